@@ -1,0 +1,42 @@
+"""swag: hundreds of sliding-window queries over one stream, answered from one small structure of arrays."""
+
+from swag.aggregates import (
+    Aggregate,
+    aggregate,
+    corr,
+    count,
+    cov,
+    first,
+    last,
+    max,
+    mean,
+    median,
+    min,
+    quantile,
+    std,
+    sum,
+    var,
+    wmean,
+)
+from swag.errors import (
+    BadEvents,
+    BadQuery,
+    BadSnapshot,
+    BadType,
+    OutOfOrder,
+    SumOverflow,
+    SwagError,
+    TooFarBack,
+    UnknownColumn,
+    UnknownQuery,
+)
+from swag.query import Query
+from swag.windows import Range, Rows
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Aggregate", "BadEvents", "BadQuery", "BadSnapshot", "BadType", "OutOfOrder", "Query", "Range", "Rows", "SumOverflow",
+    "SwagError", "TooFarBack", "UnknownColumn", "UnknownQuery", "aggregate", "corr", "count", "cov", "first", "last", "max",
+    "mean", "median", "min", "quantile", "std", "sum", "var", "wmean",
+]  # fmt: skip

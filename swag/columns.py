@@ -1,0 +1,190 @@
+"""Events in: anything tabular to Arrow, Arrow to the two kinds of array that kernels know (int64, float64)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swag.errors import BadEvents, BadType, UnknownColumn, nearest
+
+
+def as_table(events: Any) -> pa.Table:
+    """A pyarrow.Table of what users hand in; zero-copy where it can be."""
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    if isinstance(events, dict):
+        return _from_dict(events)
+    if type(events).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(events, preserve_index=False)
+    if hasattr(events, "__arrow_c_stream__"):
+        return pa.table(events)
+    raise BadType(
+        f"events are a {type(events).__name__}, which is no table.",
+        "a pyarrow.Table, a pandas or Polars frame, a DuckDB relation, or a dict of NumPy arrays",
+    )
+
+
+def _from_dict(columns: dict[str, Any]) -> pa.Table:
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as why:
+            raise BadType(f'column "{name}" can not be read: {why}.', "values of one type, None for null") from None
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise BadEvents(f"the columns are not equally long: {lengths}.")
+    return pa.table(arrays)
+
+
+def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
+    """A column by name; a misspelt one is refused with the nearest name there is."""
+    found = table.schema.get_all_field_indices(name)
+    if len(found) == 1:
+        return table.column(found[0])
+    names = table.column_names
+    if found:
+        raise UnknownColumn(f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one")
+    raise UnknownColumn(f'{asked_by} "{name}", but the events have: {", ".join(names)}.', f'"{nearest(name, names)}"')
+
+
+def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(array, pa.Array):
+        return array
+    if array.num_chunks == 1:
+        return array.chunk(0)
+    combined = array.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s."""
+
+    type: pa.DataType
+
+    @cached_property
+    def unit(self) -> str | None:
+        if pa.types.is_timestamp(self.type):
+            return str(self.type.unit)
+        if pa.types.is_date32(self.type):
+            return "d"
+        return "ms" if pa.types.is_date64(self.type) else None
+
+    def instant(self, at: Any, what: str = "at") -> int:
+        """A point in time as users write it (an integer, a datetime, a NumPy or pandas timestamp), as int64."""
+        if isinstance(at, pa.Scalar):
+            at = at.as_py() if at.type != self.type else at.cast(pa.int64()).as_py()
+        if isinstance(at, int | np.integer) and not isinstance(at, bool):
+            return int(at)
+        if self.unit is None:
+            raise BadType(f"{what}={at!r} is not a whole number, but ts is an integer column.", f"{what}=1700000000")
+        try:
+            return int(pa.scalar(at, self.type).cast(pa.int64()).as_py())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError):
+            raise BadType(f"{what}={at!r} is no point in time of type {self.type}.", "a datetime, or an integer in the unit of ts") from None
+
+    def show(self, instant: int) -> str:
+        """An instant as a reader would want it in a message."""
+        if self.unit is None:
+            return str(instant)
+        try:
+            return str(pa.scalar(instant, pa.int64()).cast(self.type).as_py())
+        except (ValueError, OverflowError, pa.ArrowInvalid):
+            return f"{instant} {self.unit}"
+
+
+def clock_of(array: pa.ChunkedArray, name: str) -> Clock:
+    if pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        return Clock(array.type)
+    raise BadType(
+        f'ts column "{name}" is {array.type}; ts is an integer or a timestamp.',
+        "cast it, e.g. with pyarrow.compute.strptime for text, or to whole microseconds for seconds as floats",
+    )
+
+
+def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
+    """The ts column as int64 in its own unit."""
+    if array.null_count:
+        row = pc.index(pc.is_null(one_chunk(array)), True).as_py()
+        raise BadEvents(f'row {row} has no timestamp: "{name}" is null.', "drop or repair such rows first")
+    return _integers(one_chunk(array), name)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as kernels want it: int64 or float64 values, which of them are valid (None: all), the type it had."""
+
+    values: np.ndarray
+    valid: np.ndarray | None
+    type: pa.DataType
+
+
+def field(table: pa.Table, name: str, asked_by: str) -> Field:
+    array = one_chunk(column(table, name, asked_by))
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = array.dictionary_decode()
+        kind = array.type
+    valid = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
+    if pa.types.is_null(kind):
+        return Field(np.zeros(len(array)), np.zeros(len(array), bool), pa.float64())
+    if pa.types.is_floating(kind):
+        filled = array if valid is None else pc.fill_null(array, 0)
+        return Field(np.asarray(filled.cast(pa.float64())), valid, kind)
+    if is_discrete(kind):
+        return Field(_integers(array if valid is None else array.fill_null(_zero(kind)), name), valid, kind)
+    raise BadType(f'{asked_by} "{name}", a column of type {kind}.', 'cast it to float64 or int64; sw.count("…") takes any type')
+
+
+def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
+    """Which rows of a column of any type are not null (None: all)."""
+    array = column(table, name, asked_by)
+    return None if array.null_count == 0 else np.asarray(pc.is_valid(one_chunk(array)))
+
+
+def is_discrete(kind: pa.DataType) -> bool:
+    """Types whose values are whole numbers underneath."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False)
+    width = pa.int32() if kind.bit_width == 32 and pa.types.is_temporal(kind) else pa.int64()
+    return pa.scalar(0, width).cast(kind)
+
+
+def _integers(array: pa.Array, name: str) -> np.ndarray:
+    kind = array.type
+    if pa.types.is_temporal(kind):
+        array = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if array.type != pa.int64():
+        try:
+            array = array.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise BadType(f'"{name}" ({kind}) holds values that do not fit int64.', "cast the column to float64") from None
+    return np.asarray(array)
+
+
+def to_arrow(values: np.ndarray, valid: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+    """A column out: int64 or float64 values (zero-copy), invalid ones null, cast to the type it should have."""
+    bitmap = None
+    if valid is not None and not valid.all():
+        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    carrier = pa.float64() if values.dtype == np.float64 else pa.int64()
+    array = pa.Array.from_buffers(carrier, values.size, [bitmap, pa.py_buffer(np.ascontiguousarray(values))])
+    if kind == carrier:
+        return array
+    if pa.types.is_temporal(kind) and kind.bit_width == 32:
+        return array.cast(pa.int32()).cast(kind)
+    return array.cast(kind, safe=False)

@@ -1,0 +1,55 @@
+"""Every error swag raises on purpose: what was found, the rule, and a hint with what to write instead."""
+
+
+class SwagError(Exception):
+    """The base of all of them; each is also the built-in error it is a kind of."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} Hint: {hint}" if hint else message)
+
+    def __str__(self) -> str:  # KeyError would show the repr
+        return str(self.args[0])
+
+
+class BadQuery(SwagError, ValueError):
+    """A query, window, aggregate or option that means nothing."""
+
+
+class BadType(SwagError, TypeError):
+    """A column, timestamp or argument of a type that can not be used there."""
+
+
+class BadEvents(SwagError, ValueError):
+    """Events that can not be taken: a null timestamp or key, columns of unequal length."""
+
+
+class UnknownColumn(SwagError, KeyError):
+    """The events lack a column that a query, `ts` or `key` names."""
+
+
+class UnknownQuery(SwagError, KeyError):
+    """No query of that name is registered."""
+
+
+class OutOfOrder(SwagError, ValueError):
+    """An event is older than one of its key that was already taken."""
+
+
+class TooFarBack(SwagError, ValueError):
+    """A lookup needs events that are no longer kept."""
+
+
+class SumOverflow(SwagError, OverflowError):
+    """The integer sum of a window does not fit int64."""
+
+
+class BadSnapshot(SwagError, ValueError):
+    """A file that is no snapshot of ours, or a damaged one."""
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The known name closest to a misspelt one, or the first."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return close[0] if close else name

@@ -1,0 +1,131 @@
+"""`where`: an SQL predicate on the event, parsed by sqlglot, compiled once to vectorised Arrow functions; never `eval`.
+
+NULL means unknown, as in SQL: a row counts where the predicate is true.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from swag.columns import column, one_chunk
+from swag.errors import BadQuery, BadType
+
+Compiled = Callable[[pa.Table], Any]
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    exp.And: pc.and_kleene,
+    exp.Or: pc.or_kleene,
+    exp.EQ: pc.equal,
+    exp.NEQ: pc.not_equal,
+    exp.LT: pc.less,
+    exp.LTE: pc.less_equal,
+    exp.GT: pc.greater,
+    exp.GTE: pc.greater_equal,
+    exp.Add: pc.add,
+    exp.Sub: pc.subtract,
+    exp.Mul: pc.multiply,
+    exp.Div: lambda a, b: pc.divide(_float(a), _float(b)),
+}
+_UNARY: dict[type, Callable[[Any], Any]] = {exp.Not: pc.invert, exp.Neg: pc.negate, exp.Abs: pc.abs}
+
+
+def _float(a: Any) -> Any:
+    return pc.cast(a, pa.float64())
+
+
+@lru_cache(maxsize=4096)
+def compile_predicate(text: str) -> tuple[Compiled, frozenset[str]]:
+    """The predicate as a function of a table, and the columns it reads."""
+    try:
+        tree = sqlglot.parse_one(text, into=exp.Condition, dialect="duckdb")
+    except (SqlglotError, RecursionError) as why:
+        errors = getattr(why, "errors", None) or [{}]
+        place = errors[0]
+        where = f" at column {place['col']}" if "col" in place else ""
+        raise BadQuery(f"where={text!r} is not an SQL predicate{where}.", "where=\"side = 'buy' AND price > 20\"") from None
+    if tree is None:
+        raise BadQuery("where is empty.", "where=\"price > 20\", or leave it out")
+    columns: set[str] = set()
+    return _compile(tree, text, columns), frozenset(columns)
+
+
+def columns_of(text: str) -> frozenset[str]:
+    return compile_predicate(text)[1]
+
+
+def holds(text: str, table: pa.Table) -> np.ndarray:
+    """Which rows satisfy the predicate."""
+    try:
+        answer = compile_predicate(text)[0](table)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
+        raise BadType(f"where={text!r} can not be computed on these columns: {why}.") from None
+    if isinstance(answer, pa.Scalar):
+        answer = pa.array([answer.as_py()] * table.num_rows, pa.bool_())
+    if not pa.types.is_boolean(answer.type):
+        raise BadType(f"where={text!r} gives {answer.type}, not true or false.", 'a comparison, e.g. where="price > 20"')
+    return np.asarray(one_chunk(pc.fill_null(answer, False)))
+
+
+def _compile(node: Any, text: str, columns: set[str]) -> Compiled:
+    kind = type(node)
+    if kind is exp.Paren:
+        return _compile(node.this, text, columns)
+    if kind is exp.Column:
+        name = node.name
+        columns.add(name)
+        return lambda table: column(table, name, f"where={text!r} reads")
+    if kind is exp.Literal or kind is exp.Boolean or kind is exp.Null:
+        constant = _constant(node)
+        return lambda table: constant
+    if kind in _BINARY:
+        left, right, apply = _compile(node.left, text, columns), _compile(node.right, text, columns), _BINARY[kind]
+        return lambda table: apply(left(table), right(table))
+    if kind in _UNARY:
+        inner, apply_one = _compile(node.this, text, columns), _UNARY[kind]
+        return lambda table: apply_one(inner(table))
+    if kind is exp.Between:
+        parts = [_compile(part, text, columns) for part in (node.this, node.args["low"], node.args["high"])]
+        return lambda table: _between(*(part(table) for part in parts))
+    if kind is exp.In and not node.args.get("query"):
+        inner, options = _compile(node.this, text, columns), [_constant(o) for o in node.expressions]
+        return lambda table: _among(inner(table), options)
+    if kind is exp.Is and isinstance(node.expression, exp.Null):
+        inner = _compile(node.this, text, columns)
+        return lambda table: pc.is_null(inner(table))
+    if kind is exp.Like and isinstance(node.expression, exp.Literal):
+        inner, pattern = _compile(node.this, text, columns), node.expression.this
+        return lambda table: pc.match_like(inner(table), pattern)
+    raise BadQuery(f"where={text!r}: {node.sql()} is not supported.", "comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL")
+
+
+def _constant(node: Any) -> pa.Scalar:
+    if isinstance(node, exp.Neg):
+        return pc.negate(_constant(node.this))
+    if isinstance(node, exp.Boolean):
+        return pa.scalar(bool(node.this))
+    if isinstance(node, exp.Null):
+        return pa.scalar(None)
+    if not isinstance(node, exp.Literal):
+        raise BadQuery(f"{node.sql()} is not a constant.", "IN takes a list of numbers or of quoted text")
+    if node.is_string:
+        return pa.scalar(node.this)
+    return pa.scalar(int(node.this)) if node.this.isdigit() else pa.scalar(float(node.this))
+
+
+def _between(value: Any, low: Any, high: Any) -> Any:
+    return pc.and_kleene(pc.greater_equal(value, low), pc.less_equal(value, high))
+
+
+def _among(value: Any, options: list[pa.Scalar]) -> Any:
+    """x IN (…): null where x is null, or where nothing matches and an option is null."""
+    found: Any = pa.scalar(False)
+    for option in options:
+        found = pc.or_kleene(found, pc.equal(value, option))
+    return found

@@ -1,0 +1,49 @@
+"""A query: an aggregate over a window, under a name. A frozen value; nothing runs until it is evaluated or registered."""
+
+from dataclasses import dataclass
+
+from swag.aggregates import Aggregate
+from swag.errors import BadQuery
+from swag.windows import Range, Rows, Window
+
+
+@dataclass(frozen=True)
+class Query:
+    """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows)."""
+
+    aggregate: Aggregate
+    window: Window
+    name: str | None = None
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.aggregate, Aggregate):
+            raise BadQuery(f"a query aggregates something; {self.aggregate!r} is no aggregate.", 'sw.Query(sw.sum("volume"), sw.Rows(100))')
+        if not isinstance(self.window, Rows | Range):
+            raise BadQuery(f"{self.window!r} is no window.", 'sw.Rows(1000) or sw.Range("5m")')
+        if self.where is not None:
+            from swag.predicate import columns_of
+
+            columns_of(self.where)  # a predicate that can not be read is refused now, not at the first event
+
+    @property
+    def label(self) -> str:
+        """The name of the answer's column: the given one, or what the query says."""
+        if self.name is not None:
+            return self.name
+        condition = f" WHERE {self.where}" if self.where else ""
+        return f"{self.aggregate}{self.window}{condition}"
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def check_names(queries: "list[Query]", taken: "set[str] | None" = None) -> None:
+    """A name can be taken once."""
+    seen = set(taken or ())
+    for query in queries:
+        if not isinstance(query, Query):
+            raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
+        if query.label in seen:
+            raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: sw.Query(…, name="…")')
+        seen.add(query.label)

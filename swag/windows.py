@@ -1,0 +1,122 @@
+"""Over what: windows by rows or by time, ending now or in the past, as frozen values.
+
+Rows(n, until=k)      the last n rows without the last k
+Range(t, until=u)     now - t < ts <= now - u         closed="left", "both", "none" move the edges
+"""
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from swag.errors import BadQuery
+
+Duration = int | str | datetime.timedelta | np.timedelta64
+Closed = Literal["right", "left", "both", "none"]
+
+NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d)\s*")
+UNITS = ("s", "ms", "us", "ns")  # of Arrow timestamps
+
+
+def nanoseconds(duration: Duration) -> int:
+    """The length of a duration that has a unit ("5m", a timedelta), in nanoseconds."""
+    if isinstance(duration, str):
+        match = _DURATION.fullmatch(duration)
+        if match is None:
+            raise BadQuery(
+                f'"{duration}" is not a duration: a number and one of {", ".join(NANOSECONDS)}.', 'sw.Range("5m")'
+            )
+        whole, _, fraction = match[1].partition(".")
+        unit = NANOSECONDS[match[2]]
+        return int(whole) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+    if isinstance(duration, datetime.timedelta):
+        return (duration.days * 86400 + duration.seconds) * 10**9 + duration.microseconds * 1000
+    return int(np.timedelta64(duration, "ns").astype(np.int64))
+
+
+def in_units(duration: Duration, unit: str | None) -> int:
+    """A duration in the unit of `ts`: "s" … "ns" of a timestamp, or None for an integer ts."""
+    if isinstance(duration, int | np.integer):
+        return int(duration)
+    if unit is None:
+        raise BadQuery(
+            f'"{duration}" is a duration, but ts is an integer column, whose unit is not known.',
+            "give a number in the unit of ts, e.g. sw.Range(300), or make ts a timestamp",
+        )
+    ns, size = nanoseconds(duration), NANOSECONDS[unit]
+    if ns % size:
+        raise BadQuery(f'"{duration}" is not a whole number of the unit of ts ({unit}).', f"cast ts to a finer unit than {unit}")
+    return ns // size
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The last n rows (of the key), without the last `until` of them."""
+
+    n: int
+    until: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("n", self.n), ("until", self.until)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise BadQuery(f"Rows counts rows: {name} is {value!r}, not a whole number.", "sw.Rows(1000)")
+        if not self.n > self.until >= 0:
+            raise BadQuery(f"Rows({self.n}, until={self.until}) is no window: n > until >= 0.", "sw.Rows(1000, until=200)")
+
+    def __str__(self) -> str:
+        return f"[ROWS {self.n} UNTIL {self.until}]" if self.until else f"[ROWS {self.n}]"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The rows of the last t, without those of the last `until`; t in the unit of ts, or a duration like "5m"."""
+
+    t: Duration
+    until: Duration = 0
+    closed: Closed = "right"
+
+    def __post_init__(self) -> None:
+        if self.closed not in ("right", "left", "both", "none"):
+            raise BadQuery(f'closed="{self.closed}" is none of right, left, both, none.', 'sw.Range("5m", closed="left")')
+        far, near = _size(self.t, "t"), _size(self.until, "until")
+        mixed = (isinstance(self.t, int) != isinstance(self.until, int)) and near != 0
+        if mixed:
+            raise BadQuery(f"Range({self.t!r}, until={self.until!r}) mixes a plain number with a duration.", 'sw.Range("2m", until="1m")')
+        if not far > near >= 0:
+            raise BadQuery(f"Range({self.t!r}, until={self.until!r}) is no window: t > until >= 0.", 'sw.Range("2m", until="1m")')
+
+    def __str__(self) -> str:
+        edges = "" if self.closed == "right" else f" CLOSED {self.closed.upper()}"
+        return f"[RANGE {self.t} UNTIL {self.until}{edges}]" if self.until else f"[RANGE {self.t}{edges}]"
+
+
+Window = Rows | Range
+
+
+def _size(duration: Duration, name: str) -> int:
+    if isinstance(duration, bool) or not isinstance(duration, int | np.integer | str | datetime.timedelta | np.timedelta64):
+        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', 'sw.Range("5m")')
+    return int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A window with its lengths in rows or in the unit of ts: what kernels are given.
+
+    By rows: positions m - far .. m - near - 1 of m rows. By time: now - far < ts <= now - near; as timestamps are
+    integers, `closed` is folded into far and near.
+    """
+
+    by_time: bool
+    far: int
+    near: int
+
+
+def reach(window: Window, unit: str | None) -> Reach:
+    if isinstance(window, Rows):
+        return Reach(False, int(window.n), int(window.until))
+    far, near = in_units(window.t, unit), in_units(window.until, unit)
+    return Reach(True, far + (window.closed in ("left", "both")), near + (window.closed in ("left", "none")))

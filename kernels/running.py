@@ -23,7 +23,7 @@ import numpy as np
 
 from kernels.jit import kernel
 from kernels.monoids import combine, invert, lift, load, store
-from kernels.timeline import CAPACITY, OFFSET, TAIL
+from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 STRIDE = 2  # float sums keep a running sum every 2^STRIDE positions
 UNCERTAIN = 1e-19  # 2^-103 / 1e-12
@@ -91,19 +91,28 @@ def add_up(column, offset, mask, lo, hi):
 
 
 @kernel
+def add_up_each(column, rings, keys, lo, hi, out):
+    """out[i, w] (flat) = the float sum of each window, row by row: to tell whether an integer sum has wrapped."""
+    for i in range(keys.size):
+        k = keys[i]
+        for w in range(lo.shape[1]):
+            out[i * lo.shape[1] + w] = add_up(column, rings[k, OFFSET], rings[k, CAPACITY] - 1, lo[i, w], hi[i, w])
+
+
+@kernel
 def update_floats(column, run_hi, run_lo, total_hi, total_lo, rings, keys, counts):
     group = 1 << STRIDE
     for r in range(keys.size):
         k = keys[r]
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
-        hi, lo = total_hi[k], total_lo[k]
+        head, hi, lo = rings[k, HEAD], total_hi[k], total_lo[k]
         for p in range(tail - counts[r], tail):
             slot = offset + (p & mask)
             at = p & (group - 1)
             if at == 0:
                 run_hi[slot >> STRIDE] = hi
                 run_lo[slot >> STRIDE] = lo
-            elif at == group - 1:  # the group is complete, and lies together
+            elif at == group - 1 and p - at >= head:  # the group is complete, and lies together
                 hi, lo = plus(hi, lo, (column[slot - 3] + column[slot - 2]) + (column[slot - 1] + column[slot]))
         total_hi[k], total_lo[k] = hi, lo
 

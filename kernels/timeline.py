@@ -110,14 +110,14 @@ def follow(rings, parent, rank, keys):
 
 @kernel
 def fitting(rings, keys, coming, wanted):
-    """wanted[r]: the capacity key r should have, 0 for the one it has. True where nothing must move."""
+    """wanted[r]: the capacity key r should have, -1 for the one it has. True where nothing must move."""
     calm = True
     for r in range(keys.size):
         k = keys[r]
         need = rings[k, TAIL] - rings[k, HEAD] + coming[r]
         capacity = rings[k, CAPACITY]
-        wanted[r] = 0
-        if need > capacity or (need * 4 < capacity and capacity > SMALLEST):
+        wanted[r] = -1
+        if need > capacity or (need * 4 < capacity and (capacity > SMALLEST or need == 0)):
             size = SMALLEST if need > 0 else 0
             while size < need:
                 size *= 2
@@ -176,6 +176,15 @@ def take_ranks(chosen, order, keys, starts, runs, tails, slots, rank):
         for i in range(starts[r], starts[r + 1]):
             rank[slots[i]] = tail
             tail += chosen[order[i]]
+
+
+@kernel
+def rank_by_position(rings, keys, rank):
+    """The ranks of a space in which every row has counted so far."""
+    for r in range(keys.size):
+        k = keys[r]
+        for p in range(rings[k, HEAD], rings[k, TAIL]):
+            rank[rings[k, OFFSET] + (p & (rings[k, CAPACITY] - 1))] = p
 
 
 @kernel

@@ -89,6 +89,10 @@ class Clock:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError):
             raise BadType(f"{what}={at!r} is no point in time of type {self.type}.", "a datetime, or an integer in the unit of ts") from None
 
+    def value(self, instant: int) -> Any:
+        """An instant as a value of the type of ts."""
+        return instant if self.unit is None else pa.scalar(instant, pa.int64()).cast(self.type).as_py()
+
     def show(self, instant: int) -> str:
         """An instant as a reader would want it in a message."""
         if self.unit is None:

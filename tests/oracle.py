@@ -168,7 +168,7 @@ class Engine:
         try:
             for row, e in enumerate(batch):
                 self._arrive(row, e)
-        except BadBatch:
+        except (BadBatch, KeyError):
             self.taken, self.now, self.late = before
             raise
         return len(self.taken) - len(before[0])

@@ -1,0 +1,247 @@
+"""Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag import intake
+from swag.answers import Answers
+from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
+from swag.explain import explain
+from swag.lateness import Held
+from swag.planner import ALGORITHMS
+from swag.plan import Plan
+from swag.query import Query, check_names
+from swag.store import MIN, Store
+from swag.windows import Duration, in_units, nanoseconds, reach
+
+
+class Engine:
+    """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
+
+    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. algorithm: "auto",
+    or one of swag.planner.ALGORITHMS for every group that it can serve.
+    """
+
+    def __init__(
+        self, ts: str = "ts", key: str | None = None, lateness: Duration | None = None, algorithm: str = "auto"
+    ) -> None:
+        if algorithm not in ALGORITHMS:
+            raise BadQuery(f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.', f'algorithm="{nearest(algorithm, list(ALGORITHMS))}"')
+        if algorithm in ALGORITHMS[4:] and key is not None:
+            raise BadQuery(f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key="{key}".', 'algorithm="auto"')
+        self.ts, self.key, self.algorithm, self.lateness = ts, key, algorithm, lateness
+        if lateness is not None and (lateness if isinstance(lateness, int) else nanoseconds(lateness)) < 0:
+            raise BadQuery(f"lateness={lateness!r} is negative.", 'lateness="10s"')
+        self._queries: dict[str, Query] = {}
+        self._store = Store(keyed=key is not None)
+        self._plan = Plan(self._store, algorithm)
+        self._answers = Answers(self._store, self._plan)
+        self._held: Held | None = None
+        self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
+        self._lookups = 0
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def register(self, query: Query | Iterable[Query]) -> str | list[str]:
+        """Register one query, or several; returns the name, or the names. All of them or none."""
+        queries = [query] if isinstance(query, Query) else list(query) if isinstance(query, Iterable) else [query]
+        check_names(queries, set(self._queries))
+        self._check(queries)
+        self._queries |= {q.label: q for q in queries}
+        self._plan.add(queries, self._reaches)
+        return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
+
+    def unregister(self, name: str) -> None:
+        query = self._known(name)
+        del self._queries[name]
+        self._plan.remove(query, self._reaches)
+
+    @property
+    def queries(self) -> list[Query]:
+        return list(self._queries.values())
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def append(self, events: Any) -> int:
+        """Take a batch, whole or not at all; returns how many events were taken."""
+        store = self._store
+        table = intake.read(events, self._queries.values(), self.ts, self.key)
+        first, known = store.clock is None, store.key_count
+        try:
+            ts = intake.timestamps(table, self.ts, store)
+            if first:
+                self._start()
+            found = intake.fields(table, self._queries.values(), store)
+            ids = intake.key_ids(table, self.key, store)
+            store.grow_keys()
+            if self._held is None:
+                return self._apply(table, ts, ids, found)
+            intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
+        except Exception:
+            self._take_back(first, known)
+            raise
+        taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen)
+        self._pass(int(ts.max(initial=MIN)))
+        return taken
+
+    def _take_back(self, first: bool, known: int) -> None:
+        """A batch was refused: forget its new keys, and if it was the first one, what time is."""
+        store = self._store
+        if store.keys is not None:
+            store.keys.forget_after(known)
+        if first:
+            store.clock, store.keys, self._held = None, None, None
+            store.now = store.promised = MIN
+
+    def advance(self, ts: Any) -> None:
+        """Time passes: nothing older than `ts` is to come (other than what `lateness` allows)."""
+        if self._store.clock is None:
+            self._advanced = ts
+            return
+        instant = self._store.clock.instant(ts, "advance")
+        if self._held is None:
+            self._store.promised = max(self._store.promised, instant)
+        self._pass(instant)
+
+    def _pass(self, instant: int) -> None:
+        """Time goes on to `instant`; what waited for that is applied."""
+        self._store.now = max(self._store.now, instant)
+        released = None if self._held is None else self._held.release(self._store.now)
+        if released is not None:
+            table, ts, ids = released
+            self._apply(table, ts, ids, intake.fields(table, self._queries.values(), self._store))
+        self._store.tidy(16)
+
+    def _apply(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, found: dict[str, Any]) -> int:
+        masks = self._plan.masks(found)
+        rows = intake.rows(ts, ids, found, intake.chosen_rows(masks, table, found))
+        batch = self._store.grouped(rows)
+        # From here on nothing can fail.
+        self._plan.prepare(found)
+        self._plan.update(self._store.append(rows, batch))
+        self._store.tidy(16 + ts.size // 8)
+        return ts.size
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def lookup(self, name: str, key: Any = None, at: Any = None) -> Any:
+        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: another time than now."""
+        query = self._known(name)
+        self._lookups += 1
+        if key is not None and self.key is None:
+            raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
+        ids = self._answers.ids(None if self.key is None or key is None else key, self.key)
+        columns, present = self._answer([query], ids, at)
+        if self.key is None or key is not None:
+            if len(columns[0]) == 0:
+                return 0 if query.aggregate.kind == "count" else None
+            return columns[0][0].as_py()
+        chosen = np.flatnonzero(present[:, 0])
+        return pa.table({self.key: self._key_column(ids[chosen]), "value": columns[0].take(pa.array(chosen))})
+
+    def lookup_all(self, at: Any = None) -> pa.Table:
+        """All queries at once: one row (or one per key with an event in some window), one column per query."""
+        queries = self.queries
+        self._lookups += len(queries)
+        ids = self._answers.ids(None, self.key)
+        columns, present = self._answer(queries, ids, at)
+        names = [query.label for query in queries]
+        if self.key is None:
+            if self._store.clock is None:
+                columns = [pa.array([0 if q.aggregate.kind == "count" else None]) for q in queries]
+            return pa.table(dict(zip(names, columns, strict=True)))
+        some = np.flatnonzero(present.any(axis=1))
+        table = {self.key: self._key_column(ids[some])}
+        return pa.table(table | {n: c.take(pa.array(some)) for n, c in zip(names, columns, strict=True)})
+
+    def _answer(self, queries: list[Query], ids: np.ndarray, at: Any) -> tuple[list[pa.Array], np.ndarray]:
+        store = self._store
+        if store.clock is None or not queries:
+            return [pa.nulls(0) for _ in queries], np.zeros((ids.size, len(queries)), bool)
+        instant = store.now if at is None else store.clock.instant(at)
+        columns, present, short = self._answers.at(queries, ids, instant)
+        if short is not None and instant < store.now:
+            raise self._too_far_back(queries[short[1]], short[0], instant)
+        self._plan.reconsider()
+        return columns, present
+
+    def _too_far_back(self, query: Query, key: int, instant: int) -> TooFarBack:
+        store = self._store
+        assert store.clock is not None
+        of = "" if store.keys is None else f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
+        oldest = store.clock.show(store.kept_from(key))
+        return TooFarBack(
+            f'query "{query.label}" at {store.clock.show(instant)} needs events{of} before {oldest}, which are no longer kept.',
+            f"ask for a later time, or register a longer window to keep more (now is {store.clock.show(store.now)})",
+        )
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """Which queries share what, which structure was chosen, why, and what it costs."""
+        return explain(self)
+
+    def stats(self) -> dict[str, Any]:
+        held = self._held
+        return {
+            "events": self._store.events + (0 if held is None else held.ts.size),
+            "held": 0 if held is None else held.ts.size,
+            "late": 0 if held is None else held.late,
+            "keys": self._store.key_count if self.key is not None else 0,
+            "kept": int(self._store.main.arena.kept(self._store.key_count).sum()),
+            "bytes": self._store.bytes + self._plan.bytes,
+            "updates": self._plan.updates,
+            "lookups": self._lookups,
+            "complete_since": self._plan.complete_since(self._queries.values()),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a snapshot; an older one at `path` is replaced in one step."""
+        from swag.snapshot import save
+
+        save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, queries: Iterable[Query] = ()) -> "Engine":
+        """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
+        from swag.snapshot import load
+
+        return load(Path(path), list(queries))
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _known(self, name: str) -> Query:
+        if name not in self._queries:
+            names = list(self._queries)
+            known = ", ".join(names[:20]) if names else "none"
+            raise UnknownQuery(f'no query is named "{name}"; registered: {known}.', f'"{nearest(name, names)}"' if names else "engine.register(…)")
+        return self._queries[name]
+
+    def _check(self, queries: list[Query]) -> None:
+        """What can be known to be wrong at registration: durations on an integer ts, structures that can not serve."""
+        if self._store.clock is not None:
+            for query in queries:
+                reach(query.window, self._store.clock.unit)
+        self._plan.check(queries)
+
+    def _reaches(self, queries: Iterable[Query]) -> list[Any]:
+        unit = None if self._store.clock is None else self._store.clock.unit
+        return [reach(query.window, unit) for query in queries]
+
+    def _start(self) -> None:
+        """The first batch tells what time is."""
+        clock = self._store.clock
+        assert clock is not None
+        self._check(self.queries)
+        if self.lateness is not None:
+            self._held = Held(in_units(self.lateness, clock.unit))
+        if self._advanced is not None:
+            self.advance(self._advanced)
+        self._store.retain(self._reaches(self.queries))
+
+    def _key_column(self, ids: np.ndarray) -> pa.Array:
+        return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)

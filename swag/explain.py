@@ -1,0 +1,53 @@
+"""`engine.explain()`: what shares what, the structure chosen for each group, what it costs, and why."""
+
+from typing import TYPE_CHECKING
+
+from swag.planner import Group
+
+if TYPE_CHECKING:
+    from swag.engine import Engine
+
+
+def explain(engine: "Engine") -> str:
+    stats = engine.stats()
+    store, plan = engine._store, engine._plan
+    stream = f'one stream per "{engine.key}"' if engine.key else "one stream"
+    lines = [
+        f"{len(engine.queries)} queries over {stream}, ordered by \"{engine.ts}\"; algorithm: {engine.algorithm}",
+        f"{stats['events']:,} events seen, {stats['kept']:,} kept, {stats['keys']:,} keys, {_size(stats['bytes'])}",
+    ]
+    if not store.events:
+        return "\n".join([*lines, "No events yet: structures are chosen when the columns are known."])
+    for group in plan.groups.values():
+        lines += ["", *_group(group)]
+    free = [query.label for query in engine.queries if query.aggregate.kind in ("count", "first", "last")]
+    if free:
+        lines += ["", f"positions: {_names(free)}", "    no structure: counts and ends are read off the window's edges, O(1)"]
+    shared = sum(len(group.queries) for group in plan.groups.values())
+    lines += ["", f"{shared} answers from {len(plan.groups)} structures"]
+    return "\n".join(lines)
+
+
+def _group(group: Group) -> list[str]:
+    structure = group.structure
+    rows = group.space.label()
+    return [
+        f"{group.part} over {rows}: {_names(group.queries)}",
+        f"    {structure.name}: update {structure.update_cost}, lookup {structure.lookup_cost}, {_size(structure.bytes)}",
+        f"    because: {group.reason}",
+        f"    so far: {structure.updates:,} updates, {structure.lookups:,} lookups",
+    ]
+
+
+def _names(names: list[str], most: int = 4) -> str:
+    shown = ", ".join(names[:most])
+    more = f", … ({len(names)} queries)" if len(names) > most else f" ({len(names)} quer{'y' if len(names) == 1 else 'ies'})"
+    return shown + more
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GB"

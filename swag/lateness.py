@@ -1,0 +1,93 @@
+"""Disorder: events are held until `now - lateness` passes them, then applied in order of time.
+
+What happens does not depend on how a stream is cut into batches: an event is judged against what had been applied when
+it arrived, event by event (in one kernel).
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.jit import kernel
+from swag.space import group
+
+
+@kernel
+def judge(ts, due, order, starts, runs, latest, keys, waiting, late):
+    """late[e]: an event of the same key, newer than e, was already applied when e arrived.
+
+    due[e]: the time up to which events had been applied then. waiting: scratch, the key's accepted timestamps in order.
+    """
+    for r in range(runs):
+        n = 0
+        for i in range(starts[r], starts[r + 1]):
+            e = order[i]
+            t = ts[e]
+            if t < due[e]:
+                lo, hi = 0, n
+                while lo < hi:
+                    mid = (lo + hi) >> 1
+                    if waiting[mid] <= due[e]:
+                        lo = mid + 1
+                    else:
+                        hi = mid
+                if latest[keys[r]] > t or (lo > 0 and waiting[lo - 1] > t):
+                    late[e] = True
+                    continue
+            at = n
+            while at > 0 and waiting[at - 1] > t:
+                waiting[at] = waiting[at - 1]
+                at -= 1
+            waiting[at] = t
+            n += 1
+
+
+class Held:
+    """The events that wait, in order of arrival: a table of the columns queries need, their timestamps and key ids."""
+
+    def __init__(self, lateness: int) -> None:
+        self.lateness = lateness
+        self.table: pa.Table | None = None
+        self.ts = np.zeros(0, np.int64)
+        self.ids = np.zeros(0, np.int64)
+        self.late = 0
+
+    def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray) -> int:
+        """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied."""
+        late = self._late(ts, ids, now, latest, seen)
+        fresh = np.flatnonzero(~late)
+        self.late += ts.size - fresh.size
+        table = table if fresh.size == ts.size else table.take(pa.array(fresh))
+        self.table = table if self.table is None else pa.concat_tables([self.table, table], promote_options="permissive")
+        self.ts, self.ids = np.concatenate([self.ts, ts[fresh]]), np.concatenate([self.ids, ids[fresh]])
+        return fresh.size
+
+    def release(self, now: int) -> tuple[pa.Table, np.ndarray, np.ndarray] | None:
+        """What is due at `now`, in order of time, ties as they arrived."""
+        due = self.ts <= max(np.iinfo(np.int64).min, now - self.lateness)
+        if self.table is None or not due.any():
+            return None
+        rows = np.flatnonzero(due)
+        rows = rows[np.argsort(self.ts[rows], kind="stable")]
+        released = self.table.take(pa.array(rows)), self.ts[rows], self.ids[rows]
+        stay = np.flatnonzero(~due)
+        self.table = self.table.take(pa.array(stay))
+        self.ts, self.ids = self.ts[stay], self.ids[stay]
+        return released
+
+    def _late(self, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        floor = np.iinfo(np.int64).min
+        before = np.maximum.accumulate(np.concatenate([[now], ts]))[:-1]  # `now` as each event arrives
+        with np.errstate(over="ignore"):
+            due = np.where(before < floor + self.lateness, floor, before - self.lateness)
+        if not (ts < due).any():
+            return np.zeros(ts.size, bool)
+        earlier = np.argsort(self.ts, kind="stable")
+        all_ts, all_ids = np.concatenate([self.ts[earlier], ts]), np.concatenate([self.ids[earlier], ids])
+        all_due = np.concatenate([np.full(self.ts.size, floor), due])
+        batch = group(all_ids, seen)
+        late = np.zeros(all_ts.size, np.bool_)
+        waiting = np.empty(all_ts.size, np.int64)
+        judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
+        return late[self.ts.size :]
+
+

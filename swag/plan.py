@@ -1,0 +1,223 @@
+"""The plan of an engine: its queries in groups that share a structure, kept in step with what is registered and seen."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from swag.columns import Field
+from swag.families import PRODUCT, Part, parts_of
+from swag.intake import mask_of
+from swag.planner import Group, choose
+from swag.query import Query
+from swag.space import Mask
+from swag.store import EVERY_EVENT, MIN, Store, values_of
+from swag.windows import Range, Reach
+
+Reaches = Callable[[Iterable[Query]], list[Reach]]
+
+
+class Plan:
+    def __init__(self, store: Store, algorithm: str) -> None:
+        self.store, self.algorithm = store, algorithm
+        self.queries: dict[str, Query] = {}
+        self.groups: dict[tuple[Mask, Part], Group] = {}
+        self.nullable: set[str] = set()  # columns with a null so far, or with rows from before they were asked for
+        self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
+        self._kept_since: dict[str, int] = {}  # queries that came later: everything after this time counts
+        self._columns: set[str] = set()  # whose values were read from the first event on, or are nullable
+
+    # -- registration -------------------------------------------------------------------------------------------------
+
+    def check(self, queries: list[Query]) -> None:
+        """Raise now what could not be served later."""
+        for query in queries:
+            for part in parts_of(query.aggregate):
+                choose(part, np.dtype(np.float64), self.algorithm)
+
+    def add(self, queries: list[Query], reaches: Reaches) -> None:
+        store = self.store
+        for query in queries:
+            if store.events:
+                self._add_late(query)
+            self.queries[query.label] = query
+        self._columns |= {name for query in queries for name in query.aggregate.columns}
+        if store.clock is not None:
+            store.retain(reaches(self.queries.values()))
+        if store.events:
+            self._make_groups()
+
+    def _add_late(self, query: Query) -> None:
+        """On a stream that flows: rows from before count only if all that the query needs of them was kept."""
+        new = set(query.aggregate.columns) - self._columns
+        new_where = query.where is not None and (query.where, frozenset()) not in self.store.spaces
+        self.nullable |= new
+        if new or new_where or any(name not in self._raw_names() for name in self._raw_of(query)):
+            self.nullable |= {n for n in query.aggregate.columns if n not in self._raw_names()}
+            self._kept_since[query.label] = self.store.now
+        elif self.store.lost.max(initial=MIN) > MIN:
+            self._kept_since[query.label] = int(self.store.lost.max())
+
+    def remove(self, query: Query, reaches: Reaches) -> None:
+        del self.queries[query.label]
+        self._kept_since.pop(query.label, None)
+        if self.store.clock is not None:
+            self.store.retain(reaches(self.queries.values()))
+        self._make_groups()
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def masks(self, found: dict[str, Field]) -> set[Mask]:
+        """The sets of rows that count, once this batch is in."""
+        nullable = self.nullable | {name for name, column in found.items() if column.valid is not None}
+        return {mask for query in self.queries.values() for mask in _masks_of(query, nullable)} | {EVERY_EVENT}
+
+    def prepare(self, found: dict[str, Field]) -> None:
+        """Spaces, columns and structures for what this batch brings; first nulls move a column to a space of its own."""
+        with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
+        for name, column in found.items():
+            self.store.types.setdefault(name, column.type)
+            if column.values.dtype == np.int64 and column.values.size:
+                span = max(int(column.values.max()), -int(column.values.min()))
+                self.largest[name] = max(self.largest.get(name, 0), span)
+        if with_nulls:
+            self._narrow(with_nulls)
+        self._make_groups(found)
+
+    def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
+        for (mask, _), group in self.groups.items():
+            keys, counts = runs[mask]
+            group.structure.add_keys(self.store.key_count)
+            before = group.structure.updates
+            group.structure.update(keys, counts)
+            group.updates += group.structure.updates - before
+
+    def reconsider(self) -> None:
+        """Another structure, where what is asked has changed enough to pay for rebuilding."""
+        for group in self.groups.values():
+            if self.algorithm == "auto" and group.due():
+                choice = choose(group.part, group.structure.dtype, self.algorithm, group)
+                if choice.structure is not type(group.structure):
+                    group.structure.drop()
+                    group.structure = choice.structure(group.space, group.part)
+                    group.structure.rebuild(self.store.key_count)
+                group.reason = choice.reason
+                group.reset()
+
+    # -- groups -------------------------------------------------------------------------------------------------------
+
+    def find_part(self, mask: Mask, part: Part) -> Part:
+        """The part that serves another: its own, or the moments of the column where those are kept."""
+        moments = _moments(part)
+        return moments if (mask, moments) in self.groups else part
+
+    def find(self, mask: Mask, part: Part) -> Group | None:
+        return self.groups.get((mask, self.find_part(mask, part)))
+
+    def sums_asked(self, mask: Mask, part: Part) -> bool:
+        """Does any query want the sum itself (a mean or variance does not overflow)?"""
+        return any(self.queries[name].aggregate.kind == "sum" for name in self.groups[mask, part].queries)
+
+    def _make_groups(self, found: dict[str, Field] | None = None) -> None:
+        """One structure per set of rows and part; those that nobody asks for any more go."""
+        wanted: dict[tuple[Mask, Part], list[str]] = {}
+        raw: dict[Mask, set[str]] = {}
+        for query in self.queries.values():
+            mask = mask_of(query, self.nullable)
+            for each in _masks_of(query, self.nullable):
+                raw.setdefault(each, set())
+            raw[mask] |= self._raw_of(query)
+            for part in parts_of(query.aggregate):
+                wanted.setdefault((mask, part), []).append(query.label)
+        for mask, part in list(wanted):  # var of a column serves its sum and mean too
+            if _moments(part) != part and (mask, _moments(part)) in wanted:
+                wanted[mask, _moments(part)] += wanted.pop((mask, part))
+        self._make_raw(raw, found)
+        self._drop_unused(wanted, raw)
+        for (mask, part), names in wanted.items():
+            if (mask, part) not in self.groups:
+                if not all(name in self.store.spaces[mask].raw for name in part.columns):
+                    continue  # its columns have not been seen yet
+                space = self.store.spaces[mask]
+                dtype = space.raw[part.columns[0]].data.dtype
+                choice = choose(part, dtype, self.algorithm)
+                group = Group(space, part, choice.structure(space, part), choice.reason)
+                group.structure.rebuild(self.store.key_count)
+                self.groups[mask, part] = group
+            self.groups[mask, part].queries = names
+
+    def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
+        for mask, names in raw.items():
+            space = self.store.space(mask)
+            for name in names - set(space.raw):
+                if found is not None:
+                    space.add_raw(name, values_of(name, found).dtype.type)
+
+    def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
+        for key in [key for key in self.groups if key not in wanted]:
+            self.groups.pop(key).structure.drop()
+        for mask, space in list(self.store.spaces.items()):
+            for name in set(space.raw) - raw.get(mask, set()):
+                space.arena.release([space.raw.pop(name)])
+            if mask not in raw and mask != EVERY_EVENT:
+                assert space.rank is not None
+                self.store.main.arena.release([space.rank])
+                del self.store.spaces[mask]
+        read = {name for query in self.queries.values() for name in query.aggregate.columns}
+        self._columns &= read
+        self.nullable &= read
+
+    def _narrow(self, with_nulls: set[str]) -> None:
+        """The first nulls of some columns: queries over them move to spaces that hold their valid rows only."""
+        for column in sorted(with_nulls):
+            before = {label: mask_of(query, self.nullable) for label, query in self.queries.items()}
+            self.nullable.add(column)
+            for label, query in self.queries.items():
+                old, new = before[label], mask_of(query, self.nullable)
+                if new != old and new not in self.store.spaces and old in self.store.spaces:
+                    self.store.spaces[new] = self.store.spaces[old].narrowed(column)
+                    self.store.spaces[new].copy_raw(self.store.spaces[old])
+
+    def _raw_of(self, query: Query) -> set[str]:
+        """The raw columns a query needs kept."""
+        if query.aggregate.kind in ("first", "last"):
+            return set(query.aggregate.columns)
+        return {name for part in parts_of(query.aggregate) for name in part.columns}
+
+    def _raw_names(self) -> set[str]:
+        return {name for space in self.store.spaces.values() for name in space.raw} | {
+            name for query in self.queries.values() if query.aggregate.kind == "count" for name in query.aggregate.columns
+        }
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """What structures hold outside the spaces' arenas."""
+        return sum(g.structure.bytes_apart for g in self.groups.values())
+
+    @property
+    def updates(self) -> int:
+        return sum(group.structure.updates for group in self.groups.values())
+
+    def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
+        """Per query: None if complete from the first event; else the time from which its window lies in what is kept."""
+        clock = self.store.clock
+        since: dict[str, Any] = {}
+        for query in queries:
+            start = self._kept_since.get(query.label)
+            if start is not None and clock is not None and isinstance(query.window, Range):
+                from swag.windows import reach
+
+                start += reach(query.window, clock.unit).far
+            since[query.label] = None if start is None or clock is None else clock.value(start)
+        return since
+
+
+def _moments(part: Part) -> Part:
+    return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
+
+
+def _masks_of(query: Query, nullable: set[str]) -> set[Mask]:
+    """The rows that count for a query, and those that make its key present (its events, null or not)."""
+    return {mask_of(query, nullable), (query.where, frozenset())}

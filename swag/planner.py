@@ -1,0 +1,110 @@
+"""Which structure answers a group of queries: from the aggregate, the spread of widths, and what is asked how often.
+
+A group is all queries over the same rows (space) and the same part (family and columns); its structure is one, however
+many they are. Costs are counted in combines, as measured relative to each other; what decides is their order of growth.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels import monoids
+from swag.errors import BadQuery
+from swag.families import Part, operator
+from swag.space import Space
+from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.user_defined import is_exact
+
+ALGORITHMS = ("auto", "r-int", "b-int", "l-int", "psoup", "materialize-all", "materialize-none")
+RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
+RELUCTANCE = 1.5  # how much cheaper another structure must be: rebuilding is not free
+
+
+@dataclass(frozen=True)
+class Choice:
+    structure: type[Structure]
+    reason: str
+
+
+@dataclass
+class Group:
+    """The queries that share a structure, and what they have asked of it since the plan was last looked at."""
+
+    space: Space
+    part: Part
+    structure: Structure
+    reason: str
+    queries: list[str] = field(default_factory=list)
+    updates: int = 0
+    lookups: int = 0
+    levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
+    log_width: float = 0.0  # summed over lookups
+
+    def note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
+        widths = (hi - lo)[hi > lo]
+        if widths.size:
+            logs = np.log2(widths)
+            self.levels.update(np.unique(logs.astype(np.int64)).tolist())
+            self.log_width += float(logs.mean()) * lo.size
+        self.lookups += lo.size
+
+    def due(self) -> bool:
+        return self.updates + self.lookups >= RECONSIDER
+
+    def reset(self) -> None:
+        self.updates = self.lookups = 0
+        self.log_width = 0.0
+
+
+def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = None) -> Choice:
+    """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
+    if part.family == "quantile":
+        return Choice(SortedRuns, "quantiles are holistic: sorted base intervals")
+    if algorithm == "b-int":
+        return Choice(Dyadic, "asked for")
+    if algorithm == "l-int":
+        return Choice(Landmark, "asked for")
+    if algorithm == "r-int" and not subtractable(part):
+        if part.family in ("min", "max", "user"):
+            raise BadQuery(
+                f"R-INT subtracts, and {part} can not be taken off again.", 'Engine(algorithm="auto"), or "b-int", "l-int"'
+            )
+        return Choice(Dyadic, "not R-INT: running sums of squares would cancel")
+    if algorithm == "r-int" or prefers_running(part):
+        return _running(part, dtype, algorithm == "r-int", seen)
+    return _by_cost(seen)
+
+
+def subtractable(part: Part) -> bool:
+    return part.family == "sum" or (part.family == "user" and monoids.invertible(operator(part)))
+
+
+def prefers_running(part: Part) -> bool:
+    """A user's own inverse is trusted where it is exact: floats taken off again leave a residue."""
+    return part.family == "sum" or (part.user is not None and part.user.invert is not None and is_exact(part.user))
+
+
+def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> Choice:
+    if part.family != "sum" or dtype != np.float64:
+        return Choice(Running, "asked for" if forced else "subtractable, and integers come back exactly: O(1) for both")
+    if not forced and seen is not None and isinstance(seen.structure, RunningFloats):
+        structure = seen.structure
+        if structure.uncertain * 20 > structure.lookups:
+            return Choice(Dyadic, f"{structure.uncertain} of {structure.lookups} running sums were not certain to 1e-12")
+    if not forced and seen is not None and isinstance(seen.structure, Dyadic):
+        return Choice(Dyadic, seen.reason)
+    return Choice(RunningFloats, "asked for" if forced else "subtractable: O(1) for both, double-double, certified")
+
+
+def _by_cost(seen: Group | None) -> Choice:
+    if seen is None or not seen.lookups:
+        return Choice(Dyadic, "not subtractable: cheapest updates, until lookups outweigh them")
+    width = seen.log_width / seen.lookups
+    groups = max(1, len(seen.levels))
+    dyadic = seen.updates + seen.lookups * (1 + width)
+    landmark = seen.updates * 4 * groups + seen.lookups * 2
+    asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}, {groups} landmark groups"
+    current = type(seen.structure)
+    if landmark * (1 if current is Landmark else RELUCTANCE) < dyadic * (RELUCTANCE if current is Landmark else 1):
+        return Choice(Landmark, f"{asked}: landmarks cost {landmark / dyadic:.2f} of base intervals")
+    return Choice(Dyadic, f"{asked}: base intervals cost {dyadic / landmark:.2f} of landmarks")

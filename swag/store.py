@@ -1,0 +1,195 @@
+"""The rows an engine keeps: keys, time, the spaces and their raw columns. Knows nothing of queries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kernels import timeline
+from kernels.timeline import HEAD, TAIL
+from swag.columns import Clock, Field
+from swag.errors import OutOfOrder
+from swag.families import PRODUCT
+from swag.keys import KeyTable
+from swag.space import Batch, Mask, Space, group
+from swag.windows import Reach
+
+MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+EVERY_EVENT: Mask = (None, frozenset())
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A checked batch: timestamps, key ids, the columns queries read, and which rows count where (None: all)."""
+
+    ts: np.ndarray
+    ids: np.ndarray
+    fields: dict[str, Field]
+    chosen: dict[Mask, np.ndarray | None]
+
+
+def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
+    """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats)."""
+    if name in fields:
+        return fields[name].values
+    x, _, y = name.partition(PRODUCT)
+    if y == "1":
+        return fields[x].values.astype(np.float64)
+    return fields[x].values * fields[y].values.astype(np.float64)
+
+
+class Store:
+    def __init__(self, keyed: bool) -> None:
+        self.keyed = keyed
+        self.clock: Clock | None = None
+        self.keys: KeyTable | None = None
+        self.types: dict[str, pa.DataType] = {}
+        self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
+        self.ts = self.main.arena.allocate(np.int64)
+        self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
+        self.lost = np.zeros(0, np.int64)  # per key: the newest timestamp no longer kept
+        self.seen = np.zeros(0, np.int64)  # scratch of `group`
+        self.now = MIN
+        self.promised = MIN
+        self.events = 0
+        self.keep_rows = 0
+        self.keep_time: int | None = None
+        self._next_to_tidy = 0
+
+    @property
+    def main(self) -> Space:
+        return self.spaces[EVERY_EVENT]
+
+    @property
+    def key_count(self) -> int:
+        if not self.keyed:
+            return 1 if self.clock is not None else 0
+        return self.keys.count if self.keys is not None else 0
+
+    def space(self, mask: Mask) -> Space:
+        if mask not in self.spaces:
+            space = Space(mask, self.main)
+            space.arena.add_keys(self.main.arena.rings.shape[0])
+            self.spaces[mask] = space
+        return self.spaces[mask]
+
+    def retain(self, reaches: list[Reach]) -> None:
+        """Keep what these windows can still reach."""
+        self.keep_rows = max((r.far for r in reaches if not r.by_time), default=0)
+        self.keep_time = max((r.far for r in reaches if r.by_time), default=None)
+
+    @property
+    def horizon(self) -> int:
+        """Rows at or before this time are in no time window that ends now."""
+        if self.keep_time is None:
+            return MAX
+        return max(MIN, self.now - self.keep_time)
+
+    def grow_keys(self) -> None:
+        """Room for what is kept per key, for all keys there are."""
+        known = self.latest.size
+        if self.key_count > known:
+            more = max(self.key_count, 2 * known if self.keyed else 1) - known
+            self.latest = np.concatenate([self.latest, np.full(more, MIN)])
+            self.lost = np.concatenate([self.lost, np.full(more, MIN)])
+            self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
+
+    def grouped(self, rows: Rows) -> Batch:
+        """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
+        batch = group(rows.ids, self.seen)
+        bad = timeline.first_disorder(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
+        early = np.flatnonzero(rows.ts < self.promised) if self.promised > MIN else ()
+        if bad >= 0 or len(early):
+            row = min([int(early[0])] if len(early) else [], default=int(bad)) if bad < 0 else int(bad)
+            raise self._disorder(rows, row)
+        return batch
+
+    def _disorder(self, rows: Rows, row: int) -> OutOfOrder:
+        assert self.clock is not None
+        same_key = rows.ids[:row] == rows.ids[row]
+        before = max(int(self.latest[rows.ids[row]]), self.promised, int(rows.ts[:row][same_key].max(initial=MIN)))
+        gap = before - int(rows.ts[row])
+        late = f'"{gap}{self.clock.unit}"' if self.clock.unit not in (None, "d") else str(gap)
+        return OutOfOrder(
+            f"event {row} has ts {self.clock.show(int(rows.ts[row]))}, after ts {self.clock.show(before)} was applied.",
+            f"sort the batch, or Engine(lateness={late})",
+        )
+
+    def append(self, rows: Rows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
+        """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
+        self.now = max(self.now, int(rows.ts.max(initial=MIN)))
+        self.events += rows.ts.size
+        runs = {EVERY_EVENT: (batch.keys, batch.counts)}
+        for space in self.spaces.values():
+            space.arena.add_keys(self.key_count)
+        main = self.main.arena
+        main.make_room(batch.keys, batch.counts, self.expire)
+        slots = main.take_slots(batch)
+        timeline.scatter(rows.ts, batch.order, slots, self.ts.data)
+        timeline.note_latest(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
+        self._write(self.main, rows.fields, batch.order, slots)
+        for mask, space in self.spaces.items():
+            if space is not self.main:
+                runs[mask] = self._append_masked(space, rows, batch, slots)
+        return runs
+
+    def _append_masked(self, space: Space, rows: Rows, batch: Batch, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        chosen = rows.chosen[space.mask]
+        counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
+        assert space.rank is not None
+        rings = space.arena.rings
+        timeline.take_ranks(
+            counted, batch.order, batch.keys, batch.starts, batch.keys.size, rings, slots, space.rank.data
+        )
+        keep = counted[batch.order]
+        ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
+        own = Batch(batch.order[keep], batch.keys, ends)
+        space.arena.make_room(own.keys, own.counts, space.expire_with_parent)
+        self._write(space, rows.fields, own.order, space.arena.take_slots(own))
+        return own.keys, own.counts
+
+    def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
+        for name, column in space.raw.items():
+            timeline.scatter(values_of(name, fields), order, slots, column.data)
+
+    def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
+        timeline.expire(self.main.arena.rings, self.ts.data, self.lost, keys, coming, self.horizon, self.keep_rows)
+
+    def tidy(self, some: int) -> None:
+        """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""
+        count = self.key_count
+        if count == 0:
+            return
+        keys = np.unique((self._next_to_tidy + np.arange(min(some, count))) % count)
+        self._next_to_tidy = (self._next_to_tidy + some) % count
+        self.main.arena.tidy(keys, self.expire)
+        for space in self.spaces.values():
+            if space is not self.main:
+                space.arena.tidy(keys, space.expire_with_parent)
+
+    def edges(self, keys: np.ndarray, reaches: list[Reach], at: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+        """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
+        windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
+        lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
+        rings = self.main.arena.rings
+        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, lo, hi)
+        np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
+        np.maximum(hi, lo, out=hi)
+        return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+
+    def kept_from(self, key: int) -> int:
+        """The oldest timestamp kept of a key."""
+        rings = self.main.arena.rings
+        if rings[key, HEAD] == rings[key, TAIL]:
+            return self.now
+        return int(self.ts.data[rings[key, 0] + (rings[key, HEAD] & (rings[key, 1] - 1))])
+
+    @property
+    def bytes(self) -> int:
+        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes
+
+
+def _window(reach: Reach, at: int) -> tuple[int, int, int]:
+    if not reach.by_time:
+        return 0, reach.far, reach.near
+    return 1, max(MIN, at - reach.far), max(MIN, at - reach.near)

@@ -14,6 +14,9 @@ two. A group keeps rows as far back as its own windows reach, so groups of suffi
       prefix[p]   rows from the start of p's block .. p
       longer[p]   rows from the start of the block before .. p
 
+Aggregates in wide blocks are put together from stretches of 2^11 rows, which costs two more combines per row: added up
+row by row, four million times 0.1 is 3.7e-11 off, and sums are promised to 1e-12.
+
 `sweep` is the same idea over stored events, where windows come in order: one landmark that moves on when the last window
 has left it behind (van Herk; Gil & Werman), so a single pass serves any width with two combines per answer.
 """
@@ -23,6 +26,8 @@ import numpy as np
 from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
+
+STRETCH = 11  # no aggregate of floats is more than a few times 2^STRETCH additions deep
 
 
 @kernel
@@ -36,21 +41,33 @@ def update(op, columns, rings, group, state, own, keys, counts):
         head, tail = own[k, HEAD], own[k, TAIL]
         for p in range(max(head, tail - counts[r]), tail):
             slot = offset + (p & own_mask)
-            x = lift(op, columns, at + (p & mask))
-            into = p & ((1 << group) - 1)
-            if p == head:
-                store(prefix, slot, x)
-                store(longer, slot, x)
-            else:
-                before = offset + ((p - 1) & own_mask)
-                block = load(prefix, before)
-                store(longer, slot, combine(op, block if into == 0 else load(longer, before), x))
-                store(prefix, slot, x if into == 0 else combine(op, block, x))
-            if into == (1 << group) - 1:
-                store(suffix, slot, x)
-                for q in range(p - 1, max(head, p - into) - 1, -1):
-                    x = combine(op, lift(op, columns, at + (q & mask)), x)
-                    store(suffix, offset + (q & own_mask), x)
+            block, stretch = p >> group << group, p >> STRETCH << STRETCH
+            run = lift(op, columns, at + (p & mask))
+            if p > max(head, block, stretch):
+                run = combine(op, load(suffix, offset + ((p - 1) & own_mask)), run)
+            store(suffix, slot, run)  # until the block is complete: the rows of its stretch so far
+            if stretch > max(head, block):
+                run = combine(op, load(prefix, offset + ((stretch - 1) & own_mask)), run)
+            store(prefix, slot, run)
+            if block > head:
+                run = combine(op, load(prefix, offset + ((block - 1) & own_mask)), run)
+            store(longer, slot, run)
+            if p + 1 == block + (1 << group):
+                look_back(op, columns, at, mask, suffix, (offset, own_mask), max(head, block), p)
+
+
+@kernel
+def look_back(op, columns, at, mask, suffix, place, first, last):
+    """A block is complete: the aggregates from each of its kept rows, `first` on, to the `last`."""
+    offset, own_mask = place
+    run = lift(op, columns, at + (last & mask))
+    store(suffix, offset + (last & own_mask), run)
+    for p in range(last - 1, first - 1, -1):
+        x = lift(op, columns, at + (p & mask))
+        end = p | ((1 << STRETCH) - 1)
+        run = x if p == end else combine(op, x, run)
+        after = offset + ((end + 1) & own_mask)
+        store(suffix, offset + (p & own_mask), run if end >= last else combine(op, run, load(suffix, after)))
 
 
 @kernel

@@ -18,6 +18,7 @@ from swag.aggregates import (
     var,
     wmean,
 )
+from swag.engine import Engine
 from swag.errors import (
     BadEvents,
     BadQuery,
@@ -36,7 +37,7 @@ from swag.windows import Range, Rows
 __version__ = "0.1.0"
 
 __all__ = [
-    "Aggregate", "BadEvents", "BadQuery", "BadSnapshot", "BadType", "OutOfOrder", "Query", "Range", "Rows", "SumOverflow",
+    "Aggregate", "BadEvents", "BadQuery", "BadSnapshot", "BadType", "Engine", "OutOfOrder", "Query", "Range", "Rows", "SumOverflow",
     "SwagError", "TooFarBack", "UnknownColumn", "UnknownQuery", "aggregate", "corr", "count", "cov", "first", "last", "max",
     "mean", "median", "min", "quantile", "std", "sum", "var", "wmean",
 ]  # fmt: skip

@@ -137,7 +137,7 @@ def field(table: pa.Table, name: str, asked_by: str) -> Field:
         kind = array.type
     valid = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
     if pa.types.is_null(kind):
-        return Field(np.zeros(len(array)), np.zeros(len(array), bool), pa.float64())
+        return Field(np.zeros(len(array)), np.zeros(len(array), bool), kind)
     if pa.types.is_floating(kind):
         filled = array if valid is None else pc.fill_null(array, 0)
         return Field(np.asarray(filled.cast(pa.float64())), valid, kind)

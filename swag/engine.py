@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from swag import intake
-from swag.answers import Answers
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.lateness import Held
+from swag.lookups import Lookups
 from swag.planner import ALGORITHMS
 from swag.plan import Plan
 from swag.query import Query, check_names
@@ -39,7 +39,7 @@ class Engine:
         self._queries: dict[str, Query] = {}
         self._store = Store(keyed=key is not None)
         self._plan = Plan(self._store, algorithm)
-        self._answers = Answers(self._store, self._plan)
+        self._asked = Lookups(self._store, self._plan)
         self._held: Held | None = None
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
         self._lookups = 0
@@ -52,7 +52,7 @@ class Engine:
         check_names(queries, set(self._queries))
         self._check(queries)
         self._queries |= {q.label: q for q in queries}
-        self._plan.add(queries, self._reaches)
+        self._plan.add(queries, self._reaches, flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0))
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
     def unregister(self, name: str) -> None:
@@ -100,7 +100,7 @@ class Engine:
     def advance(self, ts: Any) -> None:
         """Time passes: nothing older than `ts` is to come (other than what `lateness` allows)."""
         if self._store.clock is None:
-            self._advanced = ts
+            self._advanced = ts if self._advanced is None else max(self._advanced, ts)
             return
         instant = self._store.clock.instant(ts, "advance")
         if self._held is None:
@@ -113,6 +113,7 @@ class Engine:
         released = None if self._held is None else self._held.release(self._store.now)
         if released is not None:
             table, ts, ids = released
+            table = intake.with_missing(table, self._queries.values(), self.ts, self.key)
             self._apply(table, ts, ids, intake.fields(table, self._queries.values(), self._store))
         self._store.tidy(16)
 
@@ -134,7 +135,7 @@ class Engine:
         self._lookups += 1
         if key is not None and self.key is None:
             raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
-        ids = self._answers.ids(None if self.key is None or key is None else key, self.key)
+        ids = self._asked.ids(None if self.key is None or key is None else key, self.key)
         columns, present = self._answer([query], ids, at)
         if self.key is None or key is not None:
             if len(columns[0]) == 0:
@@ -147,7 +148,7 @@ class Engine:
         """All queries at once: one row (or one per key with an event in some window), one column per query."""
         queries = self.queries
         self._lookups += len(queries)
-        ids = self._answers.ids(None, self.key)
+        ids = self._asked.ids(None, self.key)
         columns, present = self._answer(queries, ids, at)
         names = [query.label for query in queries]
         if self.key is None:
@@ -163,7 +164,7 @@ class Engine:
         if store.clock is None or not queries:
             return [pa.nulls(0) for _ in queries], np.zeros((ids.size, len(queries)), bool)
         instant = store.now if at is None else store.clock.instant(at)
-        columns, present, short = self._answers.at(queries, ids, instant)
+        columns, present, short = self._asked.at(queries, ids, instant)
         if short is not None and instant < store.now:
             raise self._too_far_back(queries[short[1]], short[0], instant)
         self._plan.reconsider()
@@ -240,7 +241,8 @@ class Engine:
         if self.lateness is not None:
             self._held = Held(in_units(self.lateness, clock.unit))
         if self._advanced is not None:
-            self.advance(self._advanced)
+            self._store.now = clock.instant(self._advanced, "advance")
+            self._store.promised = MIN if self._held else self._store.now
         self._store.retain(self._reaches(self.queries))
 
     def _key_column(self, ids: np.ndarray) -> pa.Array:

@@ -36,6 +36,14 @@ def read(events: Any, queries: Iterable[Query], ts: str, key: str | None) -> pa.
     return pa.table({name: column(table, name, asked_by) for name, asked_by in wanted.items()})
 
 
+def with_missing(table: pa.Table, queries: Iterable[Query], ts: str, key: str | None) -> pa.Table:
+    """Events that waited since before a query came: what it reads of them is null."""
+    for name in needed(queries, ts, key):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows))
+    return table
+
+
 def timestamps(table: pa.Table, ts: str, store: Store) -> np.ndarray:
     array = table.column(ts)
     clock = clock_of(array, ts)

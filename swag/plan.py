@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from swag.columns import Field
 from swag.families import PRODUCT, Part, parts_of
@@ -35,25 +36,25 @@ class Plan:
             for part in parts_of(query.aggregate):
                 choose(part, np.dtype(np.float64), self.algorithm)
 
-    def add(self, queries: list[Query], reaches: Reaches) -> None:
+    def add(self, queries: list[Query], reaches: Reaches, flowing: bool) -> None:
+        """flowing: events have come before these queries."""
         store = self.store
         for query in queries:
-            if store.events:
+            if flowing:
                 self._add_late(query)
             self.queries[query.label] = query
         self._columns |= {name for query in queries for name in query.aggregate.columns}
         if store.clock is not None:
             store.retain(reaches(self.queries.values()))
-        if store.events:
-            self._make_groups()
+        self._make_groups()
 
     def _add_late(self, query: Query) -> None:
         """On a stream that flows: rows from before count only if all that the query needs of them was kept."""
         new = set(query.aggregate.columns) - self._columns
         new_where = query.where is not None and (query.where, frozenset()) not in self.store.spaces
+        new |= {name for name in query.aggregate.columns if name not in self._kept_columns(query)}
         self.nullable |= new
-        if new or new_where or any(name not in self._raw_names() for name in self._raw_of(query)):
-            self.nullable |= {n for n in query.aggregate.columns if n not in self._raw_names()}
+        if new or new_where:
             self._kept_since[query.label] = self.store.now
         elif self.store.lost.max(initial=MIN) > MIN:
             self._kept_since[query.label] = int(self.store.lost.max())
@@ -76,7 +77,8 @@ class Plan:
         """Spaces, columns and structures for what this batch brings; first nulls move a column to a space of its own."""
         with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
         for name, column in found.items():
-            self.store.types.setdefault(name, column.type)
+            if not pa.types.is_null(column.type):
+                self.store.types.setdefault(name, column.type)
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
@@ -114,6 +116,13 @@ class Plan:
     def find(self, mask: Mask, part: Part) -> Group | None:
         return self.groups.get((mask, self.find_part(mask, part)))
 
+    def ready(self, query: Query) -> bool:
+        """Are there rows to answer it from, of columns whose types are known?"""
+        mask = mask_of(query, self.nullable)
+        space = self.store.spaces.get(mask)
+        served = all(self.find(mask, part) is not None for part in parts_of(query.aggregate))
+        return space is not None and served and self._raw_of(query) <= set(space.raw)
+
     def sums_asked(self, mask: Mask, part: Part) -> bool:
         """Does any query want the sum itself (a mean or variance does not overflow)?"""
         return any(self.queries[name].aggregate.kind == "sum" for name in self.groups[mask, part].queries)
@@ -150,7 +159,7 @@ class Plan:
         for mask, names in raw.items():
             space = self.store.space(mask)
             for name in names - set(space.raw):
-                if found is not None:
+                if found is not None and _is_typed(name, found):
                     space.add_raw(name, values_of(name, found).dtype.type)
 
     def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
@@ -184,10 +193,13 @@ class Plan:
             return set(query.aggregate.columns)
         return {name for part in parts_of(query.aggregate) for name in part.columns}
 
-    def _raw_names(self) -> set[str]:
-        return {name for space in self.store.spaces.values() for name in space.raw} | {
-            name for query in self.queries.values() if query.aggregate.kind == "count" for name in query.aggregate.columns
-        }
+    def _kept_columns(self, query: Query) -> set[str]:
+        """Columns of a query of which enough is kept to answer it from rows that came before it."""
+        if query.aggregate.kind == "count":
+            return self._columns
+        mask = mask_of(query, self.nullable)
+        raw = set(self.store.spaces[mask].raw) if mask in self.store.spaces else set()
+        return set(query.aggregate.columns) if self._raw_of(query) <= raw else set()
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
@@ -212,6 +224,12 @@ class Plan:
                 start += reach(query.window, clock.unit).far
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
+
+
+def _is_typed(name: str, found: dict[str, Field]) -> bool:
+    """A column of nulls alone has no type yet."""
+    columns = [name] if name in found else [part for part in name.split(PRODUCT) if part in found]
+    return not any(pa.types.is_null(found[column].type) for column in columns)
 
 
 def _moments(part: Part) -> Part:

@@ -35,7 +35,8 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
     x, _, y = name.partition(PRODUCT)
     if y == "1":
         return fields[x].values.astype(np.float64)
-    return fields[x].values * fields[y].values.astype(np.float64)
+    with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
+        return fields[x].values * fields[y].values.astype(np.float64)
 
 
 class Store:
@@ -93,6 +94,8 @@ class Store:
             self.latest = np.concatenate([self.latest, np.full(more, MIN)])
             self.lost = np.concatenate([self.lost, np.full(more, MIN)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
+        for space in self.spaces.values():
+            space.arena.add_keys(self.key_count)
 
     def grouped(self, rows: Rows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
@@ -120,8 +123,6 @@ class Store:
         self.now = max(self.now, int(rows.ts.max(initial=MIN)))
         self.events += rows.ts.size
         runs = {EVERY_EVENT: (batch.keys, batch.counts)}
-        for space in self.spaces.values():
-            space.arena.add_keys(self.key_count)
         main = self.main.arena
         main.make_room(batch.keys, batch.counts, self.expire)
         slots = main.take_slots(batch)

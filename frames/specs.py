@@ -1,0 +1,189 @@
+"""What a frame is: four kinds of data-driven windows as frozen values. Nothing is read until they meet events.
+
+Threshold("drop_pct", ">", 0.3, min_duration="2m")   maximal runs for which a predicate holds
+Boundary({"x": 4.25, "y": 4.2})                      maximal runs inside one cell of a grid
+Delta("fl", 0.05)                                    runs over which a value moves less than x
+Aggregate(sw.sum("volume"), ">=", 25)                runs cut by an aggregate of their events
+"""
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from swag.aggregates import Aggregate as Aggregated
+from swag.errors import BadQuery
+from swag.windows import Duration, nanoseconds
+
+Op = Literal["<", "<=", ">", ">=", "=="]
+Number = int | float
+BEFORE, WITH = ("<", "<="), (">", ">=")  # close before the event that breaks it, or with the event that makes it true
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Maximal runs of events whose `column` satisfies `op c`, of at least min_rows events and min_duration.
+
+    partition=True also reports what lies between them, as frames of kind "gap". Null and NaN satisfy nothing.
+    """
+
+    column: str
+    op: Op
+    c: Number
+    min_rows: int = 1
+    min_duration: Duration = 0
+    partition: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.column, "Threshold", 'fr.Threshold("drop_pct", ">", 0.3)')
+        _check_op(self.op, (*BEFORE, *WITH, "=="), "Threshold")
+        _check_number(self.c, "c", "Threshold")
+        if isinstance(self.min_rows, bool) or not isinstance(self.min_rows, int | np.integer) or self.min_rows < 1:
+            raise BadQuery(f"min_rows={self.min_rows!r} is not a whole number >= 1.", "min_rows=20")
+        _check_duration(self.min_duration, "min_duration")
+        if not isinstance(self.partition, bool):
+            raise BadQuery(f"partition={self.partition!r} is neither True nor False.", "partition=True")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Maximal runs of events inside one cell: ((n-1)x, nx] for a width x, or between breaks (b_i, b_i+1].
+
+    One column with `breaks` or a width, or a mapping of columns to widths or lists of breaks. Partitions the stream.
+    """
+
+    cells: Mapping[str, Any]
+    columns: tuple[str, ...]
+
+    def __init__(
+        self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None
+    ) -> None:
+        hint = 'fr.Boundary("speed", breaks=[20, 40, 60]), fr.Boundary("x", 4.25) or fr.Boundary({"x": 4.25, "y": 4.2})'
+        if isinstance(column, Mapping):
+            if width is not None or breaks is not None or not column:
+                raise BadQuery("Boundary over a mapping takes the width or the breaks of each column from it.", hint)
+            cells = dict(column)
+        else:
+            if (width is None) == (breaks is None):
+                raise BadQuery("Boundary takes either a width or breaks.", hint)
+            cells = {column: width if breaks is None else breaks}
+        for name, cut in cells.items():
+            _check_name(name, "Boundary", hint)
+            cells[name] = _checked_cut(name, cut)
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "columns", tuple(cells))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.cells.items()))
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A new frame starts at the event that would make the spread reach x (`<`), or exceed it (`<=`).
+
+    measure="first": the spread is |v - v of the frame's first event|; "range": max - min within the frame. With `>` and
+    `>=` a frame closes with the event that makes the spread pass x. Several columns: whichever is reached first.
+    """
+
+    limits: Mapping[str, Number]
+    measure: Literal["first", "range"] = "first"
+    op: Op = "<"
+    columns: tuple[str, ...] = field(default=(), compare=False)
+
+    def __init__(
+        self, column: str | Mapping[str, Number], x: Number | None = None, *, measure: Any = "first", op: Any = "<"
+    ) -> None:
+        hint = 'fr.Delta("fl", 0.05) or fr.Delta({"rho": 0.1, "dye": 0.2})'
+        if isinstance(column, Mapping) != (x is None) or (isinstance(column, Mapping) and not column):
+            raise BadQuery("Delta takes a column and x, or a mapping of columns to their x.", hint)
+        limits = dict(column) if isinstance(column, Mapping) else {column: x}
+        if measure not in ("first", "range"):
+            raise BadQuery(f'measure={measure!r} is neither "first" nor "range".', 'fr.Delta("fl", 0.05, measure="range")')
+        _check_op(op, (*BEFORE, *WITH), "Delta")
+        for name, limit in limits.items():
+            _check_name(name, "Delta", hint)
+            _check_number(limit, "x", "Delta")
+            if limit < 0 or (limit == 0 and op in ("<", ">=")):
+                raise BadQuery(f'Delta("{name}", {limit!r}, op="{op}"): no spread is below 0, and each one reaches it.', hint)
+        object.__setattr__(self, "limits", limits)
+        object.__setattr__(self, "measure", measure)
+        object.__setattr__(self, "op", op)
+        object.__setattr__(self, "columns", tuple(limits))
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.limits.items()), self.measure, self.op))
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Frames cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one that makes it true."""
+
+    aggregate: Aggregated
+    op: Op
+    c: Number
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.aggregate, Aggregated):
+            raise BadQuery(f"Aggregate takes an aggregate of swag, not {self.aggregate!r}.", 'fr.Aggregate(sw.sum("volume"), ">=", 25)')
+        _check_op(self.op, (*BEFORE, *WITH), "Aggregate")
+        _check_number(self.c, "c", "Aggregate")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.aggregate.columns
+
+
+Spec = Threshold | Boundary | Delta | Aggregate
+
+
+def check_spec(spec: Any) -> None:
+    if not isinstance(spec, Threshold | Boundary | Delta | Aggregate):
+        raise BadQuery(
+            f"{spec!r} says nothing about frames.", 'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)'
+        )
+
+
+def _check_name(name: Any, kind: str, hint: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise BadQuery(f"{kind} is given {name!r}, not the name of a column.", hint)
+
+
+def _check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
+    if op not in allowed:
+        raise BadQuery(f"{kind} compares by {', '.join(allowed)}, not by {op!r}.", f'op="{allowed[0]}"')
+
+
+def _check_number(value: Any, name: str, kind: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or math.isnan(value):
+        raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
+
+
+def _check_duration(duration: Any, name: str) -> None:
+    if isinstance(duration, bool) or not isinstance(duration, int | np.integer | str | datetime.timedelta | np.timedelta64):
+        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "2m".', f'{name}="2m"')
+    if (int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)) < 0:
+        raise BadQuery(f"{name}={duration!r} is negative.", f'{name}="2m"')
+
+
+def _checked_cut(name: str, cut: Any) -> Any:
+    """A width > 0, or breaks as a tuple of ascending numbers."""
+    if isinstance(cut, int | float | np.integer | np.floating) and not isinstance(cut, bool):
+        if not (cut > 0 and math.isfinite(cut)):
+            raise BadQuery(f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)')
+        return cut
+    hint = f'fr.Boundary("{name}", breaks=[20, 40, 60])'
+    if not isinstance(cut, Sequence | np.ndarray) or isinstance(cut, str) or len(cut) == 0:
+        raise BadQuery(f'the cells of "{name}" are given by {cut!r}, neither a width nor breaks.', hint)
+    breaks = tuple(cut.tolist() if isinstance(cut, np.ndarray) else cut)
+    for b in breaks:
+        _check_number(b, "a break", "Boundary")
+    if any(not a < b for a, b in zip(breaks, breaks[1:], strict=False)):
+        raise BadQuery(f'the breaks of "{name}" do not ascend: {list(breaks)}.', hint)
+    return breaks

@@ -1,0 +1,123 @@
+"""Stored events are answered in chunks of requests, one thread each, window by window, block by block."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kernels import edges
+from swag.stored import Requests, Selection
+from swag.windows import Reach
+
+FARTHEST = 2**63 - 1
+
+
+@dataclass(eq=False)
+class Block:
+    """Windows [lo[i], hi[i]) of requests first, first + 1 …; none holds fewer than `floor` rows."""
+
+    first: int
+    lo: np.ndarray
+    hi: np.ndarray
+    floor: int
+
+    @cached_property
+    def narrowest(self) -> int:
+        return int(edges.narrowest(self.lo, self.hi))
+
+    @cached_property
+    def n(self) -> np.ndarray:
+        return self.hi - self.lo
+
+    def within(self, selection: Selection) -> "Block":
+        """The same windows, counting only the rows of a selection."""
+        if selection.rank is None:
+            return self
+        lo, hi = np.empty_like(self.lo), np.empty_like(self.lo)
+        edges.renumber(selection.rank, self.lo, lo)
+        edges.renumber(selection.rank, self.hi, hi)
+        return Block(self.first, lo, hi, 0)
+
+
+class Output:
+    """One column of answers, in input order, filled in block by block. Windows of fewer than `least` rows give null."""
+
+    def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
+        self.values = np.empty(requests.count, dtype)
+        self.valid: np.ndarray | None = None
+        self.least = least
+        self._order = requests.order
+        self._lock = threading.Lock()
+
+    def slot(self, block: Block) -> np.ndarray:
+        """Where a block's answers go: their place, or a page on the way to it."""
+        if self._order is None:
+            return self.values[block.first : block.first + block.lo.size]
+        return np.empty(block.lo.size, self.values.dtype)
+
+    def settle(self, block: Block, slot: np.ndarray) -> None:
+        """The slot is filled in."""
+        places = slice(block.first, block.first + block.lo.size)
+        if block.floor < self.least and block.narrowest < self.least:
+            present = np.empty(slot.size, np.bool_)
+            edges.blank(block.lo, block.hi, self.least, slot, present)
+            self._note(present, places)
+        if self._order is not None:
+            edges.scatter(slot, self._order[places], self.values)
+
+    def row(self, request: int) -> int:
+        """The input row of a request."""
+        return request if self._order is None else int(self._order[request])
+
+    def _note(self, present: np.ndarray, places: slice) -> None:
+        with self._lock:
+            if self.valid is None:
+                self.valid = np.ones(self.values.size, np.bool_)
+        if self._order is None:
+            self.valid[places] = present
+        else:
+            edges.scatter(present, self._order[places], self.valid)
+
+
+@dataclass(eq=False)
+class Chunk:
+    """Requests first:last, and what was built to answer them."""
+
+    requests: Requests
+    timeline: edges.Timeline
+    first: int
+    last: int
+    made: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, what: Any, make: Callable[[], Any]) -> Any:
+        if what not in self.made:
+            self.made[what] = make()
+        return self.made[what]
+
+    def block(self, reach: Reach, first: int, last: int) -> Block:
+        lo = self._edge(reach.by_time, reach.far, first, last)
+        open_end = reach.near == 0  # it ends with the newest row that the request sees
+        hi = self.requests.end[first:last] if open_end else self._edge(reach.by_time, reach.near, first, last)
+        return Block(first, lo, hi, int(open_end and self.requests.each_event))
+
+    def _edge(self, by_time: bool, back: int, first: int, last: int) -> np.ndarray:
+        out = np.empty(last - first, np.int64)
+        back = min(back, FARTHEST)
+        if by_time:
+            edges.by_time(self.timeline, self.requests.runs, self.requests.now, back, first, out)
+        else:
+            edges.by_rows(self.timeline, self.requests.runs, self.requests.end, back, first, out)
+        return out
+
+    def rows(self, selection: Selection, reaches: "set[Reach]") -> tuple[int, int]:
+        """The rows of a selection, from … to, that these windows see from this chunk."""
+        ends = []
+        for reach in reaches:
+            oldest = self.block(reach, self.first, self.first + 1).within(selection)
+            newest = self.block(reach, self.last - 1, self.last).within(selection)
+            ends.append((int(oldest.lo[0]), int(newest.hi[0])))
+        a = min(lo for lo, _ in ends)
+        return a, max(a, *(hi for _, hi in ends))

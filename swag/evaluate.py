@@ -1,0 +1,179 @@
+"""Many windows over stored events at once: `evaluate` is edges times aggregates, chunk by chunk, on all cores."""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from swag import families
+from swag.aggregates import Aggregate
+from swag.backfill import IntegerSums, Part, family, part_for
+from swag.chunks import Chunk, Output
+from swag.columns import as_table, column, to_arrow
+from swag.errors import BadQuery, BadType, SumOverflow
+from swag.query import Query, check_names
+from swag.stored import Requests, Selection, Stored
+from swag.windows import Reach, reach
+
+BLOCK = 1 << 15  # requests whose edges are found together: they stay in the second-level cache
+CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
+
+
+def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "ts", key: str | None = None) -> pa.Table:
+    """Every query at every event, or at every request: one row each, in input order.
+
+    At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of requests with
+    columns ts (and key): the requests' own columns, then one per query; a request sees all events with an equal or older ts.
+    Events and requests may come in any order.
+    """
+    asked = _checked(queries)
+    for name, value in (("ts", ts), ("key", key)):
+        if not isinstance(value, str) and (name, value) != ("key", None):
+            raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
+    table = as_table(events)
+    stored = Stored.of(table, ts, key)
+    if at is None:
+        front = table.select([ts] if key is None else [key, ts])
+        requests = Requests.at_events(stored)
+    else:
+        front = as_table(at)
+        requests = Requests.at_times(stored, front, ts, key)
+    _keep_apart(asked, front)
+    evaluation = Evaluation(stored, requests)
+    answers = [evaluation.add(query) for query in asked]
+    evaluation.run()
+    for query, answer in zip(asked, answers, strict=True):
+        front = front.append_column(query.label, answer.array(stored))
+    return front
+
+
+def _checked(queries: Any) -> list[Query]:
+    if isinstance(queries, Query):
+        return [queries]
+    if isinstance(queries, str) or not isinstance(queries, Iterable):
+        raise BadQuery(f"queries are {queries!r}, not a list of queries.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)')
+    asked = list(queries)
+    if not asked:
+        raise BadQuery("there is no query to answer.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)')
+    check_names(asked)
+    return asked
+
+
+def _keep_apart(queries: list[Query], front: pa.Table) -> None:
+    taken = set(front.column_names)
+    for query in queries:
+        if query.label in taken:
+            raise BadQuery(
+                f'query "{query.label}" has the name of a column that comes before the answers: {", ".join(front.column_names)}.',
+                'name it apart: sw.Query(…, name="…")',
+            )
+
+
+@dataclass(eq=False)
+class Column:
+    """Answers that are being computed: where, and of what type they will be."""
+
+    query: Query
+    output: Output
+    part: Part
+    type: pa.DataType
+
+    def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
+        values, valid = self.output.values, self.output.valid
+        if self.query.aggregate.kind in ("first", "last"):
+            rows = pa.array(values, mask=None if valid is None else ~valid)
+            return column(stored.table, self.query.aggregate.columns[0], "").take(rows)
+        return to_arrow(values, valid, self.type)
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Queries by window, and by what they read: equal ones are answered once."""
+
+    stored: Stored
+    requests: Requests
+    parts: dict[Any, Part] = field(default_factory=dict)
+    windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
+    columns: list[Column] = field(default_factory=list)
+
+    def add(self, query: Query) -> Column:
+        aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
+        kinds, selection = self._read(query)
+        known = (family(aggregate), aggregate.columns, selection)
+        part = self.parts.setdefault(known, part_for(aggregate, kinds)(aggregate.columns, selection))
+        part.reaches.add(window)
+        outputs = self.windows.setdefault(window, {}).setdefault(part, {})
+        if aggregate not in outputs:
+            outputs[aggregate] = part.output(self.requests, aggregate)
+        self.columns.append(Column(query, outputs[aggregate], part, families.result_type(aggregate, kinds)))
+        return self.columns[-1]
+
+    def _read(self, query: Query) -> tuple[dict[str, pa.DataType], Selection]:
+        """The types of a query's columns, and the rows that count for it."""
+        aggregate, table = query.aggregate, self.stored.table
+        asked_by = f'query "{query.label}" {"sums" if aggregate.kind == "sum" else "reads"}'
+        kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
+        if aggregate.kind in ("count", "first", "last"):
+            present = {name: self.stored.present(name, asked_by) for name in aggregate.columns}
+        else:
+            families.check_columns(aggregate, kinds)
+            fields = {name: self.stored.field(name, asked_by) for name in aggregate.columns}
+            kinds = {name: f.type for name, f in fields.items()}
+            present = {name: f.valid for name, f in fields.items()}
+        return kinds, self.stored.selection(query.where, present)
+
+    def run(self) -> None:
+        chunks = self._chunks()
+        threads = min(thread_count(), len(chunks))
+        if threads <= 1:
+            for chunk in chunks:
+                self._answer(chunk)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(self._answer, chunks))
+        self._refuse_overflow()
+
+    def _chunks(self) -> list[Chunk]:
+        """Chunks of requests; larger ones where windows are so long that chunks would read the same rows over and over."""
+        count, timeline = self.requests.count, self.stored.timeline
+        size = CHUNK
+        while True:
+            bounds = range(0, count, size)
+            chunks = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in bounds]
+            if len(chunks) <= 2:
+                return chunks
+            everything = Selection(self.stored)
+            seen = sum(b - a for a, b in (chunk.rows(everything, set(self.windows)) for chunk in chunks))
+            if seen <= 2 * self.stored.ts.size:
+                return chunks
+            size *= 2
+
+    def _answer(self, chunk: Chunk) -> None:
+        for window, parts in self.windows.items():
+            answers = [(part.selection, part.start(chunk, outputs)) for part, outputs in parts.items()]
+            selections = {selection for selection, _ in answers}
+            for first in range(chunk.first, chunk.last, BLOCK):
+                block = chunk.block(window, first, min(first + BLOCK, chunk.last))
+                blocks = {selection: block.within(selection) for selection in selections}
+                for selection, answer in answers:
+                    answer(blocks[selection])
+
+    def _refuse_overflow(self) -> None:
+        for found in self.columns:
+            if isinstance(found.part, IntegerSums):
+                rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]
+                if rows:
+                    name = found.query.aggregate.columns[0]
+                    raise SumOverflow(
+                        f'query "{found.query.label}": the sum of "{name}" at row {min(rows)} does not fit int64.',
+                        f'cast "{name}" to float64',
+                    )
+
+
+def thread_count() -> int:
+    """$SWAG_THREADS, else one thread per core."""
+    chosen = os.environ.get("SWAG_THREADS", "")
+    return max(1, int(chosen)) if chosen.isdigit() else os.cpu_count() or 1

@@ -1,0 +1,239 @@
+"""Snapshots: an engine as one file of plain arrays and JSON. Versioned, checksummed, no pickle.
+
+    SWAGSNAP | version | length of the header | header (JSON) | arrays, 8-byte aligned | SHA-256 of all before
+
+The header says what each array is. Structures are saved as they are rather than rebuilt, so answers after loading are
+those of before, bit for bit (landmark groups are functions of the rows kept, and made again when asked for).
+"""
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.columns import Clock
+from swag.engine import Engine
+from swag.errors import BadSnapshot
+from swag.families import Part
+from swag.keys import KeyTable
+from swag.lateness import Held
+from swag.planner import Group
+from swag.query import Query
+from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
+from swag.space import Arena, Column, Mask, Space
+from swag.store import EVERY_EVENT
+from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+
+MAGIC, VERSION = b"SWAGSNAP", 1
+_HEAD = struct.Struct("<8sIQ")
+_DTYPES = {"int64": np.int64, "float64": np.float64, "uint8": np.uint8, "bool": np.bool_}
+_STRUCTURES: dict[str, type[Structure]] = {c.__name__: c for c in (Running, RunningFloats, Dyadic, Landmark, SortedRuns)}
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+
+    def put(self, array: np.ndarray | bytes) -> int:
+        self.arrays.append(np.frombuffer(array, np.uint8) if isinstance(array, bytes) else np.ascontiguousarray(array))
+        return len(self.arrays) - 1
+
+    def write(self, path: Path, header: dict[str, Any]) -> None:
+        header["arrays"] = [{"dtype": a.dtype.name, "shape": list(a.shape)} for a in self.arrays]
+        text = json.dumps(header).encode()
+        text += b" " * (-(len(text) + _HEAD.size) % 8)
+        digest = hashlib.sha256()
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for piece in (_HEAD.pack(MAGIC, VERSION, len(text)), text, *map(_padded, self.arrays)):
+                    file.write(piece)
+                    digest.update(piece)
+                file.write(digest.digest())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
+def _padded(array: np.ndarray) -> bytes:
+    data = array.tobytes()
+    return data + b"\0" * (-len(data) % 8)
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+        except OSError as why:
+            raise BadSnapshot(f'"{path}" can not be read: {why.strerror}.') from None
+        if len(content) < _HEAD.size + 32 or content[:8] != MAGIC:
+            raise BadSnapshot(f'"{path}" is not a snapshot of swag: it does not begin with {MAGIC.decode()}.', "a file that Engine.save wrote")
+        _, version, size = _HEAD.unpack_from(content)
+        if version != VERSION:
+            raise BadSnapshot(f'"{path}" is a snapshot of version {version}; this swag reads version {VERSION}.')
+        body = memoryview(content)[:-32]
+        if hashlib.sha256(body).digest() != content[-32:]:
+            raise BadSnapshot(f'"{path}" is damaged: its checksum does not match its content.', "an older copy, or replay the events")
+        try:
+            self.header: dict[str, Any] = json.loads(bytes(body[_HEAD.size : _HEAD.size + size]))
+            self._read_arrays(body, _HEAD.size + size)
+        except (KeyError, ValueError, TypeError) as why:
+            raise BadSnapshot(f'"{path}" is damaged: its header can not be understood ({why}).') from None
+
+    def _read_arrays(self, body: memoryview, at: int) -> None:
+        self.arrays = []
+        for entry in self.header["arrays"]:
+            dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
+            count = int(np.prod(shape))
+            self.arrays.append(np.frombuffer(body, dtype, count, at).reshape(shape).copy())
+            at += count * dtype.itemsize + -(count * dtype.itemsize) % 8
+
+
+def save(engine: Engine, path: Path) -> None:
+    store, plan, writer = engine._store, engine._plan, _Writer()
+    spaces = list(store.spaces.values())
+    header = {
+        "engine": {"ts": engine.ts, "key": engine.key, "algorithm": engine.algorithm},
+        "lateness": duration_to_json(engine.lateness),
+        "queries": [query_to_json(query) for query in engine.queries],
+        "advanced": engine._advanced if isinstance(engine._advanced, int) else None,
+        "lookups": engine._lookups,
+        "types": writer.put(_schema(engine).serialize().to_pybytes()),
+        "store": {
+            "now": store.now, "promised": store.promised, "events": store.events, "tidy": store._next_to_tidy,
+            "keep_rows": store.keep_rows, "keep_time": store.keep_time, "ts": writer.put(store.ts.data),
+            "latest": writer.put(store.latest), "lost": writer.put(store.lost),
+        },
+        "keys": None if store.keys is None else {name: writer.put(a) for name, a in store.keys.state().items()},
+        "plan": {
+            "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": sorted(plan._columns),
+            "kept_since": plan._kept_since,
+        },
+        "spaces": [_save_space(space, writer) for space in spaces],
+        "groups": [_save_group(group, spaces, writer) for group in plan.groups.values()],
+        "held": None if engine._held is None else _save_held(engine._held, writer),
+    }  # fmt: skip
+    writer.write(path, header)
+
+
+def _schema(engine: Engine) -> pa.Schema:
+    """Arrow types, as an Arrow schema: of ts, of the key, and of every column."""
+    store = engine._store
+    fields = [] if store.clock is None else [pa.field("ts", store.clock.type)]
+    fields += [] if store.keys is None else [pa.field("key", store.keys.type)]
+    return pa.schema(fields + [pa.field(f"column {name}", kind) for name, kind in store.types.items()])
+
+
+def _save_space(space: Space, writer: _Writer) -> dict[str, Any]:
+    arena = space.arena
+    return {
+        "where": space.mask[0], "required": sorted(space.mask[1]), "rings": writer.put(arena.rings),
+        "slots": arena._slots, "used": arena._used,
+        "free": {str(size): writer.put(offsets) for size, offsets in arena._free.items()},
+        "raw": {name: writer.put(column.data) for name, column in space.raw.items()},
+        "rank": None if space.rank is None else writer.put(space.rank.data),
+    }  # fmt: skip
+
+
+def _save_group(group: Group, spaces: list[Space], writer: _Writer) -> dict[str, Any]:
+    structure = group.structure
+    return {
+        "space": spaces.index(group.space), "family": group.part.family, "columns": list(group.part.columns),
+        "queries": group.queries, "structure": type(structure).__name__, "reason": group.reason,
+        "counted": [group.updates, group.lookups, structure.updates, structure.lookups, getattr(structure, "uncertain", 0)],
+        "levels": sorted(group.levels), "log_width": group.log_width,
+        "held": [writer.put(column.data) for column in structure.held],
+        "saved": {name: writer.put(array) for name, array in structure.saved().items()},
+    }  # fmt: skip
+
+
+def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
+    table = None
+    if held.table is not None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, held.table.schema) as stream:
+            stream.write_table(held.table)
+        table = writer.put(sink.getvalue().to_pybytes())
+    return {"table": table, "ts": writer.put(held.ts), "ids": writer.put(held.ids), "late": held.late, "lateness": held.lateness}
+
+
+def load(path: Path, queries: list[Query]) -> Engine:
+    reader = _Reader(path)
+    header, arrays = reader.header, reader.arrays
+    engine = Engine(**header["engine"], lateness=duration_from_json(header["lateness"]))
+    given = {query.label: query for query in queries}
+    for entry in header["queries"]:
+        query = query_from_json(entry, given, path)
+        engine._queries[query.label] = engine._plan.queries[query.label] = query
+    engine._advanced, engine._lookups = header["advanced"], header["lookups"]
+    types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
+    _load_store(engine, header, arrays, types)
+    plan, saved = engine._plan, header["plan"]
+    plan.nullable, plan.largest, plan._columns = set(saved["nullable"]), saved["largest"], set(saved["columns"])
+    plan._kept_since = saved["kept_since"]
+    for entry in header["groups"]:
+        _load_group(engine, entry, arrays)
+    if header["held"] is not None:
+        engine._held = _load_held(header["held"], arrays)
+    return engine
+
+
+def _load_store(engine: Engine, header: dict[str, Any], arrays: list[np.ndarray], types: dict[str, pa.DataType]) -> None:
+    store, saved = engine._store, header["store"]
+    store.now, store.promised, store.events = saved["now"], saved["promised"], saved["events"]
+    store.keep_rows, store.keep_time, store._next_to_tidy = saved["keep_rows"], saved["keep_time"], saved["tidy"]
+    store.latest, store.lost = arrays[saved["latest"]], arrays[saved["lost"]]
+    store.seen = np.zeros(store.latest.size, np.int64)
+    store.clock = Clock(types["ts"]) if "ts" in types else None
+    if header["keys"] is not None:
+        store.keys = KeyTable.restore(types["key"], {name: arrays[i] for name, i in header["keys"].items()})
+    store.types = {name.removeprefix("column "): kind for name, kind in types.items() if name.startswith("column ")}
+    store.ts.data = arrays[saved["ts"]]
+    for entry in header["spaces"]:
+        mask: Mask = (entry["where"], frozenset(entry["required"]))
+        space = store.spaces[mask] if mask == EVERY_EVENT else store.space(mask)
+        _load_arena(space.arena, entry, arrays)
+        if space.rank is not None:
+            space.rank.data = arrays[entry["rank"]]
+        for name, index in entry["raw"].items():
+            space.raw[name] = Column(arrays[index])
+            space.arena.columns.append(space.raw[name])
+
+
+def _load_arena(arena: Arena, entry: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    arena.rings, arena._slots, arena._used = arrays[entry["rings"]], entry["slots"], entry["used"]
+    arena._free = {int(size): arrays[index] for size, index in entry["free"].items()}
+
+
+def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    plan = engine._plan
+    space = list(engine._store.spaces.values())[entry["space"]]
+    user = plan.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
+    part = Part(entry["family"], tuple(entry["columns"]), user)
+    structure = _STRUCTURES[entry["structure"]](space, part)
+    for column, index in zip(structure.held, entry["held"], strict=True):
+        column.data = arrays[index]
+    structure.restored({name: arrays[index] for name, index in entry["saved"].items()})
+    group = Group(space, part, structure, entry["reason"], entry["queries"])
+    group.updates, group.lookups, structure.updates, structure.lookups, uncertain = entry["counted"]
+    if isinstance(structure, RunningFloats):
+        structure.uncertain = uncertain
+    group.levels, group.log_width = set(entry["levels"]), entry["log_width"]
+    plan.groups[space.mask, part] = group
+
+
+def _load_held(entry: dict[str, Any], arrays: list[np.ndarray]) -> Held:
+    held = Held(entry["lateness"])
+    held.ts, held.ids, held.late = arrays[entry["ts"]], arrays[entry["ids"]], entry["late"]
+    if entry["table"] is not None:
+        held.table = pa.ipc.open_stream(pa.py_buffer(arrays[entry["table"]].tobytes())).read_all()
+    return held

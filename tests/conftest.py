@@ -1,0 +1,31 @@
+"""How the tests run: Hypothesis by profile, kernels compiled or (NUMBA_DISABLE_JIT=1) as plain Python.
+
+    HYPOTHESIS_PROFILE=ci         the default: reproducible, the same examples every time
+    HYPOTHESIS_PROFILE=thorough   ten times as many, new ones every time
+    HYPOTHESIS_PROFILE=jit-off    a few, for kernels that are not compiled
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = str(Path(__file__).parent.parent)
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
+settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=SLOW_START)
+settings.register_profile("jit-off", settings.get_profile("ci"), max_examples=12)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+WRAPPING = ("overflow encountered", "invalid value encountered", "divide by zero encountered")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":  # integers wrap and NaN spreads in kernels: meant, and silent when compiled
+        for message in WRAPPING:
+            config.addinivalue_line("filterwarnings", f"ignore:{message}:RuntimeWarning")

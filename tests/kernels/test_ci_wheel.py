@@ -1,0 +1,121 @@
+"""The wheel under random actions: every invariant after each step, every walk against a plain list."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import wheel
+
+ROOTS = 3
+SMALL = st.integers(-40, 40)
+ANY = st.integers(-(2**63), 2**63 - 1)
+NEAR = st.builds(lambda base, more: base + more, st.sampled_from([0, 10**18, -(2**63), 2**62 - 50]), st.integers(0, 99))
+TIMES = st.one_of(SMALL, NEAR, ANY)
+
+
+def walked(state: wheel.Wheel, root: int, x: int, newer: bool, room: int = 4096) -> list[int]:
+    out = np.empty(room, np.int64)
+    found = wheel.walk(state, np.int64(root), np.int64(x), newer, out)
+    assert found <= room
+    return sorted(out[:found].tolist())
+
+
+class Model:
+    """The wheel and what it should hold."""
+
+    def __init__(self, entries: int) -> None:
+        self.state = wheel.empty(ROOTS, entries, 2)
+        self.held: dict[int, dict[int, int]] = {root: {} for root in range(ROOTS)}
+
+    def root_of(self, entry: int) -> int | None:
+        return next((root for root, entries in self.held.items() if entry in entries), None)
+
+    def room(self) -> None:
+        if self.state.spare[0] == 0:
+            self.state = wheel.with_spare(self.state, 1)
+
+    def act(self, action: str, entry: int, root: int, t: int) -> None:
+        where = self.root_of(entry)
+        self.room()
+        if action == "walk":
+            for newer in (True, False):
+                expected = sorted(e for e, at in self.held[root].items() if (at > t) == newer)
+                assert expected == walked(self.state, root, t, newer)
+        elif action == "remove" and where is not None:
+            wheel.remove(self.state, np.int64(entry), ROOTS)
+            del self.held[where][entry]
+        elif action == "put" and where is None:
+            wheel.place(self.state, np.int64(root), np.int64(entry), np.int64(t))
+            self.held[root][entry] = t
+        elif action == "put" and where is not None:
+            wheel.move(self.state, np.int64(where), np.int64(entry), np.int64(t), ROOTS)
+            self.held[where][entry] = t
+
+
+ACTIONS = st.tuples(st.sampled_from(["put", "put", "remove", "walk"]), st.integers(0, 59), st.integers(0, ROOTS - 1), TIMES)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(TIMES, min_size=20, max_size=60), st.lists(ACTIONS, max_size=60))
+def test_random_actions_keep_every_invariant(start: list[int], actions: list[tuple[str, int, int, int]]) -> None:
+    model = Model(60)
+    for entry, t in enumerate(start):
+        model.act("put", entry, 0, t)
+    for action in actions:
+        model.act(*action)
+        wheel.check(model.state, ROOTS, model.held)
+
+
+@pytest.mark.parametrize("spread", [0, 1, 10**3, 10**9, 10**18])
+def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
+    """A boundary in the middle of a crowd: after a few walks hardly an entry is compared in vain."""
+    n = 5000
+    rng = np.random.default_rng(1)
+    times = rng.integers(0, spread + 1, n)
+    state = wheel.empty(1, n)
+    for entry in range(n):
+        wheel.place(state, np.int64(0), np.int64(entry), times[entry])
+    x = np.int64(spread // 2)
+    for _ in range(wheel.DEEPEST):
+        if state.spare[0] == 0:
+            state = wheel.with_spare(state, 1)
+        assert np.flatnonzero(times > x).tolist() == walked(state, 0, int(x), True, n)
+    slot = 0
+    while state.slots[slot] < wheel.EMPTY:
+        wheels = -2 - int(state.slots[slot])
+        shift, prefix = state.wheels[wheels, wheel.SHIFT], state.wheels[wheels, wheel.PREFIX]
+        if shift == 0 or wheel.above(x, shift) != prefix:
+            return  # nothing is compared at all
+        slot = wheels * wheel.FAN + int(wheel.digit(x, shift))
+    compared, at = 0, int(state.slots[slot])
+    while at >= 0:
+        compared, at = compared + 1, int(state.links[at, wheel.NEXT])
+    assert compared <= wheel.PATIENCE + 2 * (times > x).sum()  # what it returned, and as many in vain
+
+
+def test_a_walk_that_does_not_fit_says_so() -> None:
+    state = wheel.empty(1, 10)
+    for entry in range(10):
+        wheel.place(state, np.int64(0), np.int64(entry), np.int64(entry))
+    out = np.empty(4, np.int64)
+    assert wheel.walk(state, np.int64(0), np.int64(-1), True, out) == 5
+    assert wheel.walk(state, np.int64(0), np.int64(5), True, out) == 4
+
+
+def test_empty_wheels_are_handed_back() -> None:
+    state = wheel.empty(1, 1000)
+    rng = np.random.default_rng(2)
+    times = rng.integers(-(2**62), 2**62, 1000)
+    for entry in range(1000):
+        wheel.place(state, np.int64(0), np.int64(entry), times[entry])
+    for x in np.quantile(times, np.linspace(0.1, 0.9, 9)).astype(np.int64):
+        for _ in range(4):
+            if state.spare[0] == 0:
+                state = wheel.with_spare(state, 4)
+            walked(state, 0, int(x), True)
+    assert state.spare[0] < state.wheels.shape[0] - 1
+    for entry in range(1000):
+        wheel.remove(state, np.int64(entry), 1)
+    assert state.spare[0] == state.wheels.shape[0] - 1
+    wheel.check(state, 1, {})

@@ -34,55 +34,47 @@ from kernels import wheel as wheels
 from kernels.jit import kernel
 
 SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
-NEVER = np.iinfo(np.int64).min  # in no window
-OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, -1 for none
+NEVER = np.iinfo(np.int64).min  # a time that is in no window
+ABSENT = -(1 << 40)  # in the root slot of a level that is not indexed
+FIRST, TOTAL = 0, 1  # columns of keys
+OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, 0 for none
 
 
 class Levels(NamedTuple):
     p: int
-    first: np.ndarray  # int32 per key: its block of size 1, -1 if it has none
-    total: np.ndarray  # int64 per key: events so far (CI-SUM: their sum)
-    blocks: np.ndarray  # int32 [block, 4]
-    free: np.ndarray  # int32: how many blocks are free, and which
-    indexed: np.ndarray  # bool per level s * p + q: is there a wheel at that root?
-    wheel: wheels.Wheel  # entry: block * p + q; root: the level
+    keys: np.ndarray  # int64 [key, 2]: its block of size 1, 0 if it has none; events so far (CI-SUM: their sum)
+    blocks: np.ndarray  # int32 [block, 4]; row 0: in FILL how many are free, in UPPER the first, whose UPPER is the next
+    wheel: wheels.Wheel  # entry: block * p + q, level q of the block's size; root: s * p + q
 
 
-def empty(p: int, keys: int = 0, blocks: int = 16) -> Levels:
-    levels = SIZES * p
-    first = np.full(keys, -1, np.int32)
-    free = np.zeros(blocks + 1, np.int32)
-    free[0] = blocks
-    free[1:] = np.arange(blocks - 1, -1, -1)
-    table = np.full((blocks, 4), -1, np.int32)
-    table[:, FILL] = 0
-    return Levels(p, first, np.zeros(keys, np.int64), table, free, np.zeros(levels, np.bool_), wheels.empty(levels, blocks * p))
+def empty(p: int, keys: int = 0) -> Levels:
+    wheel = wheels.empty(SIZES * p, p)
+    wheel.tree[wheel.tree[:, wheels.SHIFT] == wheels.ROOTS, : wheels.FAN] = ABSENT
+    return Levels(p, np.zeros((keys, 2), np.int64), np.zeros((1, 4), np.int32), wheel)
 
 
 def with_keys(state: Levels, keys: int) -> Levels:
-    have = state.first.size
-    first, total = np.full(keys, -1, np.int32), np.zeros(keys, np.int64)
-    first[:have], total[:have] = state.first, state.total
-    return state._replace(first=first, total=total)
+    grown = np.zeros((keys, 2), np.int64)
+    grown[: state.keys.shape[0]] = state.keys
+    return state._replace(keys=grown)
 
 
 def with_room(state: Levels, blocks: int, spare: int) -> Levels:
-    """At least so many free blocks and spare wheels; what is short is doubled."""
-    if state.wheel.spare[0] < spare:
+    """At least so many free blocks and spare wheels; what is short grows by half."""
+    if state.wheel.tree[0, wheels.SPARE] < spare:
         state = state._replace(wheel=wheels.with_spare(state.wheel, spare))
-    if state.free[0] >= blocks:
+    if state.blocks[0, FILL] >= blocks:
         return state
     have = state.blocks.shape[0]
-    count = max(2 * have, have + blocks)
-    table = np.full((count, 4), -1, np.int32)
-    table[:, FILL] = 0
+    count = have + max(have // 2, blocks)
+    table = np.zeros((count, 4), np.int32)
     table[:have] = state.blocks
-    left = int(state.free[0])
-    free = np.zeros(count + 1, np.int32)
-    free[0] = left + count - have
-    free[1 : 1 + count - have] = np.arange(count - 1, have - 1, -1)
-    free[1 + count - have : 1 + count - have + left] = state.free[1 : 1 + left]
-    return state._replace(blocks=table, free=free, wheel=wheels.with_entries(state.wheel, count * state.p))
+    table[have:, SIZE] = -1
+    table[have:, UPPER] = np.arange(have + 1, count + 1)
+    table[-1, UPPER] = state.blocks[0, UPPER]
+    table[0, UPPER] = have
+    table[0, FILL] += count - have
+    return state._replace(blocks=table, wheel=wheels.with_entries(state.wheel, count * state.p))
 
 
 # -- which level answers for a threshold ------------------------------------------------------------------------------
@@ -125,69 +117,79 @@ def levels_for(epsilon: float) -> int:
 
 
 @kernel
-def take_block(state, owner, size):
-    b = state.free[state.free[0]]
-    state.free[0] -= 1
-    state.blocks[b, OWNER], state.blocks[b, UPPER] = owner, -1
-    state.blocks[b, SIZE], state.blocks[b, FILL] = size, 0
-    return np.int64(b)
+def opened(state):
+    """The arrays of a state as helpers take them."""
+    cells, links, tree = wheels.bare_wheel(state.wheel)
+    return state.p, wheels.bare(state.keys), wheels.bare(state.blocks), cells, links, tree
 
 
 @kernel
-def put(state, b, q, fresh, t):
-    """Level q of block b gets time t; fresh: it had none."""
-    level, entry = state.blocks[b, SIZE] * state.p + q, b * state.p + q
-    if not state.indexed[level]:
-        state.wheel.cells[entry, 0] = t
+def take_block(blocks, owner, size):
+    b = np.int64(blocks[0, UPPER])
+    blocks[0, UPPER] = blocks[b, UPPER]
+    blocks[0, FILL] -= 1
+    blocks[b, OWNER], blocks[b, UPPER] = owner, 0
+    blocks[b, SIZE], blocks[b, FILL] = size, 0
+    return b
+
+
+@kernel
+def put(cells, links, tree, level, entry, fresh, t):
+    """An entry gets time t; fresh: it had none."""
+    slot = wheels.root(level)
+    if wheels.holds(tree, slot) == ABSENT:
+        cells[entry, 0] = t
     elif fresh:
-        wheels.place(state.wheel, level, entry, t)
+        wheels.place(cells, links, tree, slot, entry, t)
     else:
-        wheels.move(state.wheel, level, entry, t, state.indexed.size)
+        wheels.move(cells, links, tree, slot, entry, t)
 
 
 @kernel
-def shift_in(state, b, t):
+def shift_in(p, blocks, cells, links, tree, b, t):
     """Time t enters a block, everything in it moves one level up; returns the time that falls off, or NEVER."""
-    p, fill, cells = state.p, np.int64(state.blocks[b, FILL]), state.wheel.cells
-    out = cells[b * p + p - 1, 0] if fill == p else NEVER
+    fill, level, entry = np.int64(blocks[b, FILL]), np.int64(blocks[b, SIZE]) * p, b * p
+    out = cells[entry + p - 1, 0] if fill == p else NEVER
     for q in range(min(fill, p - 1), 0, -1):
-        put(state, b, q, q == fill, cells[b * p + q - 1, 0])
-    put(state, b, 0, fill == 0, t)
-    state.blocks[b, FILL] = min(fill + 1, p)
+        put(cells, links, tree, level + q, entry + q, q == fill, cells[entry + q - 1, 0])
+    put(cells, links, tree, level, entry, fill == 0, t)
+    blocks[b, FILL] = min(fill + 1, p)
     return out
 
 
 @kernel
-def drop(state, b, keep):
+def drop(p, blocks, links, tree, b, keep):
     """Forget all but the first `keep` levels of a block."""
-    for q in range(keep, state.blocks[b, FILL]):
-        if state.indexed[state.blocks[b, SIZE] * state.p + q]:
-            wheels.remove(state.wheel, b * state.p + q, state.indexed.size)
-    state.blocks[b, FILL] = keep
+    for q in range(keep, blocks[b, FILL]):
+        if wheels.holds(tree, wheels.root(np.int64(blocks[b, SIZE]) * p + q)) != ABSENT:
+            wheels.remove(links, tree, b * p + q)
+    blocks[b, FILL] = keep
 
 
 @kernel
-def drop_chain(state, b):
+def drop_chain(p, blocks, links, tree, b):
     """Free a block and all above it."""
-    while b >= 0:
-        drop(state, b, 0)
-        state.free[0] += 1
-        state.free[state.free[0]] = b
-        state.blocks[b, SIZE] = -1
-        b = np.int64(state.blocks[b, UPPER])
+    while b > 0:
+        drop(p, blocks, links, tree, b, 0)
+        above = np.int64(blocks[b, UPPER])
+        blocks[b, SIZE] = -1
+        blocks[b, UPPER] = blocks[0, UPPER]
+        blocks[0, UPPER] = b
+        blocks[0, FILL] += 1
+        b = above
 
 
 @kernel
-def trim(state, b, horizon):
+def trim(p, blocks, cells, links, tree, b, horizon):
     """If the oldest time of a block is past the horizon, forget it and what is older. Was it?"""
-    keep = np.int64(state.blocks[b, FILL])
-    if state.wheel.cells[b * state.p + keep - 1, 0] > horizon:
+    keep = np.int64(blocks[b, FILL])
+    if cells[b * p + keep - 1, 0] > horizon:
         return False
-    while keep > 1 and state.wheel.cells[b * state.p + keep - 1, 0] <= horizon:
+    while keep > 1 and cells[b * p + keep - 1, 0] <= horizon:
         keep -= 1
-    drop(state, b, keep)
-    drop_chain(state, np.int64(state.blocks[b, UPPER]))
-    state.blocks[b, UPPER] = -1
+    drop(p, blocks, links, tree, b, keep)
+    drop_chain(p, blocks, links, tree, np.int64(blocks[b, UPPER]))
+    blocks[b, UPPER] = 0
     return True
 
 
@@ -197,46 +199,44 @@ def update(state, ids, ts, begin, horizon):
 
     horizon: times up to this one are in no window any more.
     """
-    p = state.p
+    p, keys, blocks, cells, links, tree = opened(state)
     for e in range(begin, ids.size):
-        k = ids[e]
-        z, rest = 0, state.total[k] + 1 + p
+        k, t = ids[e], ts[e]
+        z, rest = 0, keys[k, TOTAL] + 1 + p
         while rest & 1 == 0:
             z += 1
             rest >>= 1
-        if state.free[0] < 1 or state.wheel.spare[0] < p * (z + 1):
+        if blocks[0, FILL] < 2 or tree[0, wheels.SPARE] < p * (z + 1):
             return e
-        state.total[k] += 1
-        if state.first[k] < 0:
-            state.first[k] = take_block(state, k, 0)
-        b, t = np.int64(state.first[k]), ts[e]
+        keys[k, TOTAL] += 1
+        if keys[k, FIRST] == 0:
+            keys[k, FIRST] = take_block(blocks, k, 0)
+        b = keys[k, FIRST]
         for s in range(z + 1):
-            t = shift_in(state, b, t)
-            if trim(state, b, horizon) or t <= horizon or s == z:
+            t = shift_in(p, blocks, cells, links, tree, b, t)
+            if trim(p, blocks, cells, links, tree, b, horizon) or t <= horizon or s == z:
                 break
-            if state.blocks[b, UPPER] < 0:
-                state.blocks[b, UPPER] = take_block(state, k, s + 1)
-            b = np.int64(state.blocks[b, UPPER])
+            if blocks[b, UPPER] == 0:
+                blocks[b, UPPER] = take_block(blocks, k, s + 1)
+            b = np.int64(blocks[b, UPPER])
     return ids.size
 
 
 @kernel
 def expire(state, begin, end, horizon):
     """Forget what no window can reach of keys [begin, end): all of a silent key, whose memory is then free."""
+    p, keys, blocks, cells, links, tree = opened(state)
     for k in range(begin, end):
-        b = np.int64(state.first[k])
-        if b < 0:
-            continue
-        if state.wheel.cells[b * state.p, 0] <= horizon:
-            drop_chain(state, b)
-            state.first[k] = -1
-            continue
-        while b >= 0 and not trim(state, b, horizon):
-            below, b = b, np.int64(state.blocks[b, UPPER])
-            if b >= 0 and state.wheel.cells[b * state.p, 0] <= horizon:
-                drop_chain(state, b)
-                state.blocks[below, UPPER] = -1
-                break
+        b = keys[k, FIRST]
+        if b > 0 and cells[b * p, 0] <= horizon:
+            drop_chain(p, blocks, links, tree, b)
+            keys[k, FIRST] = b = 0
+        while b > 0 and not trim(p, blocks, cells, links, tree, b, horizon):
+            above = np.int64(blocks[b, UPPER])
+            if above > 0 and cells[above * p, 0] <= horizon:
+                drop_chain(p, blocks, links, tree, above)
+                blocks[b, UPPER] = above = 0
+            b = above
 
 
 # -- lookups ----------------------------------------------------------------------------------------------------------
@@ -244,42 +244,44 @@ def expire(state, begin, end, horizon):
 
 @kernel
 def build(state, level):
-    """Index a level that was not asked for before."""
-    size, q = level // state.p, level % state.p
-    state.indexed[level] = True
-    for b in range(state.blocks.shape[0]):
-        if state.blocks[b, SIZE] == size and state.blocks[b, FILL] > q:
-            entry = b * state.p + q
-            wheels.place(state.wheel, level, entry, state.wheel.cells[entry, 0])
+    """Index a level that was not asked for before; nothing to do if it was."""
+    p, _, blocks, cells, links, tree = opened(state)
+    slot = wheels.root(level)
+    if wheels.holds(tree, slot) != ABSENT:
+        return
+    tree[slot // wheels.FAN, slot & (wheels.FAN - 1)] = wheels.EMPTY
+    for b in range(1, blocks.shape[0]):
+        if blocks[b, SIZE] == level // p and blocks[b, FILL] > level % p:
+            entry = b * p + level % p
+            wheels.place(cells, links, tree, slot, entry, cells[entry, 0])
 
 
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
-    found = wheels.walk(state.wheel, level, x, True, out)
+    p, _, blocks, cells, links, tree = opened(state)
+    found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
     for i in range(min(found, out.size)):
-        out[i] = state.blocks[out[i] // state.p, OWNER]
+        out[i] = blocks[out[i] // p, OWNER]
     return found
 
 
 @kernel
-def kept_time(state, k, level):
+def kept_time(p, keys, blocks, cells, k, level):
     """The time kept for a key at a level, or NEVER."""
-    b = np.int64(state.first[k])
-    for _ in range(level // state.p):
-        if b < 0:
-            return NEVER
-        b = np.int64(state.blocks[b, UPPER])
-    q = level % state.p
-    return state.wheel.cells[b * state.p + q, 0] if b >= 0 and q < state.blocks[b, FILL] else NEVER
+    b = keys[k, FIRST]
+    for _ in range(level // p):
+        b = np.int64(blocks[b, UPPER]) if b > 0 else b
+    return cells[b * p + level % p, 0] if b > 0 and level % p < blocks[b, FILL] else NEVER
 
 
 @kernel
-def without(state, level, x, keys):
-    """Keep of `keys`, in place, those whose kept time at a level is not after x; how many."""
+def without(state, level, x, chosen):
+    """Keep of the keys in `chosen`, in place, those whose kept time at a level is not after x; how many."""
+    p, keys, blocks, cells, _, _ = opened(state)
     found = 0
-    for i in range(keys.size):
-        if kept_time(state, keys[i], level) <= x:
-            keys[found] = keys[i]
+    for i in range(chosen.size):
+        if kept_time(p, keys, blocks, cells, chosen[i], level) <= x:
+            chosen[found] = chosen[i]
             found += 1
     return found

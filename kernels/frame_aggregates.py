@@ -268,7 +268,7 @@ def close_before(op, data, rule, events, keys, out, first):
             new = combine(op, load(partials, k), x) if m > 0 else x
             answer = measure(op, m + 1, new)
             over = wrapped(op, new)
-            if over and answer > 0:  # a sum that wraps upwards was below int64, and breaks no `<`
+            if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
                 return -1 - ts.size
             if over or (m + 1 >= needs and not lo <= answer <= hi):
                 if state[k, ROWS] > 0:

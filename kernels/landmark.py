@@ -38,7 +38,7 @@ def update(op, columns, rings, group, state, own, keys, counts):
         k = keys[r]
         at, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         offset, own_mask = own[k, OFFSET], own[k, CAPACITY] - 1
-        head, tail = own[k, HEAD], own[k, TAIL]
+        head, tail = max(own[k, HEAD], rings[k, HEAD]), own[k, TAIL]  # the columns may have let go of more rows
         for p in range(max(head, tail - counts[r]), tail):
             slot = offset + (p & own_mask)
             block, stretch = p >> group << group, p >> STRETCH << STRETCH

@@ -27,6 +27,8 @@ from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 STRIDE = 2  # float sums keep a running sum every 2^STRIDE positions
 UNCERTAIN = 1e-19  # 2^-103 / 1e-12
+BEFORE = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])  # rows 1, 2, 3 of a group, from a on
+AFTER = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])  # rows 0, 1, 2 of a group, before b
 
 
 @kernel
@@ -100,50 +102,49 @@ def add_up_each(column, rings, keys, lo, hi, out):
 
 
 @kernel
-def update_floats(column, run_hi, run_lo, total_hi, total_lo, rings, keys, counts):
+def update_floats(column, run, total, rings, keys, counts):
+    """run, total: double-doubles, kept as complex numbers (hi + lo i) so that one is read at once."""
     group = 1 << STRIDE
     for r in range(keys.size):
         k = keys[r]
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
-        head, hi, lo = rings[k, HEAD], total_hi[k], total_lo[k]
+        head, hi, lo = rings[k, HEAD], total[k].real, total[k].imag
         for p in range(tail - counts[r], tail):
             slot = offset + (p & mask)
             at = p & (group - 1)
             if at == 0:
-                run_hi[slot >> STRIDE] = hi
-                run_lo[slot >> STRIDE] = lo
+                run[slot >> STRIDE] = complex(hi, lo)
             elif at == group - 1 and p - at >= head:  # the group is complete, and lies together
                 hi, lo = plus(hi, lo, (column[slot - 3] + column[slot - 2]) + (column[slot - 1] + column[slot]))
-        total_hi[k], total_lo[k] = hi, lo
+        total[k] = complex(hi, lo)
 
 
 @kernel
-def lookup_floats(column, run_hi, run_lo, total_hi, total_lo, rings, keys, lo, hi, out):
-    """out[i, w] (flat) = the sum of positions [lo, hi)[i, w] of keys[i]; returns how many were added up row by row."""
-    group = 1 << STRIDE
+def lookup_floats(column, run, total, rings, keys, lo, hi, out):
+    """out[i, w] (flat) = the sum of positions [lo, hi)[i, w] of keys[i]; returns how many were added up row by row.
+
+    The 0 to 3 rows at either end are weighted by 0 or 1 rather than chosen: branches cost three times as much here. A
+    NaN or inf times 0 spoils the sum, which is then not certain, and added up by itself.
+    """
     uncertain = 0
     for i in range(keys.size):
         k = keys[i]
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
-        last = tail >> STRIDE
         for w in range(lo.shape[1]):
             a, b = lo[i, w], hi[i, w]
-            first, end = (a + group - 1) >> STRIDE, b >> STRIDE
-            if first >= end:
-                out[i * lo.shape[1] + w] = add_up(column, offset, mask, a, b)
-                continue
-            slot = (offset + ((first << STRIDE) & mask)) >> STRIDE
-            b_hi, b_lo = total_hi[k], total_lo[k]
-            if end < last or (tail & (group - 1)) > 0 and end == last:
-                upto = (offset + ((end << STRIDE) & mask)) >> STRIDE
-                b_hi, b_lo = run_hi[upto], run_lo[upto]
-            s = minus(b_hi, b_lo, run_hi[slot], run_lo[slot])
-            for p in range(a, first << STRIDE):
-                s += column[offset + (p & mask)]
-            for p in range(end << STRIDE, b):
-                s += column[offset + (p & mask)]
-            if not abs(s) >= (b - a) * abs(run_hi[slot]) * UNCERTAIN:
-                uncertain += 1
+            start, end = (a + 3) & -4, b & -4
+            base, s = 0.0, np.nan
+            if start < end:
+                since = run[(offset + (start & mask)) >> STRIDE]
+                upto = total[k] if end == tail else run[(offset + (end & mask)) >> STRIDE]
+                x, y = offset + ((a & -4) & mask), offset + (end & mask)
+                f, g = a & 3, b & 3
+                s = minus(upto.real, upto.imag, since.real, since.imag)
+                s += column[x + 1] * BEFORE[f, 0] + column[x + 2] * BEFORE[f, 1] + column[x + 3] * BEFORE[f, 2]
+                s += column[y] * AFTER[g, 0] + column[y + 1] * AFTER[g, 1] + column[y + 2] * AFTER[g, 2]
+                base = since.real
+            if not abs(s) >= (b - a) * abs(base) * UNCERTAIN:
+                uncertain += start < end
                 s = add_up(column, offset, mask, a, b)
             out[i * lo.shape[1] + w] = s
     return uncertain

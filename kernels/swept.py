@@ -27,6 +27,7 @@ from kernels.running import add_up, two_sum
 
 PATIENCE = 4  # rows per answer, on average, that doubted answers may cost
 DOUBT = 4 * 2.0**-53 / 1e-8
+PAGE = 512
 HALF = np.int64(32)
 
 
@@ -59,6 +60,31 @@ def settle(sums, lost, out):
         out[i] = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]
 
 
+class Running(NamedTuple):
+    """Running sums of rows base, base + 1, … of `values`: pairs[i] = hi, lo of the first i. A sum of at least `sure` is certain."""
+
+    values: np.ndarray
+    base: int
+    pairs: np.ndarray
+    sure: float
+
+
+def running(values, base, end):
+    pairs = np.empty((end - base + 1, 2))
+    lost, size = accumulate(values[base:end], pairs)
+    return Running(values, base, pairs, certainty(values[base:end], lost, size))
+
+
+def certainty(values, lost, size):
+    """The least sum that is certain: 0 if all are."""
+    if not np.isfinite(size):
+        return np.inf
+    per_grain = np.ldexp(1.0, 103 - int(np.frexp(size)[1]))
+    if size == 0 or (lost == 0 and per_grain < np.inf and multiples(values, per_grain)):
+        return 0.0
+    return float(1e12 * (lost + size * 2.0**-104))
+
+
 @kernel
 def accumulate(values, pairs):
     """pairs[i] = the sum of values[:i], hi and lo. Returns what rounding took from them in all, and the sum of |values|."""
@@ -86,24 +112,61 @@ def multiples(values, per_grain):
 
 
 @kernel
-def differences(pairs, values, base, lo, hi, sure, out):
-    """out[i] = the sum of rows [lo[i], hi[i]); pairs begin at row `base`. False: too many are in doubt, all is to be done anew."""
-    budget = PATIENCE * lo.size
+def subtract(run, lo, hi, out):
+    """out[i] = the sum of rows [lo[i], hi[i]). Returns how many are in doubt."""
+    pairs, base, doubted = run.pairs, run.base, 0
     for i in range(lo.size):
         a, b = lo[i] - base, hi[i] - base
         s = (pairs[b, 0] - pairs[a, 0]) + (pairs[b, 1] - pairs[a, 1])
-        if not abs(s) >= sure:
-            budget -= b - a
-            if budget < 0:
-                return False
-            s = add_up(values, 0, -1, lo[i], hi[i])
+        doubted += not abs(s) >= run.sure
         out[i] = s
-    return True
+    return doubted
 
 
 @kernel
-def centre_and_accumulate(values, centre, sums, changes):
-    """sums[i] = of x - centre and its square over values[:i]; changes[i] = how often values[:i] changed."""
+def subtract_in_step(run, lo, hi, out):
+    """The same for windows [lo, hi), [lo + 1, hi + 1), …: unit strides, twice as fast."""
+    left, right, doubted = run.pairs[lo - run.base :], run.pairs[hi - run.base :], 0
+    for i in range(out.size):
+        s = (right[i, 0] - left[i, 0]) + (right[i, 1] - left[i, 1])
+        doubted += not abs(s) >= run.sure
+        out[i] = s
+    return doubted
+
+
+@kernel
+def reconsider(run, lo, hi, out):
+    """Add up the windows whose sums are in doubt, row by row. False: that would cost too much."""
+    budget = PATIENCE * lo.size
+    for i in range(lo.size):
+        if not abs(out[i]) >= run.sure:
+            budget -= hi[i] - lo[i]
+            if budget < 0:
+                return False
+            out[i] = add_up(run.values, 0, -1, lo[i], hi[i])
+    return True
+
+
+class Centred(NamedTuple):
+    """Rows base, base + 1, … of `values`: sums[i] = of x - c and (x - c)^2 over the first i, which changed changes[i] times."""
+
+    values: np.ndarray
+    base: int
+    sums: np.ndarray
+    changes: np.ndarray
+
+
+def centred(values, base, end):
+    rows = values[base:end]
+    with np.errstate(all="ignore"):
+        centre = rows.mean() if rows.size else 0.0
+    sums, changes = np.empty((rows.size + 1, 2)), np.empty(rows.size + 1, np.int32)
+    accumulate_centred(rows, centre if np.isfinite(centre) else 0.0, sums, changes)
+    return Centred(values, base, sums, changes)
+
+
+@kernel
+def accumulate_centred(values, centre, sums, changes):
     s, ss, n = 0.0, 0.0, 0
     before = values[0] if values.size else 0.0
     for i in range(values.size):
@@ -117,6 +180,59 @@ def centre_and_accumulate(values, centre, sums, changes):
 
 
 @kernel
+def variances(rows, lo, hi, ddof, root, out):
+    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root. False: too many are in doubt, all is to be done anew.
+
+    Page by page: gathering, dividing and roots in one loop are 3 ns slower, as nothing of it can be vectorised.
+    """
+    n, budget = np.empty(PAGE), PATIENCE * lo.size
+    for first in range(0, lo.size, PAGE):
+        stop = min(first + PAGE, lo.size)
+        a, b, page = lo[first:stop], hi[first:stop], out[first:stop]
+        error = rows.sums[b[-1] - rows.base, 1] * DOUBT
+        if spreads(rows, a, b, error, n, page):
+            budget = reconsider_spreads(rows, a, b, error, page, budget)
+            if budget < 0:
+                return False
+        for i in range(page.size):
+            page[i] /= n[i] * (n[i] - ddof)
+        if root:
+            for i in range(page.size):
+                page[i] = np.sqrt(page[i])
+    return True
+
+
+@kernel
+def spreads(rows, lo, hi, error, n, out):
+    """out[i] = n m2 of rows [lo[i], hi[i]), n[i] of them. Returns how many are in doubt."""
+    sums, base, doubted = rows.sums, rows.base, 0
+    for i in range(lo.size):
+        a, b = lo[i] - base, hi[i] - base
+        n[i] = b - a
+        s = sums[b, 0] - sums[a, 0]
+        out[i] = (sums[b, 1] - sums[a, 1]) * n[i] - s * s
+    for i in range(lo.size):
+        doubted += not out[i] >= n[i] * n[i] * error
+    return doubted
+
+
+@kernel
+def reconsider_spreads(rows, lo, hi, error, out, budget):
+    """n m2 of the windows in doubt, from their own rows. Returns what is left of the budget."""
+    for i in range(lo.size):
+        n = hi[i] - lo[i]
+        if n > 0 and not out[i] >= np.float64(n) * n * error:
+            if rows.changes[hi[i] - rows.base] == rows.changes[lo[i] - rows.base + 1]:
+                out[i] = rows.values[lo[i]] - rows.values[lo[i]]  # a constant: exactly 0, or NaN
+            else:
+                budget -= n
+                if budget < 0:
+                    return budget
+                out[i] = n * deviations(rows.values, lo[i], hi[i])
+    return budget
+
+
+@kernel
 def deviations(values, lo, hi):
     """m2 of a few rows, in two passes."""
     mean, m2 = 0.0, 0.0
@@ -125,27 +241,6 @@ def deviations(values, lo, hi):
     for p in range(lo, hi):
         m2 += (values[p] - mean) ** 2
     return m2
-
-
-@kernel
-def variances(sums, changes, values, base, lo, hi, ddof, out):
-    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]). False: too many are in doubt, all is to be done anew."""
-    budget = PATIENCE * lo.size
-    for i in range(lo.size):
-        a, b = lo[i] - base, hi[i] - base
-        n = np.float64(b - a)
-        s = sums[b, 0] - sums[a, 0]
-        m2 = sums[b, 1] - sums[a, 1] - s * s / n
-        if not m2 >= n * sums[b, 1] * DOUBT:
-            if a < b and changes[b] == changes[a + 1]:
-                m2 = values[lo[i]] - values[lo[i]]  # a constant: exactly 0, or NaN
-            else:
-                budget -= b - a
-                if budget < 0:
-                    return False
-                m2 = deviations(values, lo[i], hi[i])
-        out[i] = m2 / (n - ddof)
-    return True
 
 
 @kernel

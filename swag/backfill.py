@@ -50,8 +50,10 @@ class Part:
 
     def rows(self, chunk: Chunk) -> tuple[int, int]:
         """The rows, from … to, that the windows see from a chunk."""
-        rows: tuple[int, int] = chunk.once((self, "rows"), lambda: chunk.rows(self.selection, self.reaches))
-        return rows
+        seen = [chunk.seen(reach) for reach in self.reaches]
+        a, b = min(lo for lo, _ in seen), max(hi for _, hi in seen)
+        rank = self.selection.rank
+        return (a, max(a, b)) if rank is None else (int(rank[a]), int(rank[max(a, b)]))
 
     def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
         return self.selection.column(self.columns[i], dtype)
@@ -111,45 +113,23 @@ class End(Part):
         return answer
 
 
-@dataclass(eq=False)
-class Running:
-    """Double-double running sums of rows `base` …; an answer is certain if it is at least `sure`."""
-
-    values: np.ndarray
-    base: int
-    pairs: np.ndarray
-    sure: float
-
-    @classmethod
-    def of(cls, values: np.ndarray, a: int, b: int) -> "Running":
-        pairs = np.empty((b - a + 1, 2))
-        lost, size = swept.accumulate(values[a:b], pairs)
-        return cls(values, a, pairs, _certainty(values[a:b], lost, size))
-
-
-def _certainty(values: np.ndarray, lost: float, size: float) -> float:
-    if not np.isfinite(size):
-        return np.inf
-    grain = 2.0 ** (np.frexp(size)[1] - 103)
-    if size == 0 or (lost == 0 and 1 / grain < np.inf and swept.multiples(values, 1 / grain)):
-        return 0.0
-    return 1e12 * (lost + size * 2.0**-104)
-
-
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self._running: Running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
+        self._run: swept.Running = chunk.once((part, name), lambda: swept.running(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: Sweep | None = None
 
     def __call__(self, block: Block, out: np.ndarray) -> None:
-        run = self._running
         if self._sweep is None:
-            if swept.differences(run.pairs, run.values, run.base, block.lo, block.hi, run.sure, out):
+            if block.in_step:
+                doubted = swept.subtract_in_step(self._run, block.lo[0], block.hi[0], out)
+            else:
+                doubted = swept.subtract(self._run, block.lo, block.hi, out)
+            if not doubted or swept.reconsider(self._run, block.lo, block.hi, out):
                 return
-            self._sweep = self._part.sweep(self._chunk, swept.Compensated(), run.values, self._name)
+            self._sweep = self._part.sweep(self._chunk, swept.Compensated(), self._run.values, self._name)
         partials = np.empty(out.size), np.empty(out.size)
         self._sweep(block, partials)
         swept.settle(*partials, out)
@@ -236,8 +216,7 @@ class Variance(Part):
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         values = self.column(0, np.float64)
-        a, b = self.rows(chunk)
-        sums, changes = chunk.once((self, "centred"), lambda: _centred(values[a:b]))
+        rows = chunk.once((self, "centred"), lambda: swept.centred(values, *self.rows(chunk)))
         sweep: Answer | None = None
 
         def answer(block: Block) -> None:
@@ -246,9 +225,7 @@ class Variance(Part):
                 if sweep is not None:
                     break
                 slot = output.slot(block)
-                if swept.variances(sums, changes, values, a, block.lo, block.hi, aggregate.ddof, slot):
-                    if aggregate.kind == "std":
-                        np.sqrt(slot, out=slot)
+                if swept.variances(rows, block.lo, block.hi, aggregate.ddof, aggregate.kind == "std", slot):
                     output.settle(block, slot)
                 else:
                     sweep = _swept(self, chunk, outputs, monoids.Moments(), values)
@@ -256,14 +233,6 @@ class Variance(Part):
                 sweep(block)
 
         return answer
-
-
-def _centred(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    with np.errstate(all="ignore"):
-        centre = values.mean() if values.size else 0.0
-    sums, changes = np.empty((values.size + 1, 2)), np.empty(values.size + 1, np.int32)
-    swept.centre_and_accumulate(values, centre if np.isfinite(centre) else 0.0, sums, changes)
-    return sums, changes
 
 
 def _swept(part: Part, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:

@@ -11,14 +11,13 @@ import pyarrow as pa
 from swag import families
 from swag.aggregates import Aggregate
 from swag.backfill import IntegerSums, Part, family, part_for
-from swag.chunks import Chunk, Output
+from swag.chunks import BLOCK, Chunk, Output
 from swag.columns import as_table, column, to_arrow
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.query import Query, check_names
 from swag.stored import Requests, Selection, Stored
 from swag.windows import Reach, reach
 
-BLOCK = 1 << 15  # requests whose edges are found together: they stay in the second-level cache
 CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
 
 
@@ -138,18 +137,17 @@ class Evaluation:
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; larger ones where windows are so long that chunks would read the same rows over and over."""
-        count, timeline = self.requests.count, self.stored.timeline
-        size = CHUNK
+        count, timeline, size = self.requests.count, self.stored.timeline, CHUNK
         while True:
-            bounds = range(0, count, size)
-            chunks = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in bounds]
-            if len(chunks) <= 2:
-                return chunks
-            everything = Selection(self.stored)
-            seen = sum(b - a for a, b in (chunk.rows(everything, set(self.windows)) for chunk in chunks))
-            if seen <= 2 * self.stored.ts.size:
+            chunks = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
+            read = sum(self._rows_seen(chunk) for chunk in chunks)
+            if len(chunks) <= 2 or read <= 2 * self.stored.ts.size:
                 return chunks
             size *= 2
+
+    def _rows_seen(self, chunk: Chunk) -> int:
+        seen = [chunk.seen(window) for window in self.windows]
+        return max(hi for _, hi in seen) - min(lo for lo, _ in seen)
 
     def _answer(self, chunk: Chunk) -> None:
         for window, parts in self.windows.items():

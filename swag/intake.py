@@ -90,16 +90,12 @@ def _same_type(name: str, new: Field, store: Store) -> Field:
     raise BadType(f'column "{name}" is {new.type}, but has been {known} so far.', f"cast it to {known}")
 
 
-def mask_of(query: Query, nullable: set[str]) -> Mask:
-    """Which rows count for a query: where its predicate holds and its columns are not null."""
-    return query.where, frozenset(query.aggregate.columns) & nullable
-
-
 def chosen_rows(masks: Iterable[Mask], table: pa.Table, found: dict[str, Field]) -> dict[Mask, np.ndarray | None]:
     """For every mask, which rows count (None: all of them)."""
     conditions: dict[str, np.ndarray] = {}
     chosen: dict[Mask, np.ndarray | None] = {}
-    for where, required in masks:
+    for mask in masks:
+        where, required, _ = mask
         keep: np.ndarray | None = None
         if where is not None:
             if where not in conditions:
@@ -109,7 +105,7 @@ def chosen_rows(masks: Iterable[Mask], table: pa.Table, found: dict[str, Field])
             valid = found[name].valid
             if valid is not None:
                 keep = valid if keep is None else keep & valid
-        chosen[where, required] = keep
+        chosen[mask] = keep
     return chosen
 
 

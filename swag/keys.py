@@ -29,7 +29,7 @@ class KeyTable:
         if not self._by_value and not (_is_text(self.type) or pa.types.is_fixed_size_binary(self.type)):
             raise BadType(f"a key of type {kind} can not be grouped by.", "use an integer, string, boolean, date or timestamp column")
         self.count = 0
-        self._table = np.zeros(64, np.int64)
+        self._table = np.zeros(64, np.int32)  # half the cache misses of int64
         self._values = np.zeros(0, np.int64)
         self._hashes = np.zeros(0, np.uint64)
         self._text = np.zeros(0, np.uint8)
@@ -138,7 +138,7 @@ class KeyTable:
 
     def _make_table(self, most: int) -> None:
         if 2 * most > self._table.size:
-            self._table = np.zeros(1 << (4 * most - 1).bit_length(), np.int64)
+            self._table = np.zeros(1 << (3 * most - 1).bit_length(), np.int32)
             if self._by_value:
                 hashing.rehash_integers(self._table, self._values, 0, self.count)
             else:

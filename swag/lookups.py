@@ -10,7 +10,6 @@ from swag.aggregates import Aggregate
 from swag.columns import to_arrow
 from swag.errors import SumOverflow
 from swag.families import Part, interpolate, lower, parts_of, ranks, result_type
-from swag.intake import mask_of
 from swag.plan import Plan
 from swag.query import Query
 from swag.space import Mask
@@ -46,7 +45,7 @@ class Lookups:
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         parts = one.partials(queries, which)
         for i, (query, w) in enumerate(zip(queries, which, strict=True)):
-            a, b = one.edges((query.where, frozenset()))
+            a, b = one.edges(self.plan.presence(query))
             present[:, i] = b[:, w] > a[:, w]
             columns.append(one.column(query, w, parts))
         return columns, present, None if short is None else (short[0], which.index(short[1]))
@@ -68,7 +67,7 @@ class _Lookup:
         """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
         asked: dict[tuple[Mask, Part], dict[int, None]] = {}
         for query, w in zip(queries, which, strict=True):
-            mask = mask_of(query, self.plan.nullable)
+            mask = self.plan.mask(query)
             for part in parts_of(query.aggregate):
                 if part.family != "quantile":
                     group = self.plan.find(mask, part)
@@ -88,7 +87,7 @@ class _Lookup:
 
     def column(self, query: Query, w: int, parts: dict[Any, Any]) -> pa.Array:
         aggregate = query.aggregate
-        mask = mask_of(query, self.plan.nullable)
+        mask = self.plan.mask(query)
         lo, hi = (edge[:, w] for edge in self.edges(mask))
         n = hi - lo
         kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from swag.columns import Field
 from swag.families import PRODUCT, Part, parts_of
-from swag.intake import mask_of
 from swag.planner import Group, choose
 from swag.query import Query
 from swag.space import Mask
@@ -23,10 +22,11 @@ class Plan:
         self.store, self.algorithm = store, algorithm
         self.queries: dict[str, Query] = {}
         self.groups: dict[tuple[Mask, Part], Group] = {}
-        self.nullable: set[str] = set()  # columns with a null so far, or with rows from before they were asked for
+        self.nullable: set[str] = set()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
-        self._kept_since: dict[str, int] = {}  # queries that came later: everything after this time counts
-        self._columns: set[str] = set()  # whose values were read from the first event on, or are nullable
+        self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
+        self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
+        self._columns: dict[str, int] = {}  # the columns read, and since which event
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -43,25 +43,35 @@ class Plan:
             if flowing:
                 self._add_late(query)
             self.queries[query.label] = query
-        self._columns |= {name for query in queries for name in query.aggregate.columns}
+            for name in query.aggregate.columns:
+                self._columns.setdefault(name, store.events)
         if store.clock is not None:
             store.retain(reaches(self.queries.values()))
         self._make_groups()
 
     def _add_late(self, query: Query) -> None:
-        """On a stream that flows: rows from before count only if all that the query needs of them was kept."""
-        new = set(query.aggregate.columns) - self._columns
-        new_where = query.where is not None and (query.where, frozenset()) not in self.store.spaces
-        new |= {name for name in query.aggregate.columns if name not in self._kept_columns(query)}
-        self.nullable |= new
-        if new or new_where:
-            self._kept_since[query.label] = self.store.now
-        elif self.store.lost.max(initial=MIN) > MIN:
-            self._kept_since[query.label] = int(self.store.lost.max())
+        """On a stream that flows: rows from before count if all that the query needs of them was kept."""
+        store = self.store
+        since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
+        if since:
+            self._since[query.label] = since
+            self._kept_since[query.label] = store.now
+        elif store.lost.max(initial=MIN) > MIN:
+            self._kept_since[query.label] = int(store.lost.max())
+
+    def _is_kept(self, query: Query, since: int) -> bool:
+        """Is there a space that holds, from event `since` on, what this query needs?"""
+        if query.where is not None and Mask(query.where, since=since) not in self.store.spaces:
+            return False
+        if query.aggregate.kind == "count":
+            return all(self._columns.get(name, since + 1) <= since for name in query.aggregate.columns)
+        space = self.store.spaces.get(Mask(query.where, frozenset(query.aggregate.columns) & self.nullable, since))
+        return space is not None and self._raw_of(query) <= set(space.raw)
 
     def remove(self, query: Query, reaches: Reaches) -> None:
         del self.queries[query.label]
         self._kept_since.pop(query.label, None)
+        self._since.pop(query.label, None)
         if self.store.clock is not None:
             self.store.retain(reaches(self.queries.values()))
         self._make_groups()
@@ -71,7 +81,17 @@ class Plan:
     def masks(self, found: dict[str, Field]) -> set[Mask]:
         """The sets of rows that count, once this batch is in."""
         nullable = self.nullable | {name for name, column in found.items() if column.valid is not None}
-        return {mask for query in self.queries.values() for mask in _masks_of(query, nullable)} | {EVERY_EVENT}
+        queries = self.queries.values()
+        return {EVERY_EVENT} | {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
+
+    def mask(self, query: Query, nullable: set[str] | None = None) -> Mask:
+        """The rows that count for a query: where its predicate holds and its columns are not null."""
+        required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
+        return Mask(query.where, required, self._since.get(query.label, 0))
+
+    def presence(self, query: Query) -> Mask:
+        """The rows that make a key present in its answer: those of the window, null or not."""
+        return Mask(query.where, since=self._since.get(query.label, 0))
 
     def prepare(self, found: dict[str, Field]) -> None:
         """Spaces, columns and structures for what this batch brings; first nulls move a column to a space of its own."""
@@ -118,7 +138,7 @@ class Plan:
 
     def ready(self, query: Query) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
-        mask = mask_of(query, self.nullable)
+        mask = self.mask(query)
         space = self.store.spaces.get(mask)
         served = all(self.find(mask, part) is not None for part in parts_of(query.aggregate))
         return space is not None and served and self._raw_of(query) <= set(space.raw)
@@ -132,10 +152,9 @@ class Plan:
         wanted: dict[tuple[Mask, Part], list[str]] = {}
         raw: dict[Mask, set[str]] = {}
         for query in self.queries.values():
-            mask = mask_of(query, self.nullable)
-            for each in _masks_of(query, self.nullable):
-                raw.setdefault(each, set())
-            raw[mask] |= self._raw_of(query)
+            mask = self.mask(query)
+            raw.setdefault(self.presence(query), set())
+            raw.setdefault(mask, set()).update(self._raw_of(query))
             for part in parts_of(query.aggregate):
                 wanted.setdefault((mask, part), []).append(query.label)
         for mask, part in list(wanted):  # var of a column serves its sum and mean too
@@ -173,16 +192,16 @@ class Plan:
                 self.store.main.arena.release([space.rank])
                 del self.store.spaces[mask]
         read = {name for query in self.queries.values() for name in query.aggregate.columns}
-        self._columns &= read
+        self._columns = {name: since for name, since in self._columns.items() if name in read}
         self.nullable &= read
 
     def _narrow(self, with_nulls: set[str]) -> None:
         """The first nulls of some columns: queries over them move to spaces that hold their valid rows only."""
         for column in sorted(with_nulls):
-            before = {label: mask_of(query, self.nullable) for label, query in self.queries.items()}
+            before = {label: self.mask(query) for label, query in self.queries.items()}
             self.nullable.add(column)
             for label, query in self.queries.items():
-                old, new = before[label], mask_of(query, self.nullable)
+                old, new = before[label], self.mask(query)
                 if new != old and new not in self.store.spaces and old in self.store.spaces:
                     self.store.spaces[new] = self.store.spaces[old].narrowed(column)
                     self.store.spaces[new].copy_raw(self.store.spaces[old])
@@ -197,7 +216,7 @@ class Plan:
         """Columns of a query of which enough is kept to answer it from rows that came before it."""
         if query.aggregate.kind == "count":
             return self._columns
-        mask = mask_of(query, self.nullable)
+        mask = self.mask(query)
         raw = set(self.store.spaces[mask].raw) if mask in self.store.spaces else set()
         return set(query.aggregate.columns) if self._raw_of(query) <= raw else set()
 
@@ -235,7 +254,3 @@ def _is_typed(name: str, found: dict[str, Field]) -> bool:
 def _moments(part: Part) -> Part:
     return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
 
-
-def _masks_of(query: Query, nullable: set[str]) -> set[Mask]:
-    """The rows that count for a query, and those that make its key present (its events, null or not)."""
-    return {mask_of(query, nullable), (query.where, frozenset())}

@@ -32,7 +32,7 @@ from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns
 
 MAGIC, VERSION = b"SWAGSNAP", 1
 _HEAD = struct.Struct("<8sIQ")
-_DTYPES = {"int64": np.int64, "float64": np.float64, "uint8": np.uint8, "bool": np.bool_}
+_DTYPES = {"int64": np.int64, "float64": np.float64, "complex128": np.complex128, "uint8": np.uint8, "bool": np.bool_}
 _STRUCTURES: dict[str, type[Structure]] = {c.__name__: c for c in (Running, RunningFloats, Dyadic, Landmark, SortedRuns)}
 
 
@@ -115,7 +115,7 @@ def save(engine: Engine, path: Path) -> None:
         },
         "keys": None if store.keys is None else {name: writer.put(a) for name, a in store.keys.state().items()},
         "plan": {
-            "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": sorted(plan._columns),
+            "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": plan._columns, "since": plan._since,
             "kept_since": plan._kept_since,
         },
         "spaces": [_save_space(space, writer) for space in spaces],
@@ -136,7 +136,7 @@ def _schema(engine: Engine) -> pa.Schema:
 def _save_space(space: Space, writer: _Writer) -> dict[str, Any]:
     arena = space.arena
     return {
-        "where": space.mask[0], "required": sorted(space.mask[1]), "rings": writer.put(arena.rings),
+        "where": space.mask.where, "required": sorted(space.mask.required), "since": space.mask.since, "rings": writer.put(arena.rings),
         "slots": arena._slots, "used": arena._used,
         "free": {str(size): writer.put(offsets) for size, offsets in arena._free.items()},
         "raw": {name: writer.put(column.data) for name, column in space.raw.items()},
@@ -178,8 +178,8 @@ def load(path: Path, queries: list[Query]) -> Engine:
     types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
     _load_store(engine, header, arrays, types)
     plan, saved = engine._plan, header["plan"]
-    plan.nullable, plan.largest, plan._columns = set(saved["nullable"]), saved["largest"], set(saved["columns"])
-    plan._kept_since = saved["kept_since"]
+    plan.nullable, plan.largest, plan._columns = set(saved["nullable"]), saved["largest"], saved["columns"]
+    plan._kept_since, plan._since = saved["kept_since"], saved["since"]
     for entry in header["groups"]:
         _load_group(engine, entry, arrays)
     if header["held"] is not None:
@@ -199,7 +199,7 @@ def _load_store(engine: Engine, header: dict[str, Any], arrays: list[np.ndarray]
     store.types = {name.removeprefix("column "): kind for name, kind in types.items() if name.startswith("column ")}
     store.ts.data = arrays[saved["ts"]]
     for entry in header["spaces"]:
-        mask: Mask = (entry["where"], frozenset(entry["required"]))
+        mask = Mask(entry["where"], frozenset(entry["required"]), entry["since"])
         space = store.spaces[mask] if mask == EVERY_EVENT else store.space(mask)
         _load_arena(space.arena, entry, arrays)
         if space.rank is not None:

@@ -7,13 +7,20 @@ key counted before it), so window edges in the main space become edges in that o
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from kernels import timeline
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
-Mask = tuple[str | None, frozenset[str]]  # the `where`, and the columns that must not be null
+
+class Mask(NamedTuple):
+    """Which rows count: where a predicate holds, and these columns are not null, from some event on."""
+
+    where: str | None = None
+    required: frozenset[str] = frozenset()
+    since: int = 0  # for queries that came later: the number of events before them
 
 
 @dataclass
@@ -54,9 +61,11 @@ class Arena:
         self._used = 0  # given out at least once since the last repacking
         self._free: dict[int, np.ndarray] = {}  # capacity -> offsets of rings given back
 
+    # Zeros, not whatever memory holds: a NaN in a slot never written would spoil weighted sums (and zeros cost nothing).
+
     def allocate(self, dtype: type, shift: int = 0, rows: int | None = None) -> Column:
         size = self._slots >> shift
-        column = Column(np.empty(size if rows is None else (rows, size), dtype), shift)
+        column = Column(np.zeros(size if rows is None else (rows, size), dtype), shift)
         self.columns.append(column)
         return column
 
@@ -73,9 +82,11 @@ class Arena:
 
     def make_room(self, keys: np.ndarray, coming: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Room for coming[r] more rows of keys[r]: first what has expired goes, then rings grow (or shrink)."""
-        if timeline.overfull(self.rings, keys, coming):
-            expire(keys, coming)
-            self._resize(keys, coming)
+        runs = np.empty(keys.size, np.int64)
+        full = runs[: timeline.overfull(self.rings, keys, coming, runs)]
+        if full.size:
+            expire(keys[full], coming[full])
+            self._resize(keys[full], coming[full])
 
     def tidy(self, keys: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Give back what silent keys no longer need."""
@@ -152,7 +163,7 @@ class Arena:
     def _move(self, keys: np.ndarray, offsets: np.ndarray, capacities: np.ndarray, size: int | None) -> None:
         for column in self.columns:
             source, entries = column.data, None if size is None else size >> column.shift
-            target = source if entries is None else np.empty((*source.shape[:-1], entries), source.dtype)
+            target = source if entries is None else np.zeros((*source.shape[:-1], entries), source.dtype)
             for s, t in zip(np.atleast_2d(source), np.atleast_2d(target), strict=True):
                 timeline.relocate(s, t, column.shift, self.rings, keys, offsets, capacities)
             column.data = target
@@ -174,9 +185,9 @@ class Space:
             self.rank.data[:] = 0
 
     def label(self) -> str:
-        where, required = self.mask
+        where, required, since = self.mask
         conditions = ([where] if where else []) + [f"{name} is not null" for name in sorted(required)]
-        return " and ".join(conditions) or "every event"
+        return (" and ".join(conditions) or "every event") + (f" after the first {since:,}" if since else "")
 
     def add_raw(self, name: str, dtype: type) -> Column:
         if name not in self.raw:
@@ -205,9 +216,9 @@ class Space:
 
     def narrowed(self, column: str) -> "Space":
         """A copy of this space for the day a column has its first null: until now its rows were all valid."""
-        where, required = self.mask
+        where, required, since = self.mask
         main = self if self.parent is None else self.parent
-        other = Space((where, required | {column}), main)
+        other = Space(Mask(where, required | {column}, since), main)
         other.arena.rings = self.arena.rings.copy()
         other.arena._slots, other.arena._used = self.arena._slots, self.arena._used
         other.arena._free = dict(self.arena._free)

@@ -15,7 +15,7 @@ from swag.space import Batch, Mask, Space, group
 from swag.windows import Reach
 
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-EVERY_EVENT: Mask = (None, frozenset())
+EVERY_EVENT = Mask()
 
 
 @dataclass(frozen=True)

@@ -131,30 +131,30 @@ class RunningFloats(Structure):
 
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
-        self.held = [space.arena.allocate(np.float64, running.STRIDE) for _ in range(2)]
-        self.total = (np.zeros(0), np.zeros(0))
+        self.held = [space.arena.allocate(np.complex128, running.STRIDE)]
+        self.total = np.zeros(0, np.complex128)
         self.uncertain = 0
 
     def add_keys(self, count: int) -> None:
-        self.total = (_extended(self.total[0], count, 0.0), _extended(self.total[1], count, 0.0))
+        self.total = _extended(self.total, count, 0)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        hi, lo = (column.data for column in self.held)
-        running.update_floats(self.columns, hi, lo, *self.total, self.rings, keys, counts)
+        running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
         out = np.empty(lo.size)
-        run_hi, run_lo = (column.data for column in self.held)
-        self.uncertain += running.lookup_floats(self.columns, run_hi, run_lo, *self.total, self.rings, keys, lo, hi, out)
+        self.uncertain += running.lookup_floats(
+            self.columns, self.held[0].data, self.total, self.rings, keys, lo, hi, out
+        )
         self.lookups += lo.size
         return out
 
     def saved(self) -> dict[str, np.ndarray]:
-        return {"total0": self.total[0], "total1": self.total[1]}
+        return {"total": self.total}
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
-        self.total = (arrays["total0"], arrays["total1"])
+        self.total = arrays["total"]
 
 
 class Dyadic(Structure):

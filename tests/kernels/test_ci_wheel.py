@@ -16,7 +16,7 @@ TIMES = st.one_of(SMALL, NEAR, ANY)
 
 def walked(state: wheel.Wheel, root: int, x: int, newer: bool, room: int = 4096) -> list[int]:
     out = np.empty(room, np.int64)
-    found = wheel.walk(state, np.int64(root), np.int64(x), newer, out)
+    found = wheel.walk(*state, np.int64(wheel.FAN + root), np.int64(x), newer, out)
     assert found <= room
     return sorted(out[:found].tolist())
 
@@ -32,7 +32,7 @@ class Model:
         return next((root for root, entries in self.held.items() if entry in entries), None)
 
     def room(self) -> None:
-        if self.state.spare[0] == 0:
+        if self.state.tree[0, wheel.SPARE] == 0:
             self.state = wheel.with_spare(self.state, 1)
 
     def act(self, action: str, entry: int, root: int, t: int) -> None:
@@ -43,13 +43,13 @@ class Model:
                 expected = sorted(e for e, at in self.held[root].items() if (at > t) == newer)
                 assert expected == walked(self.state, root, t, newer)
         elif action == "remove" and where is not None:
-            wheel.remove(self.state, np.int64(entry), ROOTS)
+            wheel.remove(self.state.links, self.state.tree, np.int64(entry))
             del self.held[where][entry]
         elif action == "put" and where is None:
-            wheel.place(self.state, np.int64(root), np.int64(entry), np.int64(t))
+            wheel.place(*self.state, np.int64(wheel.FAN + root), np.int64(entry), np.int64(t))
             self.held[root][entry] = t
         elif action == "put" and where is not None:
-            wheel.move(self.state, np.int64(where), np.int64(entry), np.int64(t), ROOTS)
+            wheel.move(*self.state, np.int64(wheel.FAN + where), np.int64(entry), np.int64(t))
             self.held[where][entry] = t
 
 
@@ -75,20 +75,20 @@ def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
     times = rng.integers(0, spread + 1, n)
     state = wheel.empty(1, n)
     for entry in range(n):
-        wheel.place(state, np.int64(0), np.int64(entry), times[entry])
+        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), times[entry])
     x = np.int64(spread // 2)
     for _ in range(wheel.DEEPEST):
-        if state.spare[0] == 0:
+        if state.tree[0, wheel.SPARE] == 0:
             state = wheel.with_spare(state, 1)
         assert np.flatnonzero(times > x).tolist() == walked(state, 0, int(x), True, n)
-    slot = 0
-    while state.slots[slot] < wheel.EMPTY:
-        wheels = -2 - int(state.slots[slot])
-        shift, prefix = state.wheels[wheels, wheel.SHIFT], state.wheels[wheels, wheel.PREFIX]
-        if shift == 0 or wheel.above(x, shift) != prefix:
+    slot = wheel.FAN
+    while wheel.holds(state.tree, slot) < wheel.EMPTY:
+        n = -2 - int(wheel.holds(state.tree, slot))
+        shift = state.tree[n, wheel.SHIFT]
+        if shift == 0 or wheel.above(x, shift) != state.tree[n, wheel.PREFIX]:
             return  # nothing is compared at all
-        slot = wheels * wheel.FAN + int(wheel.digit(x, shift))
-    compared, at = 0, int(state.slots[slot])
+        slot = n * wheel.FAN + int(wheel.digit(x, shift))
+    compared, at = 0, int(wheel.holds(state.tree, slot))
     while at >= 0:
         compared, at = compared + 1, int(state.links[at, wheel.NEXT])
     assert compared <= wheel.PATIENCE + 2 * (times > x).sum()  # what it returned, and as many in vain
@@ -97,10 +97,10 @@ def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
 def test_a_walk_that_does_not_fit_says_so() -> None:
     state = wheel.empty(1, 10)
     for entry in range(10):
-        wheel.place(state, np.int64(0), np.int64(entry), np.int64(entry))
+        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), np.int64(entry))
     out = np.empty(4, np.int64)
-    assert wheel.walk(state, np.int64(0), np.int64(-1), True, out) == 5
-    assert wheel.walk(state, np.int64(0), np.int64(5), True, out) == 4
+    assert wheel.walk(*state, np.int64(wheel.FAN), np.int64(-1), True, out) == 5
+    assert wheel.walk(*state, np.int64(wheel.FAN), np.int64(5), True, out) == 4
 
 
 def test_empty_wheels_are_handed_back() -> None:
@@ -108,14 +108,14 @@ def test_empty_wheels_are_handed_back() -> None:
     rng = np.random.default_rng(2)
     times = rng.integers(-(2**62), 2**62, 1000)
     for entry in range(1000):
-        wheel.place(state, np.int64(0), np.int64(entry), times[entry])
+        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), times[entry])
     for x in np.quantile(times, np.linspace(0.1, 0.9, 9)).astype(np.int64):
         for _ in range(4):
-            if state.spare[0] == 0:
+            if state.tree[0, wheel.SPARE] == 0:
                 state = wheel.with_spare(state, 4)
             walked(state, 0, int(x), True)
-    assert state.spare[0] < state.wheels.shape[0] - 1
+    assert state.tree[0, wheel.SPARE] < state.tree.shape[0] - 2
     for entry in range(1000):
-        wheel.remove(state, np.int64(entry), 1)
-    assert state.spare[0] == state.wheels.shape[0] - 1
+        wheel.remove(state.links, state.tree, np.int64(entry))
+    assert state.tree[0, wheel.SPARE] == state.tree.shape[0] - 2
     wheel.check(state, 1, {})

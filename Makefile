@@ -1,0 +1,47 @@
+# make demo   the main job, embedded, no Java: generate trades, register hundreds of windows, look answers up
+# make test   everything the tests need, then the tests
+# make bench  the tables and figures of docs/benchmarks.md
+
+VENV := .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/swag demo
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench all
+
+$(BIN)/python:
+	@echo "creating $(VENV) ..."
+	@$(PYTHON) -c 'import sys; sys.exit("swag needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@echo "installing swag ..."
+	@$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	@echo "installing swag and what its tests need ..."
+	@$(BIN)/python -m pip install --quiet -e ".[test]"
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@echo "installing swag and its peers ..."
+	@$(BIN)/python -m pip install --quiet -e ".[bench]"
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,66 @@
+"""Events in: a ts column as int64, keys as dense ids (on all cores), the columns a spec reads."""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.columns import Clock, clock_of, column, instants, one_chunk
+from swag.errors import BadQuery
+from swag.keys import KeyTable
+
+SAMPLE = 1 << 16  # rows whose keys are entered one by one, before the rest is looked up in parallel
+SMALL = 1 << 17  # rows below which threads do not pay
+NO_KEY = np.zeros(0, np.int64)
+
+
+def threads() -> int:
+    """How many cores to use: $SWAG_THREADS, else all there are; a power of two."""
+    wanted = os.environ.get("SWAG_THREADS") or str(os.cpu_count() or 1)
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise BadQuery(f"SWAG_THREADS={wanted!r} is not a whole number >= 1.", "SWAG_THREADS=2")
+    return 1 << (int(wanted).bit_length() - 1)
+
+
+def in_parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """task(item) of each, on a thread each; kernels release the GIL."""
+    items = list(items)
+    if len(items) == 1:
+        return [task(items[0])]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(task, items))
+
+
+def chunks(size: int) -> list[slice]:
+    """As many slices as there are cores, or one if there is little to do."""
+    parts = threads() if size >= SMALL else 1
+    edges = [size * i // parts for i in range(parts + 1)]
+    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
+    """The ts column: its type, and its values as int64 in its own unit."""
+    array = column(table, ts, "ts is")
+    clock = clock_of(array, ts)
+    return clock, instants(array, ts)
+
+
+def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[KeyTable | None, np.ndarray]:
+    """The id of every row's key (empty without a key), in order of first appearance."""
+    if key is None:
+        return None, NO_KEY
+    array = one_chunk(column(table, key, "key is"))
+    keys = known or KeyTable(array.type)
+    if len(array) < 2 * SAMPLE:
+        return keys, keys.encode(array, key)
+    keys.encode(array[:SAMPLE], key)
+    slices = chunks(len(array))
+    parts = in_parallel(lambda s: keys.find(array[s], key), [slice(s.start, s.stop) for s in slices])
+    ids = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    if (ids < 0).any():  # keys that the sample lacks
+        missing = np.flatnonzero(ids < 0)
+        ids[missing] = keys.encode(array.take(pa.array(missing)), key)
+    return keys, ids

@@ -1,0 +1,332 @@
+"""A spec at work: the columns it reads, what it remembers of every key, and the kernel that takes the next events.
+
+A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found so
+far are the first `count` rows of `frames` (kernels/framing.py), and what goes with each of them lies beside, row by row.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.bounds import interval, limit
+from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
+from kernels import frame_aggregates, frame_delta, framing, monoids
+from kernels.framing import AT, GAP_SLOT, LAST, OPEN, SLOT, Events, Found
+from swag.columns import Field, field, is_discrete, is_number, to_arrow, valid_rows
+from swag.errors import BadType, SumOverflow
+from swag.families import result_type
+from swag.user_defined import compiled
+from swag.windows import in_units
+
+NONE = np.zeros(0, bool)  # "all valid", as kernels take it
+Kinds = dict[str, pa.DataType]
+
+
+class Scan:
+    """The part common to all specs: state per key, frames found, growth of both."""
+
+    extras: tuple[str, ...] = ()  # names of arrays with an entry per frame
+
+    def __init__(self) -> None:
+        self.state = np.zeros((0, 8), np.int64)
+        self.found = Found(np.empty((1024, 8), np.int64), np.zeros(1, np.int64))
+
+    @property
+    def count(self) -> int:
+        return int(self.found.count[0])
+
+    @property
+    def frames(self) -> np.ndarray:
+        return self.found.frames[: self.count]
+
+    def data(self, table: pa.Table, size: int) -> Any:
+        """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
+        raise NotImplementedError
+
+    def step(self, events: Events, data: Any, first: int) -> int:
+        """Call the kernel."""
+        raise NotImplementedError
+
+    def run(self, events: Events, data: Any) -> int | None:
+        """Take these events. Returns the first row that is older than its key's last, if there is one."""
+        size = events.rows.size or events.ts.size
+        if size == 0:
+            return None
+        before, at = self.count, 0
+        while True:
+            at = self.step(events, data, at)
+            if at < 0:
+                return -1 - at
+            self.note(before, data)
+            if at == size:
+                return None
+            before = self.count
+            self.make_room(2 * self.found.frames.shape[0])
+
+    def note(self, before: int, data: Any) -> None:
+        """Frames from `before` on are new."""
+
+    def finish(self) -> None:
+        """The stream is over: what is open ends here."""
+        self.touch()
+        self.frames[:, OPEN] = 0
+
+    def touch(self) -> None:
+        """Bring frames that are still open up to date."""
+        framing.touch_open(self.found.frames, self.count, self.state)
+
+    def keep_open(self) -> None:
+        """Forget the frames that have ended."""
+        still = np.flatnonzero(self.frames[:, OPEN])
+        for name in self.extras:
+            array = getattr(self, name)
+            array[: still.size] = array[still]
+        self.found.count[0] = framing.keep_open(self.found.frames, self.count, self.state)
+
+    def add_keys(self, count: int) -> None:
+        known = self.state.shape[0]
+        if count > known:
+            self.state = extended(self.state, max(count, 2 * known), 0)
+            self.state[known:, LAST] = framing.NEVER
+            self.state[known:, [SLOT, GAP_SLOT]] = -1
+            self.grow_keys(self.state.shape[0])
+
+    def grow_keys(self, count: int) -> None:
+        """Room for what else is remembered per key."""
+
+    def make_room(self, slots: int) -> None:
+        self.found = Found(extended(self.found.frames, slots, 0), self.found.count)
+        for name in self.extras:
+            setattr(self, name, extended(getattr(self, name), slots, 0))
+
+    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
+        """What is reported of these frames beside their interval."""
+        return {}
+
+
+def extended(array: np.ndarray, size: int, fill: Any) -> np.ndarray:
+    """The array with room for `size` rows."""
+    if size <= array.shape[0]:
+        return array
+    grown = np.full((size, *array.shape[1:]), fill, array.dtype)
+    grown[: array.shape[0]] = array
+    return grown
+
+
+class ThresholdScan(Scan):
+    def __init__(self, spec: Threshold, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec = spec
+        bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
+        self.rule = (*bounds, int(spec.min_rows), in_units(spec.min_duration, unit))
+        self.kernel = framing.threshold_partition if spec.partition else framing.threshold
+
+    def data(self, table: pa.Table, size: int) -> Field:
+        return number(table, self.spec.column, "the threshold compares")
+
+    def step(self, events: Events, data: Field, first: int) -> int:
+        return int(self.kernel(events, data.values, mask(data), self.rule, self.state, self.found, first))
+
+    def finish(self) -> None:
+        if self.spec.partition:
+            self.make_room(self.count + self.state.shape[0])
+            framing.finish_gaps(self.state, self.found)
+        super().finish()
+
+    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
+        if not self.spec.partition:
+            return {}
+        names = pa.array(["frame", "gap"])
+        return {"kind": names.take(pa.array(self.found.frames[rows, framing.GAP]))}
+
+
+class BoundaryScan(Scan):
+    extras = ("cells",)
+
+    def __init__(self, spec: Boundary, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec = spec
+        self.within = np.zeros((0, len(spec.columns)), np.int64)
+        self.cells = np.empty((1024, len(spec.columns)), np.int64)
+
+    def data(self, table: pa.Table, size: int) -> np.ndarray:
+        cells = np.empty((len(self.spec.columns), size), np.int64)
+        for d, (name, cut) in enumerate(self.spec.cells.items()):
+            cells_of(number(table, name, "the boundary reads"), cut, cells[d])
+        return cells
+
+    def step(self, events: Events, data: np.ndarray, first: int) -> int:
+        return int(framing.boundary(events, data, self.state, self.within, self.found, first))
+
+    def note(self, before: int, data: np.ndarray) -> None:
+        self.cells[before : self.count] = data[:, self.frames[before:, AT]].T
+
+    def grow_keys(self, count: int) -> None:
+        self.within = extended(self.within, count, 0)
+
+    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
+        cells = self.cells[rows]
+        return {
+            f"cell_{name}": to_arrow(cells[:, d].copy(), cells[:, d] != framing.NULL_CELL, pa.int64())
+            for d, name in enumerate(self.spec.columns)
+        }
+
+
+def cells_of(column: Field, cut: Any, cells: np.ndarray) -> None:
+    """Each value's cell: by breaks, or by a width."""
+    values, whole = column.values, column.values.dtype == np.int64
+    if isinstance(cut, tuple):
+        exact = whole and all(isinstance(b, int | np.integer) for b in cut)
+        framing.cells_between(values, mask(column), np.array(cut, np.int64 if exact else np.float64), cells)
+    elif whole and float(cut).is_integer():
+        framing.cells_of_whole_width(values, mask(column), int(cut), cells)
+    else:
+        framing.cells_of_width(values, mask(column), float(cut), cells)
+
+
+class DeltaScan(Scan):
+    def __init__(self, spec: Delta, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec = spec
+        self.whole = all(is_discrete(kinds[name]) for name in spec.columns)
+        self.dtype = np.int64 if self.whole else np.float64
+        limits = np.array([limit(spec.op, x, self.whole) for x in spec.limits.values()], self.dtype)
+        self.rule = (limits, spec.op in BEFORE, spec.measure == "range")
+        self.low = self.high = np.zeros((0, len(spec.columns)), self.dtype)
+        self.origin: dict[str, int] = {}
+        ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
+        self.nothing = np.array(ends, self.dtype)
+
+    def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, np.ndarray]:
+        fields = {name: number(table, name, "the delta reads") for name in self.spec.columns}
+        if all(column.valid is None for column in fields.values()):
+            valid = np.zeros((0, 0), bool)
+        else:
+            valid = np.stack([np.ones(size, bool) if c.valid is None else c.valid for c in fields.values()])
+        if len(fields) == 1:
+            return next(iter(fields.values())).values[None, :], valid
+        return np.stack([self._shifted(name, column.values) for name, column in fields.items()]), valid
+
+    def _shifted(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Integers beside floats: counted from the first one, so that float64 holds their differences exactly."""
+        if self.whole or values.dtype == np.float64:
+            return values
+        if values.size:
+            self.origin.setdefault(name, int(values[0]))
+        return (values - self.origin.get(name, 0)).astype(np.float64)
+
+    def step(self, events: Events, data: Any, first: int) -> int:
+        spread = self.low, self.high, self.nothing
+        return int(frame_delta.delta(events, *data, self.rule, spread, self.state, self.found, first))
+
+    def grow_keys(self, count: int) -> None:
+        self.low = extended(self.low, count, self.nothing[0])
+        self.high = extended(self.high, count, self.nothing[1])
+
+
+class AggregateScan(Scan):
+    extras = ("values", "sizes")
+
+    def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec, aggregate = spec, spec.aggregate
+        self.type = result_type(aggregate, kinds)
+        self.op = operator(spec, kinds)
+        whole = is_discrete(self.type)
+        self.needs = (aggregate.ddof or 0) + 1
+        self.rule = (*interval(spec.op, spec.c, whole), self.needs)
+        self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
+        column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
+        self.partials = monoids.empty_state(self.op, column, 0)
+        self.sums = isinstance(self.op, frame_aggregates.WholeSum | frame_aggregates.WholeMean)
+        self.counts = np.zeros(0, np.int64)
+        self.values, self.sizes = np.zeros(1024, np.int64 if whole else np.float64), np.zeros(1024, np.int64)
+
+    def data(self, table: pa.Table, size: int) -> tuple[Any, np.ndarray]:
+        aggregate = self.spec.aggregate
+        if aggregate.kind == "count":
+            valid = valid_rows(table, aggregate.columns[0], f"{aggregate} counts") if aggregate.columns else None
+            counted = np.ones(1, np.int64) if valid is None else valid.astype(np.int64)
+            return (np.broadcast_to(counted, size).copy() if valid is None else counted), NONE
+        fields = [number(table, name, f"{aggregate} reads") for name in aggregate.columns]
+        valid = np.ones(size, bool) if any(f.valid is not None for f in fields) else NONE
+        for f in fields:
+            if f.valid is not None:
+                valid &= f.valid
+        if aggregate.kind == "quantile":
+            values = fields[0].values.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                below = values < self.spec.c if self.spec.op in ("<", ">=") else values <= self.spec.c
+            return (values, below.astype(np.float64)), valid
+        if len(fields) == 1:
+            return fields[0].values, valid
+        return tuple(f.values.astype(np.float64) for f in fields), valid
+
+    def step(self, events: Events, data: Any, first: int) -> int:
+        at = int(self.kernel(self.op, data, self.rule, events, self._keys(), self._out(), first))
+        if at == -1 - events.ts.size:
+            raise SumOverflow(f'a frame of {self.spec.aggregate} does not fit int64.', "cast the column to float64")
+        return at
+
+    def touch(self) -> None:
+        super().touch()
+        frame_aggregates.measure_open(self.op, self.needs, self._keys(), self._out())
+
+    def grow_keys(self, count: int) -> None:
+        self.counts = extended(self.counts, count, 0)
+        if isinstance(self.partials, tuple):
+            self.partials = tuple(extended(partial, count, 0) for partial in self.partials)
+        else:
+            self.partials = extended(self.partials, count, 0)
+
+    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
+        return {"value": to_arrow(self.values[rows], self.sizes[rows] >= self.needs, self.type)}
+
+    def _keys(self) -> tuple[Any, ...]:
+        return self.state, self.partials, self.counts
+
+    def _out(self) -> tuple[Any, ...]:
+        return self.found, self.values, self.sizes
+
+
+def operator(spec: Aggregate, kinds: Kinds) -> Any:
+    """The monoid an aggregate frame grows by."""
+    aggregate, kind = spec.aggregate, spec.aggregate.kind
+    whole = bool(aggregate.columns) and is_discrete(kinds[aggregate.columns[0]])
+    if kind == "count":
+        return monoids.Sum()
+    if kind in ("sum", "mean"):
+        if whole:
+            return frame_aggregates.WholeSum() if kind == "sum" else frame_aggregates.WholeMean()
+        return frame_aggregates.FloatSum(kind == "mean")
+    if kind in ("var", "std"):
+        return frame_aggregates.Variance(aggregate.ddof or 0, kind == "std")
+    if kind in ("cov", "corr"):
+        return frame_aggregates.Covariance(aggregate.ddof or 0, kind == "corr")
+    if kind == "quantile":
+        return frame_aggregates.Split(aggregate.phi or 0.5, aggregate.method == "linear")
+    if kind == "aggregate":
+        assert aggregate.user is not None
+        return compiled(aggregate.user)
+    simple = {"min": monoids.Min, "max": monoids.Max, "first": frame_aggregates.First, "last": frame_aggregates.Last}
+    return {**simple, "wmean": frame_aggregates.WeightedMean}[kind]()
+
+
+def number(table: pa.Table, name: str, asked_by: str) -> Field:
+    column = field(table, name, asked_by)
+    if not is_number(column.type):
+        raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
+    return column
+
+
+def mask(column: Field) -> np.ndarray:
+    return NONE if column.valid is None else column.valid
+
+
+def scan_of(spec: Spec, kinds: Kinds, unit: str | None) -> Scan:
+    if isinstance(spec, Threshold):
+        return ThresholdScan(spec, kinds, unit)
+    if isinstance(spec, Boundary):
+        return BoundaryScan(spec, kinds, unit)
+    return DeltaScan(spec, kinds, unit) if isinstance(spec, Delta) else AggregateScan(spec, kinds, unit)

@@ -1,0 +1,288 @@
+"""Framings by definition, on finite streams, slowly: what `detect` must find, and why it is the only answer.
+
+A frame is a run of positions [s, e] (from 0, both inside) of one substream in order of ts. Papers: Grossniklaus et al.
+2016 section 3, Maier et al. 2012 section 3.
+
+    possible     all [s, e]
+    candidates   those that satisfy the local condition (data-dependent, then data-independent)
+    final        the one framing that the global conditions leave
+
+    threshold, boundary    union closure         maximal candidates; they cover, and are drained (Lemma 1)
+    delta, aggregate <     sub-interval closure  from left to right: the longest candidate from the first event that is
+                                                 not in a frame yet and can be in one
+    delta, aggregate >     super-interval        from left to right: the shortest candidate from the event after the
+                                                 last frame
+
+Read literally, "maximal and covering" leaves overlapping delta frames ([0,1,2] and [1,2,3] for values 0 1 2 3 and
+range < 2.5), and "minimal" a frame that starts later than the greedy one (values 1, 30 and sum >= 25: only [30]). The
+proof of Lemma 2 builds the framing from left to right, each frame the first candidate after the one before, and so does
+`final`: each frame is maximal (minimal) among the candidates *that start where it does*. Where closure fails (a mean,
+measure="first") that construction is the definition.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
+from swag.columns import as_table
+
+Event = dict[str, Any]
+Frame = tuple[int, int]
+
+
+def possible(events: Sequence[Event]) -> list[Frame]:
+    """Every run of positions."""
+    return [(s, e) for s in range(len(events)) for e in range(s, len(events))]
+
+
+def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
+    """The possible frames that satisfy the local condition."""
+    rows = in_order(events, ts)
+    return [(s, e) for s, e in possible(rows) if holds(spec, rows[s : e + 1]) and is_long_enough(spec, rows[s : e + 1], ts)]
+
+
+def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
+    """The final framing, in order; with partition=True, see also `gaps`."""
+    rows = in_order(events, ts)
+    found = candidates(spec, rows, ts)
+    if isinstance(spec, Threshold | Boundary):
+        return [frame for frame in found if is_maximal(frame, found)]
+    return _left_to_right(spec, rows, found)
+
+
+def _left_to_right(spec: Delta | Aggregate, rows: Sequence[Event], found: list[Frame]) -> list[Frame]:
+    framing: list[Frame] = []
+    among, at = set(found), 0
+    while at < len(rows):
+        if spec.op in BEFORE:
+            end = at
+            while (at, end) in among:  # a frame grows event by event: all its prefixes are candidates
+                end += 1
+            if end > at:
+                framing.append((at, end - 1))
+            at = max(end, at + 1)
+        else:
+            ends = [e for s, e in found if s == at]
+            if not ends:
+                break
+            framing.append((at, min(ends)))
+            at = min(ends) + 1
+    return framing
+
+
+def gaps(framing: Iterable[Frame], events: Sequence[Event]) -> list[Frame]:
+    """What lies between the frames: the rest of a partition."""
+    between, at = [], 0
+    for s, e in [*sorted(framing), (len(events), len(events))]:
+        if s > at:
+            between.append((at, s - 1))
+        at = e + 1
+    return between
+
+
+# --- Local conditions: data-dependent, data-independent -----------------------------------------------------------
+
+
+def holds(spec: Spec, extent: Sequence[Event]) -> bool:
+    """The data-dependent condition on the events of a frame."""
+    if isinstance(spec, Threshold):
+        return all(satisfies(event[spec.column], spec.op, spec.c) for event in extent)
+    if isinstance(spec, Boundary):
+        return len({cell(spec, event) for event in extent}) == 1
+    if isinstance(spec, Delta):
+        passed = any(passes(spread(spec, [event[name] for event in extent]), spec.op, x) for name, x in spec.limits.items())
+        return passed != (spec.op in BEFORE)
+    value = aggregate(spec.aggregate, extent)
+    if value is None:  # of no values yet: nothing is broken, nothing reached
+        return spec.op in BEFORE
+    return satisfies(value, spec.op, spec.c)
+
+
+def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
+    """The data-independent condition: rows and duration (here in the unit of ts)."""
+    if not isinstance(spec, Threshold):
+        return True
+    assert isinstance(spec.min_duration, int), "theory counts in the unit of ts"
+    return len(extent) >= spec.min_rows and extent[-1][ts] - extent[0][ts] >= spec.min_duration
+
+
+def satisfies(value: Any, op: str, c: Any) -> bool:
+    """Null and NaN satisfy nothing."""
+    if value is None or value != value:
+        return False
+    return bool({"<": value < c, "<=": value <= c, ">": value > c, ">=": value >= c, "==": value == c}[op])
+
+
+def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:
+    """The number of the cell in each dimension; None for null and NaN."""
+    return tuple(_cell(event[name], cut) for name, cut in spec.cells.items())
+
+
+def _cell(value: Any, cut: Any) -> int | None:
+    if value is None or value != value:
+        return None
+    if isinstance(cut, tuple):
+        return sum(b < value for b in cut)
+    if math.isinf(value) or abs(value / cut) > 9.2e18:
+        return int(math.copysign(9.2e18, value))
+    if isinstance(value, int) and float(cut).is_integer():
+        return -(-value // int(cut))
+    return math.ceil(value / cut)
+
+
+def spread(spec: Delta, values: Sequence[Any]) -> float:
+    """Of the values that are there: how far the furthest is from the first, or max - min."""
+    there = [v for v in values if v is not None and v == v]
+    if not there:
+        return 0
+    with_first = [abs(v - there[0]) for v in there[1:]]
+    among = [max(there) - min(there)] if spec.measure == "range" else with_first
+    return max([d for d in among if d == d], default=0)
+
+
+def passes(spread: Any, op: str, x: Any) -> bool:
+    """Does a frame with this spread close? `<` and `>=` at x, `<=` and `>` beyond it."""
+    return bool(spread >= x if op in ("<", ">=") else spread > x)
+
+
+# --- Aggregates, in exact arithmetic --------------------------------------------------------------------------------
+
+
+def aggregate(what: Any, extent: Sequence[Event]) -> Any:
+    """An aggregate of the events of a frame: nulls skipped; None where there is nothing to say."""
+    rows = [tuple(event[c] for c in what.columns) for event in extent]
+    rows = [row for row in rows if all(v is not None for v in row)]
+    if what.kind == "count":
+        return len(rows)
+    if len(rows) <= (what.ddof or 0):
+        return None
+    columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
+    xs = columns[0]
+    if what.kind in ("sum", "mean"):
+        s = _total(xs)
+        return s if what.kind == "sum" else s / len(xs)
+    if what.kind in ("min", "max"):
+        return math.nan if any(x != x for x in xs) else (min(xs) if what.kind == "min" else max(xs))
+    if what.kind in ("first", "last"):
+        return xs[0 if what.kind == "first" else -1]
+    if what.kind == "quantile":
+        return _quantile(what, xs)
+    if what.kind == "aggregate":
+        return _folded(what.user, xs)
+    if what.kind == "wmean":
+        weights = _total(columns[1])
+        return _total([x * w for x, w in zip(*columns, strict=True)]) / weights if weights else math.nan
+    return _spread_of(what, columns)
+
+
+def _total(xs: Sequence[Any]) -> Any:
+    if all(isinstance(x, int) for x in xs):
+        return sum(xs)
+    return math.fsum(xs) if all(math.isfinite(x) for x in xs) else sum(xs)
+
+
+def _spread_of(what: Any, columns: list[list[Any]]) -> float:
+    if not all(math.isfinite(v) for column in columns for v in column):
+        return math.nan
+    exact = [[Fraction(v) for v in column] for column in columns]
+    means = [sum(column) / len(column) for column in exact]
+    away = [[v - m for v in column] for column, m in zip(exact, means, strict=True)]
+    xx, yy = (sum(v * v for v in away[i]) for i in (0, -1))
+    xy = sum(x * y for x, y in zip(away[0], away[-1], strict=True))
+    if what.kind == "corr":
+        return float(xy) / math.sqrt(xx * yy) if xx and yy else math.nan
+    v = float(xy / (len(exact[0]) - (what.ddof or 0)))
+    return math.sqrt(v) if what.kind == "std" else v
+
+
+def _quantile(what: Any, xs: Sequence[Any]) -> Any:
+    if any(x != x for x in xs):
+        return math.nan
+    ordered = sorted(xs)
+    if what.method == "floor":
+        return ordered[max(1, math.floor(what.phi * len(xs))) - 1]
+    at = what.phi * (len(xs) - 1)
+    low, high, part = ordered[math.floor(at)], ordered[math.ceil(at)], at - math.floor(at)
+    if low == high:
+        return float(low)
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+
+
+def _folded(user: Any, xs: Sequence[Any]) -> Any:
+    partial = user.lift(xs[0])
+    for x in xs[1:]:
+        partial = user.combine(partial, user.lift(x))
+    return user.lower(partial)
+
+
+# --- Global conditions and closures ----------------------------------------------------------------------------------
+
+
+def is_maximal(frame: Frame, among: Iterable[Frame]) -> bool:
+    """No frame among these properly contains it."""
+    return not any(s <= frame[0] and frame[1] <= e and (s, e) != frame for s, e in among)
+
+
+def is_minimal(frame: Frame, among: Iterable[Frame]) -> bool:
+    """It properly contains no frame among these."""
+    return not any(frame[0] <= s and e <= frame[1] and (s, e) != frame for s, e in among)
+
+
+def covers(framing: Iterable[Frame], frames: Iterable[Frame]) -> bool:
+    """Every event of `frames` is in some frame of the framing."""
+    return _extent(frames) <= _extent(framing)
+
+
+def is_drained(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
+    """It covers the candidates, and would not without any one of its frames."""
+    found = list(found)
+    return covers(framing, found) and not any(
+        covers([f for f in framing if f != frame], found) for frame in framing
+    )
+
+
+def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
+    """No candidate can be added that overlaps none of its frames."""
+    return all(any(s <= e2 and s2 <= e for s2, e2 in framing) for s, e in found)
+
+
+def is_disjoint(framing: Sequence[Frame]) -> bool:
+    ordered = sorted(framing)
+    return all(a[1] < b[0] for a, b in zip(ordered, ordered[1:], strict=False))
+
+
+def partitions(framing: Sequence[Frame], events: Sequence[Event]) -> bool:
+    """Every event is in exactly one frame."""
+    return is_disjoint(framing) and _extent(framing) == set(range(len(events)))
+
+
+def has_union_closure(found: Iterable[Frame]) -> bool:
+    """The union of overlapping candidates is a candidate."""
+    frames = set(found)
+    return all(
+        (min(a[0], b[0]), max(a[1], b[1])) in frames for a in frames for b in frames if a[0] <= b[1] and b[0] <= a[1]
+    )
+
+
+def has_sub_interval_closure(found: Iterable[Frame]) -> bool:
+    """Whatever lies inside a candidate is one."""
+    frames = set(found)
+    return all((a, b) in frames for s, e in frames for a in range(s, e + 1) for b in range(a, e + 1))
+
+
+def has_super_interval_closure(found: Iterable[Frame], events: Sequence[Event]) -> bool:
+    """Whatever contains a candidate is one."""
+    frames = set(found)
+    return all((a, b) in frames for s, e in frames for a in range(s + 1) for b in range(e, len(events)))
+
+
+def in_order(events: Any, ts: str = "ts") -> list[Event]:
+    """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
+    rows = list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
+    return sorted(rows, key=lambda event: event[ts])
+
+
+def _extent(framing: Iterable[Frame]) -> set[int]:
+    return {p for s, e in framing for p in range(s, e + 1)}

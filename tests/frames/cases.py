@@ -1,0 +1,128 @@
+"""Specs and small streams to try everything on, and what `detect` must say about them, from frames.theory."""
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import frames as fr
+import swag as sw
+from frames import theory
+
+SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
+LATEST = sw.aggregate("x", lift=lambda x: (x, 1), combine=lambda a, b: (b[0], a[1] + b[1]), lower=lambda a: a[0] * a[1], identity=(0.0, 0))
+
+SPECS: dict[str, Any] = {
+    "threshold >": fr.Threshold("x", ">", 1),
+    "threshold >=, rows": fr.Threshold("x", ">=", 1, min_rows=2),
+    "threshold <, duration": fr.Threshold("x", "<", 2, min_duration=2),
+    "threshold <=, both": fr.Threshold("x", "<=", 1.5, min_rows=2, min_duration=1),
+    "threshold ==": fr.Threshold("x", "==", 1),
+    "partition": fr.Threshold("x", ">", 1, partition=True),
+    "partition, rows": fr.Threshold("x", ">", 0, min_rows=3, partition=True),
+    "partition, duration": fr.Threshold("i", ">", 0, min_duration=2, partition=True),
+    "boundary, width": fr.Boundary("x", 1.5),
+    "boundary, whole width": fr.Boundary("i", 2),
+    "boundary, breaks": fr.Boundary("x", breaks=[0, 1, 2.5]),
+    "boundary, grid": fr.Boundary({"x": 1.5, "i": [0, 2]}),
+    "delta first <": fr.Delta("x", 1.5),
+    "delta first <=": fr.Delta("i", 2, op="<="),
+    "delta first >": fr.Delta("x", 1, op=">"),
+    "delta range <": fr.Delta("x", 2, measure="range"),
+    "delta range >=": fr.Delta("i", 2, measure="range", op=">="),
+    "delta range <=, two": fr.Delta({"x": 1.5, "i": 2}, measure="range", op="<="),
+    "delta first >=, two": fr.Delta({"x": 1.5, "i": 2}, op=">="),
+    "count": fr.Aggregate(sw.count(), ">=", 3),
+    "count of values": fr.Aggregate(sw.count("x"), "<=", 2),
+    "count >= 0": fr.Aggregate(sw.count("x"), ">=", 0),
+    "sum >=": fr.Aggregate(sw.sum("x"), ">=", 3),
+    "sum <": fr.Aggregate(sw.sum("x"), "<", 2.5),
+    "whole sum >": fr.Aggregate(sw.sum("i"), ">", 3.5),
+    "whole sum <=": fr.Aggregate(sw.sum("i"), "<=", 2),
+    "mean <": fr.Aggregate(sw.mean("x"), "<", 1),
+    "whole mean >=": fr.Aggregate(sw.mean("i"), ">=", 1),
+    "min": fr.Aggregate(sw.min("x"), ">", 0),
+    "max": fr.Aggregate(sw.max("i"), "<", 3),
+    "first": fr.Aggregate(sw.first("x"), "<=", 1),
+    "last": fr.Aggregate(sw.last("x"), ">=", 2),
+    "var": fr.Aggregate(sw.var("x"), "<", 1.3),
+    "std": fr.Aggregate(sw.std("x", ddof=0), ">", 0.9),
+    "wmean": fr.Aggregate(sw.wmean("x", "i"), ">", 0.7),
+    "cov": fr.Aggregate(sw.cov("x", "i"), "<", 0.45),
+    "corr": fr.Aggregate(sw.corr("x", "i"), ">=", 0.55),
+    "quantile": fr.Aggregate(sw.quantile("x", 0.6), "<=", 1),
+    "quantile >": fr.Aggregate(sw.quantile("x", 0.3), ">", 0),
+    "median": fr.Aggregate(sw.median("x"), "<", 1.25),
+    "median >=": fr.Aggregate(sw.median("i"), ">=", 1.5),
+    "user-defined": fr.Aggregate(SUM_OF_SQUARES, "<", 5),
+    "user-defined, ordered": fr.Aggregate(LATEST, ">=", 4),
+}
+
+FLOATS = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, None, float("nan"), 0.1, 7.25])
+INTEGERS = st.sampled_from([-1, 0, 1, 2, 3, None])
+TYPES = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "i": pa.int64()})
+
+
+@st.composite
+def streams(draw: Any, most: int = 14, keys: int = 3, ordered: bool = False) -> list[dict[str, Any]]:
+    """A few events, with ties, nulls and NaN, of a few keys."""
+    size = draw(st.integers(0, most))
+    ts = draw(st.lists(st.integers(0, 9), min_size=size, max_size=size))
+    rows = [
+        {"ts": t, "k": "abc"[draw(st.integers(0, keys - 1))], "x": draw(FLOATS), "i": draw(INTEGERS)}
+        for t in (sorted(ts) if ordered else ts)
+    ]
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=TYPES)
+
+
+def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tuple[Any, ...]]:
+    """(key, start, end, rows, extra) of every frame, per key in order of time."""
+    found = []
+    for value in dict.fromkeys(row[key] if key else None for row in rows):
+        own = theory.in_order([row for row in rows if key is None or row[key] == value])
+        framing = [(frame, "frame") for frame in theory.final(spec, own)]
+        if isinstance(spec, fr.Threshold) and spec.partition:
+            framing += [(gap, "gap") for gap in theory.gaps([frame for frame, _ in framing], own)]
+        for (s, e), kind in sorted(framing):
+            found.append((value, own[s]["ts"], own[e]["ts"], e - s + 1, *extra(spec, own[s : e + 1], kind)))
+    return found
+
+
+def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]:
+    if isinstance(spec, fr.Threshold):
+        return (kind,) if spec.partition else ()
+    if isinstance(spec, fr.Boundary):
+        return theory.cell(spec, extent[0])
+    return (theory.aggregate(spec.aggregate, extent),) if isinstance(spec, fr.Aggregate) else ()
+
+
+def actual(frames: pa.Table, key: str | None) -> list[tuple[Any, ...]]:
+    """The same of a table of frames."""
+    names = [name for name in frames.column_names if name not in ("frame_id", "final", key)]
+    rows = frames.to_pylist()
+    order = list(dict.fromkeys(row[key] if key else None for row in rows))
+    return [
+        (row[key] if key else None, *(row[name] for name in names))
+        for value in order
+        for row in rows
+        if (row[key] if key else None) == value
+    ]
+
+
+def same(a: list[tuple[Any, ...]], b: list[tuple[Any, ...]]) -> bool:
+    """Keys in any order; floats but for the last digits."""
+    def order(row: tuple[Any, ...]) -> Any:
+        return str(row[0])
+
+    a, b = sorted(a, key=order), sorted(b, key=order)
+    return len(a) == len(b) and all(len(x) == len(y) and all(map(equal, x, y)) for x, y in zip(a, b, strict=True))
+
+
+def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float | int):
+        return (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(a))
+    return bool(a == b)

@@ -1,0 +1,145 @@
+"""The operators that structures are crossed with: an aggregate, the values to try it on, and its truth in plain Python."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import swag as sw
+from swag.aggregates import Aggregate
+from swag.families import Part, lower, parts_of
+from tests import oracle
+from tests.kernels.harness import COLUMNS, Values
+
+PRIME = 2**31 - 1
+Row = tuple[Any, ...]
+ODD_FLOATS = [np.nan, np.inf, -np.inf, 1e18, -1e18, 1e300, -1e300, 0.0, -0.0, 1e-300, 0.1, 1e9 + 0.25]
+ODD_INTEGERS = [2**63 - 1, -(2**63), 2**62, 0, -1, 10**18]
+
+
+def floats(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
+    """Ordinary prices and changes; sometimes what spoils a running sum."""
+    ordinary = np.where(rng.random(n) < 0.5, 1e3 + rng.normal(size=n), rng.normal(size=n))
+    return np.where(rng.random(n) < odd, rng.choice(ODD_FLOATS, n), ordinary)
+
+
+def integers(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
+    return np.where(rng.random(n) < odd, rng.choice(ODD_INTEGERS, n), rng.integers(-1000, 1000, n))
+
+
+def mild_integers(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
+    """Whose squares have a variance."""
+    return integers(rng, n, 0.0)
+
+
+
+@dataclass(frozen=True)
+class Operator:
+    name: str
+    aggregate: Aggregate
+    values: Values
+    truth: Callable[[Sequence[Row]], tuple[Any, float]]  # what a window of rows gives, and the error allowed
+
+    @property
+    def part(self) -> Part:
+        return parts_of(self.aggregate)[0]
+
+    @property
+    def columns(self) -> int:
+        return len(self.aggregate.columns)
+
+    def answers(self, n: np.ndarray, state: Any) -> list[Any]:
+        """Partials to answers, as lookups do it."""
+        values, valid = lower(self.aggregate, n, [state])
+        return [v if ok else None for v, ok in zip(values.tolist(), (n > 0 if valid is None else valid).tolist(), strict=True)]
+
+    def mismatch(self, rows: Sequence[Row], actual: Any) -> str | None:
+        expected, allowed = self.truth(rows)
+        if oracle.same(expected, actual, allowed):
+            return None
+        return f"{self.name} of {rows} is {expected!r} within {allowed:g}, not {actual!r}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def by_oracle(agg: oracle.Agg) -> Callable[[Sequence[Row]], tuple[Any, float]]:
+    def truth(rows: Sequence[Row]) -> tuple[Any, float]:
+        events = [dict(zip(COLUMNS, row, strict=False)) for row in rows]
+        return oracle.aggregate(agg, events), oracle.tolerance(agg, events)
+
+    return truth
+
+
+def wrapping_sum(rows: Sequence[Row]) -> tuple[Any, float]:
+    return ((sum(row[0] for row in rows) + 2**63) % 2**64 - 2**63, 0) if rows else (None, 0)
+
+
+# -- user-defined: functions that are compiled, and run as they are by the oracle ------------------------------------------
+
+
+def itself(x):  # type: ignore[no-untyped-def]
+    return x
+
+
+def newest(a, b):  # type: ignore[no-untyped-def]
+    return b
+
+
+def line(x):  # type: ignore[no-untyped-def]
+    """x as a step z -> a z + b of a walk around the integers mod p; a is never 0."""
+    return int(x) % 1000 + 1, int(x) % 997
+
+
+def then(f, g):  # type: ignore[no-untyped-def]
+    """First f, then g: the order matters."""
+    return f[0] * g[0] % 2147483647, (f[1] * g[0] + g[1]) % 2147483647
+
+
+def without(f, g):  # type: ignore[no-untyped-def]
+    """What is left of f when it began with g: h with then(g, h) = f."""
+    inverse, square, e = 1, g[0], 2147483645
+    while e > 0:
+        if e & 1:
+            inverse = inverse * square % 2147483647
+        square = square * square % 2147483647
+        e >>= 1
+    a = f[0] * inverse % 2147483647
+    return a, (f[1] - g[1] * a) % 2147483647
+
+
+def arrival(f):  # type: ignore[no-untyped-def]
+    """Where the walk from 12345 ends."""
+    return float((f[0] * 12345 + f[1]) % 2147483647)
+
+
+def user_truth(lift: Any, combine: Any, finish: Any) -> Callable[[Sequence[Row]], tuple[Any, float]]:
+    """A fold of the window, row by row, from the first one on (needs no identity)."""
+
+    def truth(rows: Sequence[Row]) -> tuple[Any, float]:
+        if not rows:
+            return None, 0
+        acc = lift(rows[0][0])
+        for row in rows[1:]:
+            acc = combine(acc, lift(row[0]))
+        return float(finish(acc)), 0
+
+    return truth
+
+
+LAST = sw.aggregate("x", itself, newest, itself, identity=0.0)
+WALK = sw.aggregate("x", line, then, arrival, identity=(1, 0), invert=without)
+
+OPERATORS = [
+    Operator("sum of integers", sw.sum("x"), integers, wrapping_sum),
+    Operator("sum of floats", sw.sum("x"), floats, by_oracle(oracle.agg("sum", "x"))),
+    Operator("max of floats", sw.max("x"), floats, by_oracle(oracle.agg("max", "x"))),
+    Operator("min of integers", sw.min("x"), integers, by_oracle(oracle.agg("min", "x"))),
+    Operator("moments of floats", sw.var("x", ddof=0), floats, by_oracle(oracle.agg("var", "x", ddof=0))),
+    Operator("moments of integers", sw.var("x"), mild_integers, by_oracle(oracle.agg("var", "x"))),
+    Operator("comoments", sw.cov("x", "y"), floats, by_oracle(oracle.agg("cov", "x", "y"))),
+    Operator("last, user-defined", LAST, floats, user_truth(itself, newest, itself)),
+    Operator("walk, user-defined", WALK, mild_integers, user_truth(line, then, arrival)),
+]
+NAMED = {op.name: op for op in OPERATORS}

@@ -1,0 +1,195 @@
+"""Every structure with every operator that it may hold: a lookup is the fold of its window, and of nothing else."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import swag as sw
+from kernels import monoids
+from swag.comparison import MaterializeAll, MaterializeNone, PSoup
+from swag.errors import BadQuery
+from swag.families import Part, parts_of
+from swag.planner import choose
+from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from tests.kernels.checks import check
+from tests.kernels.harness import FEWER, REGISTERED, Batch, Plan, Stream, check_arena, plans
+from tests.kernels.operators import LAST, NAMED, OPERATORS, Operator
+
+EVERY_OPERATOR = (Dyadic, Landmark, PSoup, MaterializeAll, MaterializeNone)
+PAIRS: list[tuple[type[Structure], Operator]] = [
+    (Running, NAMED["sum of integers"]),
+    (Running, NAMED["walk, user-defined"]),
+    (RunningFloats, NAMED["sum of floats"]),
+    *((structure, operator) for structure in EVERY_OPERATOR for operator in OPERATORS),
+]
+crossed = pytest.mark.parametrize(("kind", "operator"), PAIRS, ids=lambda each: getattr(each, "__name__", str(each)))
+
+
+def made(kind: type[Structure], operator: Operator, stream: Stream) -> Structure:
+    structure = kind(stream.space, operator.part)
+    if isinstance(structure, MaterializeAll):
+        structure.set_windows(REGISTERED, stream.store)
+    structure.rebuild(stream.store.key_count)
+    return structure
+
+
+def wrong_answers(stream: Stream, operator: Operator, structure: Structure, lo: np.ndarray, hi: np.ndarray) -> list[str]:
+    """Of these windows, those whose answer is not the fold of their rows."""
+    answers = operator.answers((hi - lo).reshape(-1), structure.lookup(stream.keys, lo, hi))
+    edges = [(k, int(a), int(b)) for k in stream.keys for a, b in zip(lo[k], hi[k], strict=True)]
+    wrong = []
+    for (k, a, b), answer in zip(edges, answers, strict=True):
+        mismatch = operator.mismatch(stream.rows[k][a:b], answer)
+        if mismatch:
+            wrong.append(f"key {k}, [{a}, {b}) of {stream.kept(k)}: {mismatch}")
+    return wrong
+
+
+@crossed
+@FEWER
+@given(plan=plans())
+def test_every_lookup_equals_the_fold_of_its_window(kind: type[Structure], operator: Operator, plan: Plan) -> None:
+    stream = Stream(plan, operator.values, operator.columns)
+    structure = made(kind, operator, stream)
+    stream.structures.append(structure)
+    for batch in plan.batches:
+        stream.append(batch)
+        assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+        assert wrong_answers(stream, operator, structure, *stream.registered()) == []
+        check(stream, operator, structure)
+    check_arena(stream.store.main.arena)
+    check_arena(stream.space.arena)
+
+
+@crossed
+@FEWER
+@given(plan=plans())
+def test_a_structure_rebuilt_from_the_rows_kept_answers_alike(
+    kind: type[Structure], operator: Operator, plan: Plan
+) -> None:
+    stream = Stream(plan, operator.values, operator.columns)
+    for batch in plan.batches:
+        stream.append(batch)
+    structure = made(kind, operator, stream)
+    stream.structures.append(structure)
+    assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+    stream.append(plan.batches[0])
+    assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+    assert structure.bytes >= 0
+    structure.drop()
+    assert all(column not in stream.space.arena.columns for column in structure.held)
+
+
+LONG = Plan(1, False, 0.0005, 7, (Batch(9000, 9000, None), Batch(1, 9000, None), Batch(5000, 6000, None), Batch(300, 6000, None)))
+
+
+@crossed
+def test_windows_of_thousands_of_rows(kind: type[Structure], operator: Operator) -> None:
+    """Wide enough for stretches (kernels/landmark.py, kernels/naive.py)."""
+    stream = Stream(LONG, operator.values, operator.columns)
+    structure = made(kind, operator, stream)
+    stream.structures.append(structure)
+    for batch in LONG.batches:
+        stream.append(batch)
+        assert wrong_answers(stream, operator, structure, *stream.windows(7)) == []
+
+
+def test_materialized_windows_are_found_and_others_are_folded() -> None:
+    stream = Stream(Plan(1, False, 0.0, 3, ()), NAMED["max of floats"].values)
+    structure = made(MaterializeAll, NAMED["max of floats"], stream)
+    stream.structures.append(structure)
+    assert isinstance(structure, MaterializeAll)
+    for size in (5, 30, 1, 200, 3):
+        stream.append(Batch(size, 50, 50))
+        structure.lookup(stream.keys, *stream.registered())
+    assert structure.folded == 0
+    stream.store.now += 20  # time goes on: windows by time have moved
+    assert wrong_answers(stream, NAMED["max of floats"], structure, *stream.registered()) == []
+    assert structure.folded == 0
+    head, tail = stream.kept(0)
+    structure.lookup(stream.keys, np.array([[head + 1]]), np.array([[tail - 2]]))
+    assert structure.folded == 1
+
+
+def test_materialized_without_a_store_windows_count_the_rows_of_their_space() -> None:
+    stream = Stream(Plan(1, False, 0.0, 4, ()), NAMED["sum of integers"].values)
+    structure = MaterializeAll(stream.space, NAMED["sum of integers"].part)
+    structure.set_windows(REGISTERED)
+    stream.structures.append(structure)
+    for size in (3, 30, 100):
+        stream.append(Batch(size, 50, None))
+        lo, hi = stream.registered()
+        by_rows = [i for i, reach in enumerate(REGISTERED) if not reach.by_time]
+        structure.lookup(stream.keys, lo[:, by_rows], hi[:, by_rows])
+    assert structure.folded == 0
+
+
+# -- pairs that must be refused --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregate", [sw.max("x"), sw.min("x"), LAST])
+def test_r_int_refuses_what_can_not_be_taken_off_again(aggregate: sw.Aggregate) -> None:
+    with pytest.raises(BadQuery, match="R-INT subtracts"):
+        choose(parts_of(aggregate)[0], np.dtype(np.float64), "r-int")
+    with pytest.raises(BadQuery, match="R-INT subtracts"):
+        sw.Engine(algorithm="r-int").register(sw.Query(aggregate, sw.Rows(3)))
+
+
+@pytest.mark.parametrize("aggregate", [sw.var("x"), sw.cov("x", "y")])
+def test_moments_are_never_subtracted(aggregate: sw.Aggregate) -> None:
+    assert choose(parts_of(aggregate)[0], np.dtype(np.float64), "r-int").structure is Dyadic
+    assert not monoids.invertible(monoids.Moments()) and not monoids.invertible(monoids.CoMoments())
+
+
+def test_float_sums_run_in_double_doubles_only() -> None:
+    part = Part("sum", ("x",))
+    assert choose(part, np.dtype(np.float64), "r-int").structure is RunningFloats
+    assert choose(part, np.dtype(np.int64), "r-int").structure is Running
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "b-int", "l-int", "psoup", "materialize-all", "materialize-none"])
+def test_quantiles_are_sorted_runs_under_any_algorithm(algorithm: str) -> None:
+    assert choose(Part("quantile", ("x",)), np.dtype(np.float64), algorithm).structure is SortedRuns
+
+
+def test_a_float_inverse_is_not_trusted_unless_asked_for() -> None:
+    mean = sw.aggregate("x", lambda x: x, lambda a, b: a + b, lambda a: a, 0.0, invert=lambda a, b: a - b)
+    exact = sw.aggregate("x", lambda x: int(x), lambda a, b: a + b, lambda a: a, 0, invert=lambda a, b: a - b)
+    structure: Callable[[sw.Aggregate, str], type] = lambda each, algorithm: choose(  # noqa: E731
+        parts_of(each)[0], np.dtype(np.float64), algorithm
+    ).structure
+    assert structure(mean, "auto") is Dyadic and structure(mean, "r-int") is Running
+    assert structure(exact, "auto") is Running
+
+
+@pytest.mark.parametrize("algorithm", ["psoup", "materialize-all", "materialize-none"])
+def test_the_engine_answers_alike_with_what_it_is_compared_with(algorithm: str) -> None:
+    part, dtype = parts_of(sw.max("x"))[0], np.dtype(np.float64)
+    if choose(part, dtype, algorithm).structure not in (PSoup, MaterializeAll, MaterializeNone):
+        pytest.skip("swag.planner.choose does not offer it yet")
+    queries = [
+        sw.Query(aggregate, window, where=where)
+        for aggregate in (sw.sum("x"), sw.max("x"), sw.std("x"), sw.corr("x", "y"), sw.median("x"))
+        for window in (sw.Rows(5), sw.Rows(40, until=7), sw.Range(9), sw.Range(60, until=3))
+        for where in (None, "y > 0")
+    ]
+    rng = np.random.default_rng(5)
+    engines = [sw.Engine(algorithm=each) for each in ("auto", algorithm)]
+    for engine in engines:
+        engine.register(queries)
+    ts = 0
+    for size in (1, 3, 50, 200, 1, 7):
+        times = ts + np.cumsum(rng.integers(0, 3, size))
+        ts = int(times[-1])
+        events = {"ts": times, "x": rng.normal(size=size), "y": rng.normal(size=size)}
+        answers = []
+        for engine in engines:
+            engine.append(events)
+            rows = engine.lookup_all().to_pylist() + engine.lookup_all(at=ts - 1).to_pylist()
+            engine.advance(ts + 2)
+            answers.append(rows + engine.lookup_all().to_pylist())
+        ts += 2
+        for expected, actual in zip(*answers, strict=True):
+            assert actual == pytest.approx(expected, rel=1e-9, nan_ok=True)

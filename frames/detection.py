@@ -9,7 +9,7 @@ from frames.intake import SMALL, in_parallel, key_ids, threads, timed
 from frames.quantiles import with_quantiles
 from frames.scans import Scan, scan_of
 from frames.specs import Spec, check_spec
-from frames.tables import frames_table
+from frames.tables import check_key, frames_table
 from kernels import framing
 from kernels.framing import AT, BEGIN, KEY, Events
 from swag.columns import as_table, column
@@ -25,6 +25,7 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
     read once, in arrival order if every key's are in order of ts, else sorted first (stably).
     """
     check_spec(spec)
+    check_key(key)
     table = as_table(events)
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)

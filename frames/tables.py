@@ -1,13 +1,24 @@
 """Frames out, and frames in again: a table of frame_id, [key], start, end, rows, and what goes with them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernels.framing import BEGIN, COUNT, END, KEY
-from swag.columns import Clock, to_arrow
+from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
+from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
+from swag.windows import Duration, in_units
+
+OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
+
+
+def check_key(key: str | None) -> None:
+    if key in OURS:
+        raise BadQuery(f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column")
 
 
 def frames_table(
@@ -27,3 +38,56 @@ def frames_table(
     columns["end"] = to_arrow(frames[:, END].copy(), valid, clock.type)
     columns["rows"] = pa.array(frames[:, COUNT].copy())
     return pa.table({**columns, **extra})
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Frames or fragments as arrays: number, interval, is there an interval at all, is it the last piece of its frame."""
+
+    numbers: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    there: np.ndarray
+    final: np.ndarray
+
+
+def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
+    """Read a table of frames; `clock` is the one its times must go with."""
+    numbers = one_chunk(column(table, "frame_id", "frames are named by"))
+    start, end = column(table, "start", "frames start at"), column(table, "end", "frames end at")
+    if numbers.null_count or not pa.types.is_integer(numbers.type):
+        raise BadEvents("frame_id is null somewhere, or no integer.", "number the frames: 0, 1, 2, …")
+    own = clock_of(start, "start")
+    for name, array in (("start", start), ("end", end)):
+        if array.type != (clock or own).type:
+            raise BadType(f'"{name}" is {array.type}, but ts is {(clock or own).type}.', f"cast the frames to {(clock or own).type}")
+    there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
+    final = np.asarray(one_chunk(column(table, "final", "fragments say"))) if "final" in table.column_names else np.ones(len(there), bool)
+    starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
+    return own, Pieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
+
+
+def _filled(array: pa.ChunkedArray, name: str) -> np.ndarray:
+    if not array.null_count:
+        return instants(array, name)
+    raw = one_chunk(array)
+    return np.asarray(raw.cast(pa.int32() if raw.type.bit_width == 32 else pa.int64()).fill_null(0)).astype(np.int64)
+
+
+def united(table: Any) -> pa.Table:
+    """Frames from their fragments (a table without `final` as it is): one row per frame, its pieces put together."""
+    table = as_table(table)
+    if "final" not in table.column_names:
+        return table
+    whole = [name for name in table.column_names if name not in ("frame_id", "start", "end", "rows", "final")]
+    asked: list[Any] = [(name, "last", pc.ScalarAggregateOptions(skip_nulls=False)) for name in whole]
+    grouped = table.group_by("frame_id", use_threads=False).aggregate(
+        [("start", "min"), ("end", "max"), ("rows", "sum"), *asked]
+    )
+    names = {"start": "start_min", "end": "end_max", "rows": "rows_sum"} | {name: f"{name}_last" for name in whole}
+    kept = [name for name in table.column_names if name != "final"]
+    return grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
+
+
+def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, int]:
+    return in_units(before, unit), in_units(after, unit)

@@ -32,6 +32,7 @@ import numpy as np
 
 from kernels import wheel as wheels
 from kernels.jit import kernel
+from kernels.wheel import helper
 
 SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
@@ -116,14 +117,7 @@ def levels_for(epsilon: float) -> int:
 # -- updates ----------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def opened(state):
-    """The arrays of a state as helpers take them."""
-    cells, links, tree = wheels.bare_wheel(state.wheel)
-    return state.p, wheels.bare(state.keys), wheels.bare(state.blocks), cells, links, tree
-
-
-@kernel
+@helper
 def take_block(blocks, owner, size):
     b = np.int64(blocks[0, UPPER])
     blocks[0, UPPER] = blocks[b, UPPER]
@@ -133,7 +127,7 @@ def take_block(blocks, owner, size):
     return b
 
 
-@kernel
+@helper
 def put(cells, links, tree, level, entry, fresh, t):
     """An entry gets time t; fresh: it had none."""
     slot = wheels.root(level)
@@ -145,14 +139,13 @@ def put(cells, links, tree, level, entry, fresh, t):
         wheels.move(cells, links, tree, slot, entry, t)
 
 
-@kernel
+@helper
 def shift_in(p, blocks, cells, links, tree, b, t):
     """Time t enters a block, everything in it moves one level up; returns the time that falls off, or NEVER."""
     fill, level, entry = np.int64(blocks[b, FILL]), np.int64(blocks[b, SIZE]) * p, b * p
     out = cells[entry + p - 1, 0] if fill == p else NEVER
-    for q in range(min(fill, p - 1), 0, -1):
-        put(cells, links, tree, level + q, entry + q, q == fill, cells[entry + q - 1, 0])
-    put(cells, links, tree, level, entry, fill == 0, t)
+    for q in range(min(fill, p - 1), -1, -1):
+        put(cells, links, tree, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
     blocks[b, FILL] = min(fill + 1, p)
     return out
 
@@ -179,7 +172,7 @@ def drop_chain(p, blocks, links, tree, b):
         b = above
 
 
-@kernel
+@helper
 def trim(p, blocks, cells, links, tree, b, horizon):
     """If the oldest time of a block is past the horizon, forget it and what is older. Was it?"""
     keep = np.int64(blocks[b, FILL])
@@ -199,7 +192,7 @@ def update(state, ids, ts, begin, horizon):
 
     horizon: times up to this one are in no window any more.
     """
-    p, keys, blocks, cells, links, tree = opened(state)
+    p, keys, blocks, (cells, links, tree) = state
     for e in range(begin, ids.size):
         k, t = ids[e], ts[e]
         z, rest = 0, keys[k, TOTAL] + 1 + p
@@ -225,7 +218,7 @@ def update(state, ids, ts, begin, horizon):
 @kernel
 def expire(state, begin, end, horizon):
     """Forget what no window can reach of keys [begin, end): all of a silent key, whose memory is then free."""
-    p, keys, blocks, cells, links, tree = opened(state)
+    p, keys, blocks, (cells, links, tree) = state
     for k in range(begin, end):
         b = keys[k, FIRST]
         if b > 0 and cells[b * p, 0] <= horizon:
@@ -245,7 +238,7 @@ def expire(state, begin, end, horizon):
 @kernel
 def build(state, level):
     """Index a level that was not asked for before; nothing to do if it was."""
-    p, _, blocks, cells, links, tree = opened(state)
+    p, _, blocks, (cells, links, tree) = state
     slot = wheels.root(level)
     if wheels.holds(tree, slot) != ABSENT:
         return
@@ -259,14 +252,14 @@ def build(state, level):
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
-    p, _, blocks, cells, links, tree = opened(state)
+    p, _, blocks, (cells, links, tree) = state
     found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
     for i in range(min(found, out.size)):
         out[i] = blocks[out[i] // p, OWNER]
     return found
 
 
-@kernel
+@helper
 def kept_time(p, keys, blocks, cells, k, level):
     """The time kept for a key at a level, or NEVER."""
     b = keys[k, FIRST]
@@ -278,7 +271,7 @@ def kept_time(p, keys, blocks, cells, k, level):
 @kernel
 def without(state, level, x, chosen):
     """Keep of the keys in `chosen`, in place, those whose kept time at a level is not after x; how many."""
-    p, keys, blocks, cells, _, _ = opened(state)
+    p, keys, blocks, (cells, _, _) = state
     found = 0
     for i in range(chosen.size):
         if kept_time(p, keys, blocks, cells, chosen[i], level) <= x:

@@ -48,8 +48,8 @@ def lookup(op, columns, state, rings, keys, lo, hi, out):
     """out[i, w] (flat) = the aggregate of positions [lo, hi)[i, w] of keys[i]; empty windows are left alone.
 
     Intervals grow from the left end, then shrink towards the right end; walking the right ones from the end needs no
-    search for the next size. Both loops run over the intervals used, so a lookup mispredicts a handful of branches: five
-    times faster than stepping through the levels and asking at each whether it is used.
+    search for the next size. Both loops run over the intervals used, so a lookup mispredicts a handful of branches:
+    five times faster than stepping through the levels and asking at each whether it is used.
     """
     for i in range(keys.size):
         k = keys[i]

@@ -27,8 +27,12 @@ from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 STRIDE = 2  # float sums keep a running sum every 2^STRIDE positions
 UNCERTAIN = 1e-19  # 2^-103 / 1e-12
-BEFORE = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])  # rows 1, 2, 3 of a group, from a on
-AFTER = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])  # rows 0, 1, 2 of a group, before b
+BEFORE = np.array(
+    [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]
+)  # rows 1, 2, 3 of a group, from a on
+AFTER = np.array(
+    [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
+)  # rows 0, 1, 2 of a group, before b
 
 
 @kernel

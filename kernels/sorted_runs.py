@@ -150,7 +150,7 @@ def lookup(runs, rings, keys, lo, hi, ranks, out, after):
                     out[i, w], after[i, w], poisoned = last, last, True
             if poisoned:
                 continue
-            v, less, upto, rank = select(runs, level_of, left, right, n, ranks[i, w])
+            v, _, upto, rank = select(runs, level_of, left, right, n, ranks[i, w])
             out[i, w] = v
             after[i, w] = v
             if rank + 1 >= upto and ranks[i, w] + 1 < b - a:

@@ -10,8 +10,6 @@ A batch arrives as runs: run r appends `counts[r]` rows to key `keys[r]`. Struct
 after the columns were written, which makes rebuilding one the same call as keeping it up to date.
 """
 
-import numpy as np
-
 from kernels.jit import kernel
 
 OFFSET, CAPACITY, HEAD, TAIL = range(4)
@@ -235,3 +233,33 @@ def edges(rings, ts, lost, keys, windows, now, lo, hi):
             if gone and short < 0:
                 short = i * windows.shape[0] + w
     return short
+
+
+@kernel
+def judge(ts, due, order, starts, runs, latest, keys, waiting, late):
+    """late[e]: an event of the same key, newer than e, was already applied when e arrived.
+
+    due[e]: the time up to which events had been applied then. waiting: scratch, the key's accepted timestamps in order.
+    """
+    for r in range(runs):
+        n = 0
+        for i in range(starts[r], starts[r + 1]):
+            e = order[i]
+            t = ts[e]
+            if t < due[e]:
+                lo, hi = 0, n
+                while lo < hi:
+                    mid = (lo + hi) >> 1
+                    if waiting[mid] <= due[e]:
+                        lo = mid + 1
+                    else:
+                        hi = mid
+                if latest[keys[r]] > t or (lo > 0 and waiting[lo - 1] > t):
+                    late[e] = True
+                    continue
+            at = n
+            while at > 0 and waiting[at - 1] > t:
+                waiting[at] = waiting[at - 1]
+                at -= 1
+            waiting[at] = t
+            n += 1

@@ -18,19 +18,17 @@ from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
 
 Many wheels live in one set of arrays, each known by its root slot. `cells` holds the time of an entry and, in the same 16
 bytes, its links (`links` is the same memory seen as int32): moving an entry costs one cache line for it and one for each
-neighbour. Helpers take the three arrays one by one, and `bare`: else the reference count of every array is raised and
-lowered at every call, atomically, which was measured at four times the work itself.
+neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them: handing the arrays from function to
+function was measured at six times the work itself.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.core import cgutils
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
-from kernels.jit import kernel
+from kernels.jit import FLAGS, kernel
 
 FAN, DIGIT = 32, 5  # slots of a wheel; 32 so that a bitmap of them needs no sign bit
 TOP = 60  # the shift of the coarsest wheel: it covers all of int64
@@ -47,19 +45,9 @@ for _i in range(32):
     _BIT[((0x077CB531 << _i) & 0xFFFFFFFF) >> 27] = _i
 
 
-def _bare(typingctx: Any, array: Any) -> Any:
-    """The same array without a reference count: for the helpers of a kernel whose caller holds the array."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        own = make_array(signature.args[0])(context, builder, arguments[0])
-        own.meminfo = cgutils.get_null_value(own.meminfo.type)
-        own.parent = cgutils.get_null_value(own.parent.type)
-        return own._getvalue()
-
-    return array(array), codegen
-
-
-bare = (lambda array: array) if numba.config.DISABLE_JIT else intrinsic(_bare)
+def helper(function: Callable[..., Any]) -> Any:
+    """A part of kernels, compiled into each of them."""
+    return numba.njit(inline="always", **FLAGS)(function)
 
 
 class Wheel(NamedTuple):
@@ -97,42 +85,36 @@ def with_spare(wheel: Wheel, wanted: int) -> Wheel:
     return wheel._replace(tree=tree)
 
 
-@kernel
+@helper
 def root(i):
     """The slot of wheel i."""
     return FAN + i
 
 
-@kernel
-def bare_wheel(wheel):
-    cells, links, tree = wheel
-    return bare(cells), bare(links), bare(tree)
-
-
-@kernel
+@helper
 def digit(t, shift):
     """The slot of time t in a wheel; at the top the sign bit is turned so that negative times come first."""
     return ((t >> shift) & (FAN - 1)) ^ (16 if shift == TOP else 0)
 
 
-@kernel
+@helper
 def above(t, shift):
     """The digits before that one: equal for all times a wheel covers."""
     return (t >> shift) >> DIGIT if shift < TOP else 0
 
 
-@kernel
+@helper
 def bit(bits):
     """The lowest bit set."""
     return _BIT[(((bits & -bits) * 0x077CB531) & 0xFFFFFFFF) >> 27]
 
 
-@kernel
+@helper
 def holds(tree, slot):
     return tree[slot // FAN, slot & (FAN - 1)]
 
 
-@kernel
+@helper
 def take_wheel(tree, slot, t, shift):
     """A spare wheel at `slot`, covering t at that shift; there must be one."""
     n = tree[0, FIRST]
@@ -146,7 +128,7 @@ def take_wheel(tree, slot, t, shift):
     return n
 
 
-@kernel
+@helper
 def widen(tree, slot, n, t):
     """Put a coarser wheel above wheel n, one that covers t as well."""
     inside = tree[n, PREFIX] << (tree[n, SHIFT] + DIGIT)
@@ -161,7 +143,7 @@ def widen(tree, slot, n, t):
     return coarser
 
 
-@kernel
+@helper
 def push(links, tree, n, i, entry):
     """Entry becomes the first of the list in slot i of wheel n."""
     first = tree[n, i]
@@ -172,7 +154,7 @@ def push(links, tree, n, i, entry):
     tree[n, i] = entry
 
 
-@kernel
+@helper
 def place(cells, links, tree, slot, entry, t):
     """Put an entry, which is in no wheel, into the one at root `slot`. Takes one spare wheel at most."""
     n, i = slot // FAN, slot & (FAN - 1)
@@ -186,7 +168,7 @@ def place(cells, links, tree, slot, entry, t):
     push(links, tree, n, i, entry)
 
 
-@kernel
+@helper
 def remove(links, tree, entry):
     """Take an entry out; wheels left empty become spare."""
     after, before = np.int64(links[entry, NEXT]), np.int64(links[entry, PREV])
@@ -209,7 +191,7 @@ def remove(links, tree, entry):
         tree[n, i] = EMPTY
 
 
-@kernel
+@helper
 def move(cells, links, tree, slot, entry, t):
     """An entry of the wheel at root `slot` gets another time; no link is touched if that falls into the same list."""
     old = cells[entry, 0]
@@ -298,7 +280,7 @@ def walk(cells, links, tree, slot, x, newer, out):
     return compare(cells, links, tree, slot, x, newer, out, found)
 
 
-@kernel
+@helper
 def compare(cells, links, tree, slot, x, newer, out, found):
     """The list that x cuts: entry by entry."""
     at = holds(tree, slot)

@@ -31,6 +31,7 @@ from swag.errors import (
     UnknownColumn,
     UnknownQuery,
 )
+from swag.evaluate import evaluate
 from swag.query import Query
 from swag.windows import Range, Rows
 
@@ -38,6 +39,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Aggregate", "BadEvents", "BadQuery", "BadSnapshot", "BadType", "Engine", "OutOfOrder", "Query", "Range", "Rows", "SumOverflow",
-    "SwagError", "TooFarBack", "UnknownColumn", "UnknownQuery", "aggregate", "corr", "count", "cov", "first", "last", "max",
+    "SwagError", "TooFarBack", "UnknownColumn", "UnknownQuery", "aggregate", "corr", "count", "cov", "evaluate", "first", "last", "max",
     "mean", "median", "min", "quantile", "std", "sum", "var", "wmean",
 ]  # fmt: skip

@@ -60,7 +60,7 @@ def count(column: str | None = None) -> Aggregate:
     return Aggregate("count") if column is None else _of("count", column)
 
 
-def sum(column: str) -> Aggregate:  # noqa: A001
+def sum(column: str) -> Aggregate:
     """Exact for integers; for floats within 1e-12 of the sum of absolute values."""
     return _of("sum", column)
 
@@ -69,11 +69,11 @@ def mean(column: str) -> Aggregate:
     return _of("mean", column)
 
 
-def min(column: str) -> Aggregate:  # noqa: A001
+def min(column: str) -> Aggregate:
     return _of("min", column)
 
 
-def max(column: str) -> Aggregate:  # noqa: A001
+def max(column: str) -> Aggregate:
     return _of("max", column)
 
 
@@ -113,7 +113,9 @@ def quantile(column: str, phi: float, method: str = "floor") -> Aggregate:
     if isinstance(phi, bool) or not isinstance(phi, int | float) or not 0 < phi <= 1:
         raise BadQuery(f"quantile takes a fraction in (0, 1], not {phi!r}.", f'sw.quantile("{column}", 0.99)')
     if method not in ("floor", "linear"):
-        raise BadQuery(f'method="{method}" is neither "floor" nor "linear".', f'sw.quantile("{column}", {phi}, method="linear")')
+        raise BadQuery(
+            f'method="{method}" is neither "floor" nor "linear".', f'sw.quantile("{column}", {phi}, method="linear")'
+        )
     return _of("quantile", column, phi=float(phi), method=method)
 
 
@@ -140,7 +142,9 @@ def aggregate(
             raise BadQuery(f"{what}={function!r} is not a function.", "sw.aggregate(column, lift=lambda x: x, …)")
     parts = identity if isinstance(identity, tuple) else (identity,)
     if not parts or not all(isinstance(part, int | float) for part in parts):
-        raise BadQuery(f"identity={identity!r} is neither a number nor a tuple of numbers.", "identity=0.0, or (0, 0.0)")
+        raise BadQuery(
+            f"identity={identity!r} is neither a number nor a tuple of numbers.", "identity=0.0, or (0, 0.0)"
+        )
     user = UserDefined(lift, combine, lower, identity, invert)
     name = getattr(lower, "__name__", "aggregate")
     label = "aggregate" if name == "<lambda>" else name

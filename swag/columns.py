@@ -49,7 +49,9 @@ def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
         return table.column(found[0])
     names = table.column_names
     if found:
-        raise UnknownColumn(f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one")
+        raise UnknownColumn(
+            f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one"
+        )
     raise UnknownColumn(f'{asked_by} "{name}", but the events have: {", ".join(names)}.', f'"{nearest(name, names)}"')
 
 
@@ -87,7 +89,9 @@ class Clock:
         try:
             return int(pa.scalar(at, self.type).cast(pa.int64()).as_py())
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError):
-            raise BadType(f"{what}={at!r} is no point in time of type {self.type}.", "a datetime, or an integer in the unit of ts") from None
+            raise BadType(
+                f"{what}={at!r} is no point in time of type {self.type}.", "a datetime, or an integer in the unit of ts"
+            ) from None
 
     def value(self, instant: int) -> Any:
         """An instant as a value of the type of ts."""
@@ -143,7 +147,9 @@ def field(table: pa.Table, name: str, asked_by: str) -> Field:
         return Field(np.asarray(filled.cast(pa.float64())), valid, kind)
     if is_discrete(kind):
         return Field(_integers(array if valid is None else array.fill_null(_zero(kind)), name), valid, kind)
-    raise BadType(f'{asked_by} "{name}", a column of type {kind}.', 'cast it to float64 or int64; sw.count("…") takes any type')
+    raise BadType(
+        f'{asked_by} "{name}", a column of type {kind}.', 'cast it to float64 or int64; sw.count("…") takes any type'
+    )
 
 
 def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
@@ -154,11 +160,15 @@ def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
 
 def is_discrete(kind: pa.DataType) -> bool:
     """Types whose values are whole numbers underneath."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)
+    ) and not pa.types.is_interval(kind)
 
 
 def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    )
 
 
 def _zero(kind: pa.DataType) -> pa.Scalar:
@@ -176,7 +186,9 @@ def _integers(array: pa.Array, name: str) -> np.ndarray:
         try:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise BadType(f'"{name}" ({kind}) holds values that do not fit int64.', "cast the column to float64") from None
+            raise BadType(
+                f'"{name}" ({kind}) holds values that do not fit int64.', "cast the column to float64"
+            ) from None
     return np.asarray(array)
 
 

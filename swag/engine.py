@@ -12,8 +12,8 @@ from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.lateness import Held
 from swag.lookups import Lookups
-from swag.planner import ALGORITHMS
 from swag.plan import Plan
+from swag.planner import ALGORITHMS, COMPARED
 from swag.query import Query, check_names
 from swag.store import MIN, Store
 from swag.windows import Duration, in_units, nanoseconds, reach
@@ -22,17 +22,23 @@ from swag.windows import Duration, in_units, nanoseconds, reach
 class Engine:
     """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
 
-    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. algorithm: "auto",
-    or one of swag.planner.ALGORITHMS for every group that it can serve.
+    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. algorithm:
+    "auto", or one of swag.planner.ALGORITHMS for every group that it can serve.
     """
 
     def __init__(
         self, ts: str = "ts", key: str | None = None, lateness: Duration | None = None, algorithm: str = "auto"
     ) -> None:
         if algorithm not in ALGORITHMS:
-            raise BadQuery(f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.', f'algorithm="{nearest(algorithm, list(ALGORITHMS))}"')
-        if algorithm in ALGORITHMS[4:] and key is not None:
-            raise BadQuery(f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key="{key}".', 'algorithm="auto"')
+            raise BadQuery(
+                f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
+                f'algorithm="{nearest(algorithm, list(ALGORITHMS))}"',
+            )
+        if algorithm in COMPARED and key is not None:
+            raise BadQuery(
+                f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key="{key}".',
+                'algorithm="auto"',
+            )
         self.ts, self.key, self.algorithm, self.lateness = ts, key, algorithm, lateness
         if lateness is not None and (lateness if isinstance(lateness, int) else nanoseconds(lateness)) < 0:
             raise BadQuery(f"lateness={lateness!r} is negative.", 'lateness="10s"')
@@ -52,7 +58,11 @@ class Engine:
         check_names(queries, set(self._queries))
         self._check(queries)
         self._queries |= {q.label: q for q in queries}
-        self._plan.add(queries, self._reaches, flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0))
+        self._plan.add(
+            queries,
+            self._reaches,
+            flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0),
+        )
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
     def unregister(self, name: str) -> None:
@@ -130,7 +140,7 @@ class Engine:
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def lookup(self, name: str, key: Any = None, at: Any = None) -> Any:
-        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: another time than now."""
+        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now."""
         query = self._known(name)
         self._lookups += 1
         if key is not None and self.key is None:
@@ -176,7 +186,7 @@ class Engine:
         of = "" if store.keys is None else f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
         oldest = store.clock.show(store.kept_from(key))
         return TooFarBack(
-            f'query "{query.label}" at {store.clock.show(instant)} needs events{of} before {oldest}, which are no longer kept.',
+            f'query "{query.label}" at {store.clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {store.clock.show(store.now)})",
         )
 
@@ -219,7 +229,10 @@ class Engine:
         if name not in self._queries:
             names = list(self._queries)
             known = ", ".join(names[:20]) if names else "none"
-            raise UnknownQuery(f'no query is named "{name}"; registered: {known}.', f'"{nearest(name, names)}"' if names else "engine.register(…)")
+            raise UnknownQuery(
+                f'no query is named "{name}"; registered: {known}.',
+                f'"{nearest(name, names)}"' if names else "engine.register(…)",
+            )
         return self._queries[name]
 
     def _check(self, queries: list[Query]) -> None:

@@ -13,7 +13,7 @@ def explain(engine: "Engine") -> str:
     store, plan = engine._store, engine._plan
     stream = f'one stream per "{engine.key}"' if engine.key else "one stream"
     lines = [
-        f"{len(engine.queries)} queries over {stream}, ordered by \"{engine.ts}\"; algorithm: {engine.algorithm}",
+        f'{len(engine.queries)} queries over {stream}, ordered by "{engine.ts}"; algorithm: {engine.algorithm}',
         f"{stats['events']:,} events seen, {stats['kept']:,} kept, {stats['keys']:,} keys, {_size(stats['bytes'])}",
     ]
     if not store.events:
@@ -22,7 +22,11 @@ def explain(engine: "Engine") -> str:
         lines += ["", *_group(group)]
     free = [query.label for query in engine.queries if query.aggregate.kind in ("count", "first", "last")]
     if free:
-        lines += ["", f"positions: {_names(free)}", "    no structure: counts and ends are read off the window's edges, O(1)"]
+        lines += [
+            "",
+            f"positions: {_names(free)}",
+            "    no structure: counts and ends are read off the window's edges, O(1)",
+        ]
     shared = sum(len(group.queries) for group in plan.groups.values())
     lines += ["", f"{shared} answers from {len(plan.groups)} structures"]
     return "\n".join(lines)
@@ -33,7 +37,8 @@ def _group(group: Group) -> list[str]:
     rows = group.space.label()
     return [
         f"{group.part} over {rows}: {_names(group.queries)}",
-        f"    {structure.name}: update {structure.update_cost}, lookup {structure.lookup_cost}, {_size(structure.bytes)}",
+        f"    {structure.name}: update {structure.update_cost}, lookup {structure.lookup_cost}, "
+        f"{_size(structure.bytes)}",
         f"    because: {group.reason}",
         f"    so far: {structure.updates:,} updates, {structure.lookups:,} lookups",
     ]
@@ -41,7 +46,11 @@ def _group(group: Group) -> list[str]:
 
 def _names(names: list[str], most: int = 4) -> str:
     shown = ", ".join(names[:most])
-    more = f", … ({len(names)} queries)" if len(names) > most else f" ({len(names)} quer{'y' if len(names) == 1 else 'ies'})"
+    more = (
+        f", … ({len(names)} queries)"
+        if len(names) > most
+        else f" ({len(names)} quer{'y' if len(names) == 1 else 'ies'})"
+    )
     return shown + more
 
 

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import monoids
-from kernels.jit import kernel
 from swag.aggregates import Aggregate, UserDefined
 from swag.columns import is_discrete, is_number
 from swag.errors import BadType
@@ -73,7 +72,9 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
     for name in aggregate.columns:
         kind = kinds[name]
         if aggregate.kind in _ARITHMETIC and not is_number(kind):
-            raise BadType(f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64")
+            raise BadType(
+                f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64"
+            )
 
 
 def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataType:
@@ -136,18 +137,11 @@ def _lower_pair(aggregate: Aggregate, n: np.ndarray, state: Any) -> tuple[np.nda
     return np.where(finite & (xx > 0) & (yy > 0), r, np.nan), n > 0
 
 
-@kernel
-def _lower_each(op, n, state, out):
-    for i in range(n.size):
-        if n[i] > 0:
-            out[i] = monoids.lower(op, monoids.load(state, i))
-
-
 def _lower_user(aggregate: Aggregate, n: np.ndarray, state: Any) -> np.ndarray:
     assert aggregate.user is not None
     out = np.empty(n.shape)
     flat = tuple(s.reshape(-1) for s in state) if isinstance(state, tuple) else state.reshape(-1)
-    _lower_each(compiled(aggregate.user), n.reshape(-1), flat, out.reshape(-1))
+    monoids.lower_each(compiled(aggregate.user), n.reshape(-1), flat, out.reshape(-1))
     return out
 
 
@@ -157,4 +151,3 @@ def interpolate(low: np.ndarray, high: np.ndarray, fraction: np.ndarray) -> np.n
         step = high.astype(np.float64) - low
         value = np.where(fraction < 0.5, low + step * fraction, high - step * (1 - fraction))
     return np.where((fraction == 0) | (low == high), low.astype(np.float64), value)
-

@@ -48,7 +48,10 @@ def timestamps(table: pa.Table, ts: str, store: Store) -> np.ndarray:
     array = table.column(ts)
     clock = clock_of(array, ts)
     if store.clock is not None and store.clock.type != clock.type and len(array):
-        raise BadType(f'ts column "{ts}" is {clock.type}, but has been {store.clock.type} so far.', f"cast it to {store.clock.type}")
+        raise BadType(
+            f'ts column "{ts}" is {clock.type}, but has been {store.clock.type} so far.',
+            f"cast it to {store.clock.type}",
+        )
     store.clock = store.clock or clock
     return instants(array, ts)
 

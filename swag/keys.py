@@ -27,7 +27,10 @@ class KeyTable:
         self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
         self._by_value = is_discrete(self.type)
         if not self._by_value and not (_is_text(self.type) or pa.types.is_fixed_size_binary(self.type)):
-            raise BadType(f"a key of type {kind} can not be grouped by.", "use an integer, string, boolean, date or timestamp column")
+            raise BadType(
+                f"a key of type {kind} can not be grouped by.",
+                "use an integer, string, boolean, date or timestamp column",
+            )
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
         self._values = np.zeros(0, np.int64)
@@ -82,8 +85,10 @@ class KeyTable:
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
         array = one_chunk(keys)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if kind != self.type and not (len(array) == 0 or _is_string(kind) and _is_string(self.type)):
-            raise BadType(f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}")
+        if kind != self.type and not (len(array) == 0 or (_is_string(kind) and _is_string(self.type))):
+            raise BadType(
+                f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}"
+            )
         if array.null_count:
             row = pc.index(pc.is_null(array), True).as_py()
             raise BadEvents(f'row {row} has no key: "{name}" is null.', "drop such rows, or fill in a key of their own")
@@ -167,4 +172,6 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return _is_string(kind) or bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+    return _is_string(kind) or bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    )

@@ -7,38 +7,8 @@ it arrived, event by event (in one kernel).
 import numpy as np
 import pyarrow as pa
 
-from kernels.jit import kernel
+from kernels.timeline import judge
 from swag.space import group
-
-
-@kernel
-def judge(ts, due, order, starts, runs, latest, keys, waiting, late):
-    """late[e]: an event of the same key, newer than e, was already applied when e arrived.
-
-    due[e]: the time up to which events had been applied then. waiting: scratch, the key's accepted timestamps in order.
-    """
-    for r in range(runs):
-        n = 0
-        for i in range(starts[r], starts[r + 1]):
-            e = order[i]
-            t = ts[e]
-            if t < due[e]:
-                lo, hi = 0, n
-                while lo < hi:
-                    mid = (lo + hi) >> 1
-                    if waiting[mid] <= due[e]:
-                        lo = mid + 1
-                    else:
-                        hi = mid
-                if latest[keys[r]] > t or (lo > 0 and waiting[lo - 1] > t):
-                    late[e] = True
-                    continue
-            at = n
-            while at > 0 and waiting[at - 1] > t:
-                waiting[at] = waiting[at - 1]
-                at -= 1
-            waiting[at] = t
-            n += 1
 
 
 class Held:
@@ -51,13 +21,17 @@ class Held:
         self.ids = np.zeros(0, np.int64)
         self.late = 0
 
-    def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray) -> int:
+    def add(
+        self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray
+    ) -> int:
         """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied."""
         late = self._late(ts, ids, now, latest, seen)
         fresh = np.flatnonzero(~late)
         self.late += ts.size - fresh.size
         table = table if fresh.size == ts.size else table.take(pa.array(fresh))
-        self.table = table if self.table is None else pa.concat_tables([self.table, table], promote_options="permissive")
+        self.table = (
+            table if self.table is None else pa.concat_tables([self.table, table], promote_options="permissive")
+        )
         self.ts, self.ids = np.concatenate([self.ts, ts[fresh]]), np.concatenate([self.ids, ids[fresh]])
         return fresh.size
 
@@ -89,5 +63,3 @@ class Held:
         waiting = np.empty(all_ts.size, np.int64)
         judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
         return late[self.ts.size :]
-
-

@@ -112,7 +112,9 @@ class _Lookup:
         data = space.raw[aggregate.columns[0]].data
         return data[slots] if data.size else np.zeros(slots.size, data.dtype)
 
-    def _quantile(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _quantile(
+        self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         n = hi - lo
         group = self.plan.groups[mask, parts_of(aggregate)[0]]
         assert isinstance(group.structure, SortedRuns)
@@ -137,7 +139,8 @@ class _Lookup:
         if wrapped.any() and self.plan.sums_asked(mask, part):
             value = about[wrapped][0]
             raise SumOverflow(
-                f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.', "cast the column to float64"
+                f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.',
+                "cast the column to float64",
             )
 
 

@@ -1,4 +1,4 @@
-"""The plan of an engine: its queries in groups that share a structure, kept in step with what is registered and seen."""
+"""The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from swag.columns import Field
+from swag.comparison import MaterializeAll
 from swag.families import PRODUCT, Part, parts_of
 from swag.planner import Group, choose
 from swag.query import Query
 from swag.space import Mask
 from swag.store import EVERY_EVENT, MIN, Store, values_of
-from swag.windows import Range, Reach
+from swag.windows import Range, Reach, reach
 
 Reaches = Callable[[Iterable[Query]], list[Reach]]
 
@@ -94,7 +95,7 @@ class Plan:
         return Mask(query.where, since=self._since.get(query.label, 0))
 
     def prepare(self, found: dict[str, Field]) -> None:
-        """Spaces, columns and structures for what this batch brings; first nulls move a column to a space of its own."""
+        """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own."""
         with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
         for name, column in found.items():
             if not pa.types.is_null(column.type):
@@ -172,7 +173,11 @@ class Plan:
                 group = Group(space, part, choice.structure(space, part), choice.reason)
                 group.structure.rebuild(self.store.key_count)
                 self.groups[mask, part] = group
-            self.groups[mask, part].queries = names
+            group = self.groups[mask, part]
+            group.queries = names
+            if isinstance(group.structure, MaterializeAll) and self.store.clock is not None:
+                unit = self.store.clock.unit
+                group.structure.set_windows((reach(self.queries[name].window, unit) for name in names), self.store)
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():
@@ -212,14 +217,6 @@ class Plan:
             return set(query.aggregate.columns)
         return {name for part in parts_of(query.aggregate) for name in part.columns}
 
-    def _kept_columns(self, query: Query) -> set[str]:
-        """Columns of a query of which enough is kept to answer it from rows that came before it."""
-        if query.aggregate.kind == "count":
-            return self._columns
-        mask = self.mask(query)
-        raw = set(self.store.spaces[mask].raw) if mask in self.store.spaces else set()
-        return set(query.aggregate.columns) if self._raw_of(query) <= raw else set()
-
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @property
@@ -232,14 +229,12 @@ class Plan:
         return sum(group.structure.updates for group in self.groups.values())
 
     def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Per query: None if complete from the first event; else the time from which its window lies in what is kept."""
+        """Per query: None if complete from the first event; else the time since which its window is all kept."""
         clock = self.store.clock
         since: dict[str, Any] = {}
         for query in queries:
             start = self._kept_since.get(query.label)
             if start is not None and clock is not None and isinstance(query.window, Range):
-                from swag.windows import reach
-
                 start += reach(query.window, clock.unit).far
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
@@ -253,4 +248,3 @@ def _is_typed(name: str, found: dict[str, Field]) -> bool:
 
 def _moments(part: Part) -> Part:
     return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
-

@@ -9,13 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels import monoids
+from swag.comparison import MaterializeAll, MaterializeNone, PSoup
 from swag.errors import BadQuery
 from swag.families import Part, operator
 from swag.space import Space
 from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
 from swag.user_defined import is_exact
 
-ALGORITHMS = ("auto", "r-int", "b-int", "l-int", "psoup", "materialize-all", "materialize-none")
+COMPARED: dict[str, type[Structure]] = {
+    "psoup": PSoup,
+    "materialize-all": MaterializeAll,
+    "materialize-none": MaterializeNone,
+}
+ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
 RELUCTANCE = 1.5  # how much cheaper another structure must be: rebuilding is not free
 
@@ -64,10 +70,13 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
         return Choice(Dyadic, "asked for")
     if algorithm == "l-int":
         return Choice(Landmark, "asked for")
+    if algorithm in COMPARED:
+        return Choice(COMPARED[algorithm], "asked for, to compare")
     if algorithm == "r-int" and not subtractable(part):
         if part.family in ("min", "max", "user"):
             raise BadQuery(
-                f"R-INT subtracts, and {part} can not be taken off again.", 'Engine(algorithm="auto"), or "b-int", "l-int"'
+                f"R-INT subtracts, and {part} can not be taken off again.",
+                'Engine(algorithm="auto"), or "b-int", "l-int"',
             )
         return Choice(Dyadic, "not R-INT: running sums of squares would cancel")
     if algorithm == "r-int" or prefers_running(part):
@@ -90,7 +99,9 @@ def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> C
     if not forced and seen is not None and isinstance(seen.structure, RunningFloats):
         structure = seen.structure
         if structure.uncertain * 20 > structure.lookups:
-            return Choice(Dyadic, f"{structure.uncertain} of {structure.lookups} running sums were not certain to 1e-12")
+            return Choice(
+                Dyadic, f"{structure.uncertain} of {structure.lookups} running sums were not certain to 1e-12"
+            )
     if not forced and seen is not None and isinstance(seen.structure, Dyadic):
         return Choice(Dyadic, seen.reason)
     return Choice(RunningFloats, "asked for" if forced else "subtractable: O(1) for both, double-double, certified")
@@ -103,7 +114,9 @@ def _by_cost(seen: Group | None) -> Choice:
     groups = max(1, len(seen.levels))
     dyadic = seen.updates + seen.lookups * (1 + width)
     landmark = seen.updates * 4 * groups + seen.lookups * 2
-    asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}, {groups} landmark groups"
+    asked = (
+        f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}, {groups} landmark groups"
+    )
     current = type(seen.structure)
     if landmark * (1 if current is Landmark else RELUCTANCE) < dyadic * (RELUCTANCE if current is Landmark else 1):
         return Choice(Landmark, f"{asked}: landmarks cost {landmark / dyadic:.2f} of base intervals")

@@ -49,9 +49,11 @@ def compile_predicate(text: str) -> tuple[Compiled, frozenset[str]]:
         errors = getattr(why, "errors", None) or [{}]
         place = errors[0]
         where = f" at column {place['col']}" if "col" in place else ""
-        raise BadQuery(f"where={text!r} is not an SQL predicate{where}.", "where=\"side = 'buy' AND price > 20\"") from None
+        raise BadQuery(
+            f"where={text!r} is not an SQL predicate{where}.", "where=\"side = 'buy' AND price > 20\""
+        ) from None
     if tree is None:
-        raise BadQuery("where is empty.", "where=\"price > 20\", or leave it out")
+        raise BadQuery("where is empty.", 'where="price > 20", or leave it out')
     columns: set[str] = set()
     return _compile(tree, text, columns), frozenset(columns)
 
@@ -69,7 +71,9 @@ def holds(text: str, table: pa.Table) -> np.ndarray:
     if isinstance(answer, pa.Scalar):
         answer = pa.array([answer.as_py()] * table.num_rows, pa.bool_())
     if not pa.types.is_boolean(answer.type):
-        raise BadType(f"where={text!r} gives {answer.type}, not true or false.", 'a comparison, e.g. where="price > 20"')
+        raise BadType(
+            f"where={text!r} gives {answer.type}, not true or false.", 'a comparison, e.g. where="price > 20"'
+        )
     return np.asarray(one_chunk(pc.fill_null(answer, False)))
 
 
@@ -102,7 +106,10 @@ def _compile(node: Any, text: str, columns: set[str]) -> Compiled:
     if kind == "Like" and _is(node.expression, "Literal"):
         inner, pattern = _compile(node.this, text, columns), node.expression.this
         return lambda table: pc.match_like(inner(table), pattern)
-    raise BadQuery(f"where={text!r}: {node.sql()} is not supported.", "comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL")
+    raise BadQuery(
+        f"where={text!r}: {node.sql()} is not supported.",
+        "comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
+    )
 
 
 def _is(node: Any, kind: str) -> bool:

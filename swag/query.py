@@ -1,4 +1,4 @@
-"""A query: an aggregate over a window, under a name. A frozen value; nothing runs until it is evaluated or registered."""
+"""A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,10 @@ class Query:
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregate):
-            raise BadQuery(f"a query aggregates something; {self.aggregate!r} is no aggregate.", 'sw.Query(sw.sum("volume"), sw.Rows(100))')
+            raise BadQuery(
+                f"a query aggregates something; {self.aggregate!r} is no aggregate.",
+                'sw.Query(sw.sum("volume"), sw.Rows(100))',
+            )
         if not isinstance(self.window, Rows | Range):
             raise BadQuery(f"{self.window!r} is no window.", 'sw.Rows(1000) or sw.Range("5m")')
         if self.where is not None:

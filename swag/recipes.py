@@ -1,4 +1,4 @@
-"""Queries as JSON and back: how a snapshot names what was asked. Functions can not be written down, only asked for again."""
+"""Queries as JSON and back: how a snapshot names what was asked. Functions can not be written down."""
 
 import datetime
 from pathlib import Path
@@ -32,7 +32,14 @@ def query_to_json(query: Query) -> dict[str, Any]:
         window: dict[str, Any] = {"rows": int(w.n), "until": int(w.until)}
     else:
         window = {"range": duration_to_json(w.t), "until": duration_to_json(w.until), "closed": w.closed}
-    what = {"kind": a.kind, "columns": list(a.columns), "ddof": a.ddof, "phi": a.phi, "method": a.method, "name": a.name}
+    what = {
+        "kind": a.kind,
+        "columns": list(a.columns),
+        "ddof": a.ddof,
+        "phi": a.phi,
+        "method": a.method,
+        "name": a.name,
+    }
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": what, "window": window}
 
 
@@ -46,7 +53,9 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
                 "Engine.load(path, queries=[…]) with that query",
             )
         return given[entry["label"]]
-    aggregate = Aggregate(what["kind"], tuple(what["columns"]), what["ddof"], what["phi"], what["method"], name=what["name"])
+    aggregate = Aggregate(
+        what["kind"], tuple(what["columns"]), what["ddof"], what["phi"], what["method"], name=what["name"]
+    )
     if "rows" in window:
         return Query(aggregate, Rows(window["rows"], window["until"]), entry["name"], entry["where"])
     t, until = duration_from_json(window["range"]), duration_from_json(window["until"])

@@ -23,7 +23,7 @@ from swag.errors import BadSnapshot
 from swag.families import Part
 from swag.keys import KeyTable
 from swag.lateness import Held
-from swag.planner import Group
+from swag.planner import COMPARED, Group
 from swag.query import Query
 from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
 from swag.space import Arena, Column, Mask, Space
@@ -33,7 +33,9 @@ from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns
 MAGIC, VERSION = b"SWAGSNAP", 1
 _HEAD = struct.Struct("<8sIQ")
 _DTYPES = {"int64": np.int64, "float64": np.float64, "complex128": np.complex128, "uint8": np.uint8, "bool": np.bool_}
-_STRUCTURES: dict[str, type[Structure]] = {c.__name__: c for c in (Running, RunningFloats, Dyadic, Landmark, SortedRuns)}
+_STRUCTURES: dict[str, type[Structure]] = {
+    kind.__name__: kind for kind in [Running, RunningFloats, Dyadic, Landmark, SortedRuns, *COMPARED.values()]
+}
 
 
 class _Writer:
@@ -76,13 +78,18 @@ class _Reader:
         except OSError as why:
             raise BadSnapshot(f'"{path}" can not be read: {why.strerror}.') from None
         if len(content) < _HEAD.size + 32 or content[:8] != MAGIC:
-            raise BadSnapshot(f'"{path}" is not a snapshot of swag: it does not begin with {MAGIC.decode()}.', "a file that Engine.save wrote")
+            raise BadSnapshot(
+                f'"{path}" is not a snapshot of swag: it does not begin with {MAGIC.decode()}.',
+                "a file that Engine.save wrote",
+            )
         _, version, size = _HEAD.unpack_from(content)
         if version != VERSION:
             raise BadSnapshot(f'"{path}" is a snapshot of version {version}; this swag reads version {VERSION}.')
         body = memoryview(content)[:-32]
         if hashlib.sha256(body).digest() != content[-32:]:
-            raise BadSnapshot(f'"{path}" is damaged: its checksum does not match its content.', "an older copy, or replay the events")
+            raise BadSnapshot(
+                f'"{path}" is damaged: its checksum does not match its content.', "an older copy, or replay the events"
+            )
         try:
             self.header: dict[str, Any] = json.loads(bytes(body[_HEAD.size : _HEAD.size + size]))
             self._read_arrays(body, _HEAD.size + size)
@@ -136,7 +143,8 @@ def _schema(engine: Engine) -> pa.Schema:
 def _save_space(space: Space, writer: _Writer) -> dict[str, Any]:
     arena = space.arena
     return {
-        "where": space.mask.where, "required": sorted(space.mask.required), "since": space.mask.since, "rings": writer.put(arena.rings),
+        "where": space.mask.where, "required": sorted(space.mask.required), "since": space.mask.since,
+        "rings": writer.put(arena.rings),
         "slots": arena._slots, "used": arena._used,
         "free": {str(size): writer.put(offsets) for size, offsets in arena._free.items()},
         "raw": {name: writer.put(column.data) for name, column in space.raw.items()},
@@ -149,7 +157,8 @@ def _save_group(group: Group, spaces: list[Space], writer: _Writer) -> dict[str,
     return {
         "space": spaces.index(group.space), "family": group.part.family, "columns": list(group.part.columns),
         "queries": group.queries, "structure": type(structure).__name__, "reason": group.reason,
-        "counted": [group.updates, group.lookups, structure.updates, structure.lookups, getattr(structure, "uncertain", 0)],
+        "counted": [group.updates, group.lookups, structure.updates, structure.lookups],
+        "uncertain": getattr(structure, "uncertain", 0),
         "levels": sorted(group.levels), "log_width": group.log_width,
         "held": [writer.put(column.data) for column in structure.held],
         "saved": {name: writer.put(array) for name, array in structure.saved().items()},
@@ -163,7 +172,13 @@ def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
         with pa.ipc.new_stream(sink, held.table.schema) as stream:
             stream.write_table(held.table)
         table = writer.put(sink.getvalue().to_pybytes())
-    return {"table": table, "ts": writer.put(held.ts), "ids": writer.put(held.ids), "late": held.late, "lateness": held.lateness}
+    return {
+        "table": table,
+        "ts": writer.put(held.ts),
+        "ids": writer.put(held.ids),
+        "late": held.late,
+        "lateness": held.lateness,
+    }
 
 
 def load(path: Path, queries: list[Query]) -> Engine:
@@ -187,7 +202,9 @@ def load(path: Path, queries: list[Query]) -> Engine:
     return engine
 
 
-def _load_store(engine: Engine, header: dict[str, Any], arrays: list[np.ndarray], types: dict[str, pa.DataType]) -> None:
+def _load_store(
+    engine: Engine, header: dict[str, Any], arrays: list[np.ndarray], types: dict[str, pa.DataType]
+) -> None:
     store, saved = engine._store, header["store"]
     store.now, store.promised, store.events = saved["now"], saved["promised"], saved["events"]
     store.keep_rows, store.keep_time, store._next_to_tidy = saved["keep_rows"], saved["keep_time"], saved["tidy"]
@@ -223,10 +240,12 @@ def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray])
     for column, index in zip(structure.held, entry["held"], strict=True):
         column.data = arrays[index]
     structure.restored({name: arrays[index] for name, index in entry["saved"].items()})
+    if isinstance(structure, tuple(COMPARED.values())):
+        structure.rebuild(engine._store.key_count)
     group = Group(space, part, structure, entry["reason"], entry["queries"])
-    group.updates, group.lookups, structure.updates, structure.lookups, uncertain = entry["counted"]
+    group.updates, group.lookups, structure.updates, structure.lookups = entry["counted"]
     if isinstance(structure, RunningFloats):
-        structure.uncertain = uncertain
+        structure.uncertain = entry["uncertain"]
     group.levels, group.log_width = set(entry["levels"]), entry["log_width"]
     plan.groups[space.mask, part] = group
 

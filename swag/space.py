@@ -61,7 +61,7 @@ class Arena:
         self._used = 0  # given out at least once since the last repacking
         self._free: dict[int, np.ndarray] = {}  # capacity -> offsets of rings given back
 
-    # Zeros, not whatever memory holds: a NaN in a slot never written would spoil weighted sums (and zeros cost nothing).
+    # Zeros, not what memory held: a NaN in a slot never written would spoil weighted sums (and zeros cost nothing).
 
     def allocate(self, dtype: type, shift: int = 0, rows: int | None = None) -> Column:
         size = self._slots >> shift

@@ -101,10 +101,10 @@ class Store:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
-        early = np.flatnonzero(rows.ts < self.promised) if self.promised > MIN else ()
-        if bad >= 0 or len(early):
-            row = min([int(early[0])] if len(early) else [], default=int(bad)) if bad < 0 else int(bad)
-            raise self._disorder(rows, row)
+        early = np.flatnonzero(rows.ts < self.promised)
+        wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
+        if wrong:
+            raise self._disorder(rows, min(wrong))
         return batch
 
     def _disorder(self, rows: Rows, row: int) -> OutOfOrder:
@@ -134,7 +134,9 @@ class Store:
                 runs[mask] = self._append_masked(space, rows, batch, slots)
         return runs
 
-    def _append_masked(self, space: Space, rows: Rows, batch: Batch, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _append_masked(
+        self, space: Space, rows: Rows, batch: Batch, slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
@@ -168,7 +170,9 @@ class Store:
             if space is not self.main:
                 space.arena.tidy(keys, space.expire_with_parent)
 
-    def edges(self, keys: np.ndarray, reaches: list[Reach], at: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+    def edges(
+        self, keys: np.ndarray, reaches: list[Reach], at: int
+    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
         """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)

@@ -198,7 +198,7 @@ class Landmark(Structure):
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
         for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
-            depth = int((self.rings[keys, TAIL][:, None] - lo)[_is_level(widths, level)].max())
+            depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
             group = self._group(int(level), depth)
             landmark.lookup(self.op, int(level), group.state(self), group.arena.rings, keys, lo, hi, out)
         return out
@@ -250,7 +250,9 @@ class LandmarkGroup:
 
         self.arena.make_room(keys, coming, expire)
         self.arena.rings[keys, TAIL] += coming
-        landmark.update(owner.op, owner.columns, owner.rings, self.level, self.state(owner), self.arena.rings, keys, coming)
+        landmark.update(
+            owner.op, owner.columns, owner.rings, self.level, self.state(owner), self.arena.rings, keys, coming
+        )
 
 
 class SortedRuns(Structure):
@@ -275,7 +277,9 @@ class SortedRuns(Structure):
             runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
             sorted_runs.rebuild_level(runs.data, runs.data.shape[0] - 1, self.rings)
 
-    def select(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def select(
+        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
         sorted_runs.lookup(self.held[0].data, self.rings, keys, lo, hi, ranks, out, after)
         self.lookups += lo.size
@@ -292,7 +296,3 @@ def _extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
 
 def _log2(widths: np.ndarray) -> np.ndarray:
     return np.frexp(widths.astype(np.float64))[1] - 1
-
-
-def _is_level(widths: np.ndarray, level: int) -> np.ndarray:
-    return (widths >> level) == 1

@@ -35,7 +35,7 @@ def is_exact(user: UserDefined) -> bool:
 
 
 def _try_out(user: UserDefined, lift: Any, combine: Any, lower: Any) -> None:
-    if numba.config.DISABLE_JIT:
+    if not hasattr(lift, "compile"):  # without JIT there is nothing to try
         return
     try:
         lift.compile((types.float64,))
@@ -46,7 +46,7 @@ def _try_out(user: UserDefined, lift: Any, combine: Any, lower: Any) -> None:
         reason = str(why).strip().splitlines()[0]
         raise BadQuery(
             f"the functions of a user-defined aggregate do not compile: {reason}",
-            "numbers, tuples of numbers, math and NumPy only; lift(x), combine(a, b), lower(a), partials like `identity`",
+            "only numbers, tuples of numbers, math and NumPy: lift(x), combine(a, b), lower(a)",
         ) from None
 
 
@@ -61,7 +61,9 @@ def _dtype(number: Any) -> type:
 def _caster(identity: Any) -> Any:
     """A jitted function that gives a partial the types of `identity`, so that lift=lambda x: 1 may mean 1.0."""
     if not isinstance(identity, tuple):
-        return numba.njit(lambda a: np.int64(a)) if _dtype(identity) is np.int64 else numba.njit(lambda a: np.float64(a))
+        return (
+            numba.njit(lambda a: np.int64(a)) if _dtype(identity) is np.int64 else numba.njit(lambda a: np.float64(a))
+        )
     first = _caster(identity[0])
     if len(identity) == 1:
         return numba.njit(lambda a: (first(a[0]),))

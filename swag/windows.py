@@ -48,7 +48,9 @@ def in_units(duration: Duration, unit: str | None) -> int:
         )
     ns, size = nanoseconds(duration), NANOSECONDS[unit]
     if ns % size:
-        raise BadQuery(f'"{duration}" is not a whole number of the unit of ts ({unit}).', f"cast ts to a finer unit than {unit}")
+        raise BadQuery(
+            f'"{duration}" is not a whole number of the unit of ts ({unit}).', f"cast ts to a finer unit than {unit}"
+        )
     return ns // size
 
 
@@ -64,7 +66,9 @@ class Rows:
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise BadQuery(f"Rows counts rows: {name} is {value!r}, not a whole number.", "sw.Rows(1000)")
         if not self.n > self.until >= 0:
-            raise BadQuery(f"Rows({self.n}, until={self.until}) is no window: n > until >= 0.", "sw.Rows(1000, until=200)")
+            raise BadQuery(
+                f"Rows({self.n}, until={self.until}) is no window: n > until >= 0.", "sw.Rows(1000, until=200)"
+            )
 
     def __str__(self) -> str:
         return f"[ROWS {self.n} UNTIL {self.until}]" if self.until else f"[ROWS {self.n}]"
@@ -80,13 +84,20 @@ class Range:
 
     def __post_init__(self) -> None:
         if self.closed not in ("right", "left", "both", "none"):
-            raise BadQuery(f'closed="{self.closed}" is none of right, left, both, none.', 'sw.Range("5m", closed="left")')
+            raise BadQuery(
+                f'closed="{self.closed}" is none of right, left, both, none.', 'sw.Range("5m", closed="left")'
+            )
         far, near = _size(self.t, "t"), _size(self.until, "until")
         mixed = (isinstance(self.t, int) != isinstance(self.until, int)) and near != 0
         if mixed:
-            raise BadQuery(f"Range({self.t!r}, until={self.until!r}) mixes a plain number with a duration.", 'sw.Range("2m", until="1m")')
+            raise BadQuery(
+                f"Range({self.t!r}, until={self.until!r}) mixes a plain number with a duration.",
+                'sw.Range("2m", until="1m")',
+            )
         if not far > near >= 0:
-            raise BadQuery(f"Range({self.t!r}, until={self.until!r}) is no window: t > until >= 0.", 'sw.Range("2m", until="1m")')
+            raise BadQuery(
+                f"Range({self.t!r}, until={self.until!r}) is no window: t > until >= 0.", 'sw.Range("2m", until="1m")'
+            )
 
     def __str__(self) -> str:
         edges = "" if self.closed == "right" else f" CLOSED {self.closed.upper()}"
@@ -97,7 +108,9 @@ Window = Rows | Range
 
 
 def _size(duration: Duration, name: str) -> int:
-    if isinstance(duration, bool) or not isinstance(duration, int | np.integer | str | datetime.timedelta | np.timedelta64):
+    if isinstance(duration, bool) or not isinstance(
+        duration, int | np.integer | str | datetime.timedelta | np.timedelta64
+    ):
         raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', 'sw.Range("5m")')
     return int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)
 

@@ -60,10 +60,11 @@ class EngineMachine(RuleBasedStateMachine):
     @initialize(
         keyed=st.booleans(),
         lateness=st.sampled_from([None, None, 0, 3, 20]),
-        algorithm=st.sampled_from(["auto", "auto", "b-int", "l-int", "r-int"]),
+        algorithm=st.sampled_from(["auto", "auto", "b-int", "l-int", "r-int", "psoup", "materialize-all", "materialize-none"]),
         queries=st.lists(QUERIES, max_size=6),
     )
     def start(self, keyed, lateness, algorithm, queries):
+        keyed = keyed and algorithm in ("auto", "b-int", "l-int", "r-int")  # the others are for one stream
         self.key = "k" if keyed else None
         self.engine = sw.Engine(key=self.key, lateness=lateness, algorithm=algorithm)
         self.truth = oracle.Engine(key=self.key, lateness=lateness)

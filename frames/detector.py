@@ -1,0 +1,188 @@
+"""Detection while events arrive: push in any order, punctuate, and the frames decided so far come out.
+
+Events wait until a punctuation promises that nothing older comes; then they are sorted and taken by the same scan as
+stored events (frames/scans.py), whose state per key is all that is kept of them. Maier et al. 2012, sections 4.1 and 4.2.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.intake import NO_KEY, key_ids, timed
+from frames.quantiles import Kept
+from frames.scans import Scan, scan_of
+from frames.specs import Spec, check_spec
+from frames.tables import check_key, frames_table
+from kernels import framing
+from kernels.framing import AT, BEGIN, COUNT, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START, Events
+from swag.columns import Clock, as_table, column
+from swag.errors import BadEvents, BadType, OutOfOrder
+from swag.keys import KeyTable
+
+END_OF_TIME = np.iinfo(np.int64).max
+
+
+class Detector:
+    """Frames of a stream. The result does not depend on how the stream is cut, or on the order between punctuations.
+
+    fragments=True reports a frame that is certain but still open piece by piece, at every punctuation: pieces of one
+    frame have one frame_id, are disjoint and in order; the last is marked `final` (with rows 0 and no interval if nothing
+    is left to report).
+    """
+
+    def __init__(self, spec: Spec, *, ts: str = "ts", key: str | None = None, fragments: bool = False) -> None:
+        check_spec(spec)
+        check_key(key)
+        self.spec, self.ts, self.key, self.fragments = spec, ts, key, fragments
+        self._waiting: list[tuple[np.ndarray, np.ndarray, pa.Table]] = []
+        self._clock: Clock | None = None
+        self._schema: pa.Schema | None = None
+        self._keys: KeyTable | None = None
+        self._scan: Scan | None = None
+        self._kept = Kept(spec)
+        self._numbers = np.zeros(0, np.int64)  # of the open frames, by slot
+        self._next = 0
+        self._upto: Any = None  # the latest punctuation
+        self._over = False
+
+    @property
+    def buffered(self) -> int:
+        """Events that wait for a punctuation."""
+        return sum(instants.size for instants, _, _ in self._waiting)
+
+    @property
+    def promised(self) -> int | None:
+        """The latest t (in the unit of ts) such that no frame, or piece of one, with start <= t is still to come."""
+        if self._upto is None or self._scan is None:
+            return None if self._clock is None or self._upto is None else int(self._upto)
+        state, upto = self._scan.state, int(self._upto)
+        pending = (state[:, ROWS] > 0) & (state[:, SLOT] < 0) if self.fragments else state[:, ROWS] > 0
+        starts = [state[pending, START]] + ([] if self.fragments else [state[state[:, GAP_ROWS] > 0, GAP_START]])
+        return min([upto, *(int(s.min()) - 1 for s in starts if s.size)])
+
+    def push(self, events: Any) -> None:
+        """Take events, in any order, none at or before the last punctuation. All or nothing."""
+        if self._over:
+            raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
+        table = as_table(events)
+        clock, instants = timed(table, self.ts)
+        for name in self.spec.columns:
+            column(table, name, f"{type(self.spec).__name__} reads")
+        wanted = table.select(list(dict.fromkeys(self.spec.columns)))
+        self._check(clock, wanted.schema)
+        upto = None if self._upto is None else clock.instant(self._upto, "punctuation")
+        if upto is not None and instants.size and instants.min() <= upto:
+            row = int(np.argmax(instants <= upto))
+            raise OutOfOrder(
+                f"event {row} has ts {clock.show(int(instants[row]))}, but a punctuation promised none up to {clock.show(upto)}.",
+                "punctuate later, or drop late events before pushing",
+            )
+        keys, ids = key_ids(table, self.key, self._keys)
+        if self._scan is None:
+            kinds = {name: wanted.schema.field(name).type for name in wanted.column_names}
+            self._scan = scan_of(self.spec, kinds, clock.unit)
+            self._scan.data(wanted, instants.size)  # a column of a wrong type is refused now
+        self._clock, self._schema, self._keys, self._upto = clock, wanted.schema, keys, upto
+        if instants.size:
+            self._waiting.append((instants, ids, wanted))
+
+    def punctuate(self, t: Any) -> pa.Table:
+        """No event with ts <= t is still to come. Returns the frames (or pieces) that this decides."""
+        if self._clock is None:
+            self._upto = t
+            return self._nothing()
+        instant = self._clock.instant(t, "t")
+        self._upto = instant if self._upto is None else max(instant, self._upto)
+        return self._advance(self._upto, False)
+
+    def finish(self) -> pa.Table:
+        """The stream is over: the rest of its frames."""
+        self._over = True
+        if self._clock is None:
+            return self._nothing()
+        self._upto = END_OF_TIME
+        return self._advance(END_OF_TIME, True)
+
+    def _check(self, clock: Clock, schema: pa.Schema) -> None:
+        if self._clock is not None and clock != self._clock:
+            raise BadType(f'"{self.ts}" is {clock.type}, but has been {self._clock.type} so far.', f"cast it to {self._clock.type}")
+        for name in schema.names if self._schema is not None else ():
+            before, now = self._schema.field(name).type, schema.field(name).type  # type: ignore[union-attr]
+            if before != now:
+                raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
+
+    def _advance(self, upto: int, over: bool) -> pa.Table:
+        assert self._scan is not None
+        scan, carried = self._scan, self._scan.count
+        instants, ids, table = self._take(upto)
+        resume = self._resume(instants, ids)
+        scan.add_keys(1 if self._keys is None else max(self._keys.count, 1))
+        row = scan.run(Events(instants, ids, NO_KEY, 0), scan.data(table, instants.size))
+        assert row is None, "events were sorted"
+        self._kept.add(table, ids, scan.frames[carried:])
+        certain = scan.count
+        if over:
+            scan.finish()
+        else:
+            scan.touch()
+        return self._report(resume, certain)
+
+    def _take(self, upto: int) -> tuple[np.ndarray, np.ndarray, pa.Table]:
+        """The waiting events with ts <= upto, in order."""
+        assert self._schema is not None
+        if not self._waiting:
+            return NO_KEY, NO_KEY, self._schema.empty_table()
+        instants = np.concatenate([each[0] for each in self._waiting])
+        ids = np.concatenate([each[1] for each in self._waiting])
+        table = pa.concat_tables([each[2] for each in self._waiting])
+        order = np.argsort(instants, kind="stable")
+        now = int(np.searchsorted(instants[order], upto, side="right"))
+        later = np.sort(order[now:])  # in arrival order
+        self._waiting = []
+        if later.size:
+            self._waiting = [(instants[later], ids[later] if ids.size else ids, table.take(pa.array(later)))]
+        order = order[:now]
+        return instants[order], ids[order] if ids.size else ids, table.take(pa.array(order))
+
+    def _resume(self, instants: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Where the next piece of every open frame begins: at its key's first event, or at a short run that joins a gap."""
+        assert self._scan is not None
+        state, frames = self._scan.state, self._scan.frames
+        firsts = np.zeros(1 if self._keys is None else max(self._keys.count, 1), np.int64)
+        framing.first_instants(instants, ids, firsts)
+        keys = frames[:, KEY]
+        run = (frames[:, GAP] == 1) & (state[keys, ROWS] > 0)
+        return np.where(run, state[keys, START], firsts[keys])
+
+    def _report(self, resume: np.ndarray, certain: int) -> pa.Table:
+        assert self._scan is not None and self._clock is not None
+        scan, frames = self._scan, self._scan.frames
+        numbers = np.concatenate([self._numbers, self._next + np.arange(frames.shape[0] - resume.size)])
+        late = np.arange(certain, frames.shape[0])  # gaps that only the end of the stream made certain
+        order = late[np.lexsort((frames[late, KEY], frames[late, BEGIN]))]
+        numbers[order] = np.sort(numbers[late])
+        self._next += frames.shape[0] - resume.size
+        closed = frames[:, OPEN] == 0
+        chosen = np.flatnonzero(closed | (frames[:, COUNT] > frames[:, SENT]) if self.fragments else closed)
+        chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
+        extra = self._kept.values(scan.columns(chosen), frames[chosen])
+        out = frames[chosen]
+        empty = None
+        if self.fragments:
+            begun = np.flatnonzero((chosen < resume.size) & (out[:, SENT] > 0))
+            out[begun, BEGIN] = resume[chosen[begun]]
+            out[:, COUNT] -= out[:, SENT]
+            empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
+            frames[:, SENT] = frames[:, COUNT]
+        named = None if self._keys is None or self.key is None else (self.key, self._keys)
+        table = frames_table(numbers[chosen], out, named, self._clock, extra, empty)
+        self._kept.drop(scan.state[:, ROWS], frames)
+        self._numbers = numbers[~closed]
+        scan.keep_open()
+        return table
+
+    def _nothing(self) -> pa.Table:
+        """Before any event has come, no column but these has a type."""
+        columns = {name: pa.array([], pa.int64()) for name in ("frame_id", "start", "end", "rows")}
+        return pa.table({**columns, "final": pa.array([], pa.bool_())} if self.fragments else columns)

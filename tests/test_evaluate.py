@@ -1,0 +1,413 @@
+"""`evaluate` against the oracle: every aggregate, window and way of asking, in chunks and blocks of any size."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import swag as sw
+import swag.chunks
+import swag.evaluate
+from tests import oracle
+from tests.oracle import Agg, Q, agg, mismatches
+
+NAN, INF = math.nan, math.inf
+SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()})
+
+# --- The same query for the oracle and for us -------------------------------------------------------------
+
+GAP = sw.aggregate("x", lift=lambda x: (x, x), combine=lambda a, b: (a[0], b[1]), lower=lambda a: a[1] - a[0], identity=(0.0, 0.0))
+ORACLE_GAP = Agg(
+    "user",
+    ("x",),
+    lift=lambda x: (x, x),
+    combine=lambda a, b: (b[0] if a is None else a[0], b[1]),
+    lower=lambda a: float(np.float64(a[1]) - np.float64(a[0])),
+)
+
+AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
+    (sw.count(), agg("count")),
+    *((sw.count(c), agg("count", c)) for c in "xis"),
+    *((make(c), agg(kind, c)) for kind, make in (("sum", sw.sum), ("mean", sw.mean)) for c in "xi"),
+    *((make(c), agg(kind, c)) for kind, make in (("min", sw.min), ("max", sw.max)) for c in "xi"),
+    *((make(c), agg(kind, c)) for kind, make in (("first", sw.first), ("last", sw.last)) for c in "xis"),
+    *((make(c, ddof=d), agg(kind, c, ddof=d)) for kind, make in (("var", sw.var), ("std", sw.std)) for c in "xi" for d in (0, 1)),
+    *((sw.quantile(c, p), agg("quantile", c, phi=p)) for c in "xi" for p in (0.01, 0.5, 0.9, 1.0)),
+    *((sw.quantile(c, p, method="linear"), agg("quantile", c, phi=p, method="linear")) for c in "xi" for p in (0.3, 1.0)),
+    (sw.median("x"), agg("median", "x")),
+    (sw.wmean("x", "y"), agg("wmean", "x", "y")),
+    (sw.wmean("x", "i"), agg("wmean", "x", "i")),
+    (sw.cov("x", "y"), agg("cov", "x", "y")),
+    (sw.cov("x", "i", ddof=0), agg("cov", "x", "i", ddof=0)),
+    (sw.corr("x", "y"), agg("corr", "x", "y")),
+    (GAP, ORACLE_GAP),
+]
+WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
+
+
+def ours(window: oracle.Rows | oracle.Range) -> sw.Rows | sw.Range:
+    if isinstance(window, oracle.Rows):
+        return sw.Rows(window.n, until=window.until)
+    return sw.Range(window.t, until=window.until, closed=window.closed)  # type: ignore[arg-type]
+
+
+def rows(until: st.SearchStrategy[int]) -> st.SearchStrategy[oracle.Rows]:
+    return st.builds(lambda u, n: oracle.Rows(u + n, u), until, st.integers(1, 12))
+
+
+def ranges(until: st.SearchStrategy[int], t: st.SearchStrategy[int]) -> st.SearchStrategy[oracle.Range]:
+    closed = st.sampled_from(["right", "left", "both", "none"])
+    return st.builds(lambda u, t, c: oracle.Range(u + t, u, c), until, t, closed)
+
+
+UNTIL = st.sampled_from([0, 0, 1, 3])
+WINDOWS = rows(UNTIL) | ranges(UNTIL, st.integers(1, 12) | st.sampled_from([2**41, 2**62, 2**63 - 9, 2**70]))
+QUERIES = st.lists(st.tuples(st.sampled_from(AGGREGATES), WINDOWS, st.sampled_from(list(WHERE))), min_size=1, max_size=5)
+
+TAME = st.floats(-100, 100) | st.sampled_from([0.0, 1.0, -1.0, 0.1])
+WILD = TAME | st.sampled_from([NAN, INF, -INF, 1e18, -1e18, 1e300, -1e300, 1e9 + 0.25, 1e9 - 0.5])
+SMALL_TIMES = st.integers(0, 12)
+TIMES = SMALL_TIMES | st.integers(-4, 4).map(lambda t: t + 2**40) | st.sampled_from([-(2**62), 2**62])
+
+
+def events(times: st.SearchStrategy[int], values: st.SearchStrategy[float]) -> st.SearchStrategy[list[dict[str, Any]]]:
+    event = st.fixed_dictionaries(
+        {
+            "ts": times,
+            "k": st.sampled_from("abc"),
+            "x": st.none() | values,
+            "y": st.none() | values,
+            "i": st.none() | st.integers(-5, 5) | st.sampled_from([2**40, -(2**50)]),
+            "s": st.none() | st.sampled_from(["", "one", "two"]),
+        }
+    )
+    return st.lists(event, max_size=24)
+
+
+def table(events: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(events, SCHEMA)
+
+
+@contextmanager
+def pieces(chunk: int, block: int, threads: int) -> Iterator[None]:
+    """Answer in chunks and blocks of this many requests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swag.evaluate, "CHUNK", chunk)
+        patch.setattr(swag.evaluate, "BLOCK", block)
+        patch.setattr(swag.chunks, "BLOCK", block)
+        patch.setenv("SWAG_THREADS", str(threads))
+        yield
+
+
+def check(asked: list[Any], stream: list[dict[str, Any]], at: list[dict[str, Any]] | None, key: str | None) -> None:
+    ours_asked = [sw.Query(a, ours(w), f"q{j}", where) for j, ((a, _), w, where) in enumerate(asked)]
+    theirs = [Q(a, w, WHERE[where]) for (_, a), w, where in asked]
+    requests = None if at is None else pa.Table.from_pylist(at, pa.schema({"ts": pa.int64(), "k": pa.string()}))
+    answers = sw.evaluate(ours_asked, table(stream), at=requests, key=key)
+    got = [[row[q.label] for q in ours_asked] for row in answers.to_pylist()]
+    with np.errstate(all="ignore"):
+        assert mismatches(got, theirs, stream, at, key) == []
+
+
+PIECES = st.sampled_from([(10**6, 10**6, 1), (5, 2, 1), (7, 7, 2), (1, 1, 2)])
+KEYS = st.sampled_from([None, "k"])
+RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@RELAXED
+@given(QUERIES, events(TIMES, WILD) | events(SMALL_TIMES, TAME), KEYS, PIECES)
+def test_at_each_event(asked: list[Any], stream: list[dict[str, Any]], key: str | None, size: tuple[int, int, int]) -> None:
+    with pieces(*size):
+        check(asked, stream, None, key)
+
+
+REQUESTS = st.lists(st.fixed_dictionaries({"ts": TIMES | st.integers(-3, 20), "k": st.sampled_from("abcd")}), max_size=12)
+
+
+@RELAXED
+@given(QUERIES, events(TIMES, WILD) | events(SMALL_TIMES, TAME), REQUESTS, KEYS, PIECES)
+def test_at_requests(
+    asked: list[Any], stream: list[dict[str, Any]], at: list[dict[str, Any]], key: str | None, size: tuple[int, int, int]
+) -> None:
+    with pieces(*size):
+        check(asked, stream, at, key)
+
+
+@pytest.mark.parametrize("number", range(len(AGGREGATES)), ids=lambda j: str(AGGREGATES[j][0]))
+def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
+    """A stream long enough for windows of all sizes, with nulls, ties and a few values that are hard on sums."""
+    rng = np.random.default_rng(number)
+    hard = {3: 1e18, 20: NAN, 40: -INF, 60: 1e300}
+    stream = [
+        {
+            "ts": int(t),
+            "k": "abc"[rng.integers(3)],
+            "x": hard.get(j, None if j % 11 == 0 else float(rng.normal())),
+            "y": None if j % 13 == 0 else float(rng.integers(1, 9)),
+            "i": None if j % 7 == 0 else int(rng.integers(-9, 9)),
+            "s": str(j),
+        }
+        for j, t in enumerate(rng.integers(0, 60, 90))
+    ]
+    windows = [oracle.Rows(1), oracle.Rows(30, 2), oracle.Rows(500)]
+    windows += [oracle.Range(t, u, c) for t, u in ((1, 0), (9, 0), (20, 7), (2**63, 0)) for c in ("right", "left", "both", "none")]
+    asked = [(AGGREGATES[number], w, where) for w in windows for where in (None, "i > 0")]
+    at = [{"ts": int(t), "k": "abcd"[rng.integers(4)]} for t in rng.integers(-5, 70, 30)]
+    with pieces(32, 8, 2):
+        for key in (None, "k"):
+            check(asked, stream, None, key)
+            check(asked, stream, at, key)
+
+
+# --- Numbers ----------------------------------------------------------------------------------------------
+
+
+def one(aggregate: sw.Aggregate, window: Any, values: Any, ts: Any = None) -> np.ndarray:
+    stream = {"ts": np.arange(len(values)) if ts is None else ts, "x": values}
+    return sw.evaluate([sw.Query(aggregate, window, "q")], stream).column("q").to_numpy(zero_copy_only=False)
+
+
+def test_a_million_times_a_tenth_is_exact_to_the_last_digits() -> None:
+    got = one(sw.sum("x"), sw.Rows(10**6), np.full(10**6, 0.1))
+    assert got[-1] == math.fsum([0.1] * 10**6)
+    assert one(sw.sum("x"), sw.Rows(10), np.full(10**6, 0.1))[-1] == math.fsum([0.1] * 10)
+
+
+@pytest.mark.parametrize("spike", [1e18, -1e18, 1e300, NAN, INF])
+def test_nothing_remains_of_a_value_that_has_left(spike: float) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=300_000)
+    spiked = values.copy()
+    spiked[[1000, 150_000]] = spike
+    for aggregate in (sw.sum("x"), sw.mean("x"), sw.std("x"), sw.min("x"), sw.median("x")):
+        expected, got = one(aggregate, sw.Rows(500), values), one(aggregate, sw.Rows(500), spiked)
+        clean = np.ones(values.size, bool)
+        clean[1000:1500] = clean[150_000:150_500] = False
+        np.testing.assert_allclose(got[clean], expected[clean], rtol=1e-9, atol=500 * 1e-12)
+        if math.isnan(spike):
+            assert np.isnan(got[~clean]).all()
+
+
+def test_windows_of_zeros_and_windows_that_cancel_are_exactly_zero() -> None:
+    values = np.concatenate([np.full(1000, 0.3), np.zeros(50_000), np.tile([0.7, -0.7], 25_000)])
+    got = one(sw.sum("x"), sw.Rows(100), values)
+    assert (got[1100:51_000] == 0).all()
+    assert (got[51_100::2] == got[51_100]).all()
+
+
+def test_deviations_of_large_values_keep_their_digits() -> None:
+    noise = np.random.default_rng(2).normal(size=200_000)
+    values = 1e9 + noise
+    got = one(sw.std("x"), sw.Rows(1000), values)
+    for j in (999, 5000, 123_456, 199_999):
+        assert got[j] == pytest.approx(np.std(values[j - 999 : j + 1] - 1e9, ddof=1), rel=1e-9)
+
+
+def test_deviations_on_a_random_walk() -> None:
+    values = np.cumsum(np.random.default_rng(3).normal(size=200_000)) * 1e3 + 1e9
+    for n in (3, 20, 5000):
+        got = one(sw.var("x"), sw.Rows(n), values)
+        for j in (n, 77_777, 199_999):
+            part = values[j - n + 1 : j + 1] - values[j]
+            assert got[j] == pytest.approx(np.var(part, ddof=1), rel=1e-8)
+
+
+def test_the_deviation_of_a_constant_is_exactly_zero() -> None:
+    values = np.repeat(np.random.default_rng(4).normal(size=200), 500)
+    got = one(sw.std("x"), sw.Rows(100), values)
+    inside = np.arange(values.size) % 500 >= 99
+    assert (got[inside] == 0).all()
+    assert (got[~inside][1:] > 0).all()
+
+
+def test_integer_sums_are_exact_where_they_fit_and_refused_where_they_do_not() -> None:
+    big = 2**62
+    assert one(sw.sum("x"), sw.Rows(2), np.array([big, big - 1, -big, 3, big])).tolist() == [big, 2 * big - 1, -1, 3 - big, big + 3]
+    mean = one(sw.mean("x"), sw.Rows(3), np.array([big, big, big]))
+    assert mean.tolist() == [float(big)] * 3
+    stream = {"ts": [5, 1, 3], "x": pa.array([big, 7, big])}
+    with pytest.raises(sw.SumOverflow, match=r'query "total": the sum of "x" at row 0 does not fit int64\. Hint: cast "x" to float64'):
+        sw.evaluate([sw.Query(sw.sum("x"), sw.Rows(2), "total")], stream)
+    assert issubclass(sw.SumOverflow, OverflowError)
+
+
+def test_long_streams_in_many_chunks_agree_with_numpy() -> None:
+    rng = np.random.default_rng(5)
+    n = 400_000
+    values, ts = rng.normal(size=n), np.cumsum(rng.exponential(5, n)).astype(np.int64)
+    lo = np.searchsorted(ts, ts - 1000, side="right")
+    prefix = np.concatenate([[0], np.cumsum(values)])
+    np.testing.assert_allclose(one(sw.sum("x"), sw.Range(1000), values, ts), prefix[1:] - prefix[lo], atol=1e-9)
+    top, quartile = one(sw.max("x"), sw.Range(1000), values, ts), one(sw.quantile("x", 0.25), sw.Range(1000), values, ts)
+    for j in rng.integers(0, n, 500):
+        part = np.sort(values[lo[j] : j + 1])
+        assert top[j] == part[-1]
+        assert quartile[j] == part[max(1, math.floor(0.25 * part.size)) - 1]
+
+
+def test_bursts_and_gaps_that_defeat_buckets_of_time() -> None:
+    rng = np.random.default_rng(6)
+    ts = np.sort(np.concatenate([rng.integers(0, 50, 5000), 2**61 + rng.integers(0, 2000, 5000), [-(2**61)]]))
+    for t in (10, 100, 2**61):
+        expected = np.arange(1, ts.size + 1) - [np.searchsorted(ts, now - t, side="right") for now in ts.tolist()]
+        assert (one(sw.count(), sw.Range(t), np.zeros(ts.size), ts) == expected).all()
+
+
+# --- Tables in, tables out ---------------------------------------------------------------------------------
+
+
+def test_columns_come_back_in_input_order_with_key_and_ts_first() -> None:
+    stream = {"v": [1, 2, 4, 8], "ts": [30, 10, 20, 40], "sym": ["A", "B", "A", "B"]}
+    got = sw.evaluate([sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, key="sym")
+    assert got.to_pydict() == {"sym": ["A", "B", "A", "B"], "ts": [30, 10, 20, 40], "s": [5, 2, 4, 10], "n": [2, 1, 1, 2]}
+
+
+def test_requests_keep_their_own_columns_and_unknown_keys_see_nothing() -> None:
+    stream = {"v": [1, 2, 4], "ts": [10, 10, 20], "sym": ["A", "B", "A"]}
+    at = {"id": [7, 8, 9, 6], "sym": ["A", "Z", "B", "A"], "ts": [25, 25, 10, 9]}
+    got = sw.evaluate([sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, at=at, key="sym")
+    assert got.to_pydict() == {**at, "s": [5, None, 2, None], "n": [2, 0, 1, 0]}
+
+
+def test_timestamps_keep_their_type_and_zone() -> None:
+    kind = pa.timestamp("us", "Europe/Vienna")
+    ts = pa.array([0, 60, 119, 120], pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp("us")).cast(kind)
+    queries = [sw.Query(sw.count(), sw.Range("2m"), "n"), sw.Query(sw.first("ts"), sw.Range("1m", closed="both"), "since")]
+    got = sw.evaluate(queries, pa.table({"ts": ts}))
+    assert got.schema.field("ts").type == kind
+    assert got.schema.field("since").type == kind
+    assert got.column("n").to_pylist() == [1, 2, 3, 3]
+    assert got.column("since").to_pylist() == [ts[j].as_py() for j in (0, 0, 1, 1)]
+
+
+def test_requests_in_another_unit_are_converted_if_they_fit() -> None:
+    ts = pa.array([0, 1000, 2000], pa.timestamp("ms"))
+    query = [sw.Query(sw.count(), sw.Range("2s"), "n")]
+    at = pa.table({"ts": pa.array([2], pa.timestamp("s"))})
+    assert sw.evaluate(query, pa.table({"ts": ts}), at=at).column("n").to_pylist() == [2]
+    for bad in (pa.array([2001], pa.timestamp("us")), pa.array([2], pa.timestamp("s", "UTC")), pa.array([2])):
+        with pytest.raises(sw.BadType, match=r'"ts" of the requests is .*, that of the events timestamp\[ms\]'):
+            sw.evaluate(query, pa.table({"ts": ts}), at=pa.table({"ts": bad}))
+
+
+def test_types_of_answers() -> None:
+    stream = pa.table(
+        {
+            "ts": pa.array([1, 2, 3], pa.int32()),
+            "f": pa.array([1.5, None, 2.5], pa.float32()),
+            "u": pa.array([3, 1, 2], pa.uint8()),
+            "b": pa.array([True, False, None]),
+            "d": pa.array([datetime.date(2020, 1, 1), None, datetime.date(2019, 1, 1)]),
+            "s": pa.array(["p", None, "q"]).dictionary_encode(),
+        }
+    )
+    asked = {
+        sw.min("f"): (pa.float32(), [1.5, 1.5, 1.5]),
+        sw.max("u"): (pa.uint8(), [3, 3, 3]),
+        sw.sum("u"): (pa.int64(), [3, 4, 6]),
+        sw.sum("b"): (pa.int64(), [1, 1, 1]),
+        sw.max("b"): (pa.bool_(), [True, True, True]),
+        sw.min("d"): (pa.date32(), [datetime.date(2020, 1, 1), datetime.date(2020, 1, 1), datetime.date(2019, 1, 1)]),
+        sw.quantile("u", 0.5): (pa.uint8(), [3, 1, 1]),
+        sw.median("u"): (pa.float64(), [3.0, 2.0, 2.0]),
+        sw.last("s"): (stream.schema.field("s").type, ["p", "p", "q"]),
+        sw.count("s"): (pa.int64(), [1, 1, 2]),
+        sw.var("u"): (pa.float64(), [None, 2.0, 1.0]),
+    }
+    queries = [sw.Query(a, sw.Rows(5), str(a)) for a in asked]
+    got = sw.evaluate(queries, stream)
+    for query, (kind, values) in zip(queries, asked.values(), strict=True):
+        assert got.schema.field(query.label).type == kind
+        assert got.column(query.label).to_pylist() == values
+    nothing = sw.evaluate(queries, stream.slice(0, 0))
+    assert nothing.schema == got.schema
+    assert nothing.num_rows == 0
+
+
+def test_requests_before_any_event_and_without_any() -> None:
+    queries = [sw.Query(a, sw.Range(5), str(a)) for a in (sw.count(), sw.sum("x"), sw.max("x"), sw.std("x"), sw.first("x"), sw.median("x"))]
+    for stream in ({"ts": [100], "x": [1.0]}, {"ts": np.zeros(0, np.int64), "x": np.zeros(0)}):
+        got = sw.evaluate(queries, stream, at={"ts": [3, 1]})
+        assert got.drop_columns("ts").to_pylist() == [{str(q.aggregate): 0 if "count" in q.label else None for q in queries}] * 2
+        assert sw.evaluate(queries, stream, at={"ts": np.zeros(0, np.int64)}).num_rows == 0
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=["pandas", "polars", "arrow", "dict"])
+def test_any_table_will_do(make: Any) -> None:
+    stream = make({"ts": np.array([1, 2, 3]), "x": np.array([1.0, 2.0, 4.0])})
+    assert sw.evaluate([sw.Query(sw.sum("x"), sw.Range(2), "s")], stream).column("s").to_pylist() == [1.0, 3.0, 6.0]
+
+
+def test_chunked_columns_are_one_stream() -> None:
+    stream = pa.concat_tables([pa.table({"ts": [1, 2], "x": [1, 2]}), pa.table({"ts": [3], "x": [4]})])
+    assert sw.evaluate([sw.Query(sw.sum("x"), sw.Rows(3), "s")], stream).column("s").to_pylist() == [1, 3, 7]
+
+
+def test_equal_queries_under_two_names_are_two_columns() -> None:
+    queries = [sw.Query(sw.sum("x"), sw.Rows(2), name) for name in ("a", "b")]
+    got = sw.evaluate(queries, {"ts": [1, 2], "x": [1, 2]})
+    assert got.column("a") == got.column("b")
+
+
+def test_the_number_of_threads_does_not_change_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=300_000)
+    answers = []
+    for threads in ("1", "2", "5", "nonsense"):
+        monkeypatch.setenv("SWAG_THREADS", threads)
+        answers.append([one(a, sw.Rows(777), values).tobytes() for a in (sw.sum("x"), sw.std("x"))])
+    assert all(a == answers[0] for a in answers)
+
+
+# --- Mistakes ----------------------------------------------------------------------------------------------
+
+STREAM = {"ts": [1, 2], "sym": ["A", "B"], "volume": [1.0, 2.0], "name": ["p", "q"]}
+SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"queries": []}, sw.BadQuery, "there is no query to answer"),
+        ({"queries": None}, sw.BadQuery, "queries are None, not a list of queries"),
+        ({"queries": "SELECT 1"}, sw.BadQuery, "not a list of queries"),
+        ({"queries": [sw.sum("volume")]}, sw.BadQuery, "is not a query"),
+        ({"queries": [SUM, SUM]}, sw.BadQuery, 'two queries are named "vol"'),
+        ({"queries": [sw.Query(sw.sum("volume"), sw.Rows(5), "ts")]}, sw.BadQuery, 'query "ts" has the name of a column'),
+        ({"at": {"ts": [1], "vol": [1]}}, sw.BadQuery, 'query "vol" has the name of a column that comes before the answers: ts, vol'),
+        ({"queries": [sw.Query(sw.sum("volum"), sw.Rows(5), "v")]}, sw.UnknownColumn, 'query "v" sums "volum", but .*Hint: "volume"'),
+        ({"queries": [sw.Query(sw.first("nam"), sw.Rows(5), "v")]}, sw.UnknownColumn, 'query "v" reads "nam".*Hint: "name"'),
+        ({"queries": [sw.Query(sw.count(), sw.Rows(5), "v", "volum > 1")]}, sw.UnknownColumn, 'Hint: "volume"'),
+        ({"queries": [sw.Query(sw.sum("name"), sw.Rows(5), "v")]}, sw.BadType, 'computes with "name", a column of type string'),
+        ({"queries": [sw.Query(sw.max("name"), sw.Rows(5), "v")]}, sw.BadType, 'reads "name", a column of type string'),
+        ({"queries": [sw.Query(sw.sum("volume"), sw.Range("5m"), "v")]}, sw.BadQuery, "ts is an integer column"),
+        ({"ts": "time"}, sw.UnknownColumn, 'ts is "time", but the events have'),
+        ({"key": "symbol"}, sw.UnknownColumn, 'key is "symbol".*Hint: "sym"'),
+        ({"key": ["sym"]}, sw.BadType, r"key=\['sym'\] is not the name of a column"),
+        ({"ts": 5}, sw.BadType, "ts=5 is not the name of a column"),
+        ({"events": {**STREAM, "ts": [1.0, 2.0]}}, sw.BadType, 'ts column "ts" is double'),
+        ({"events": {**STREAM, "ts": [1, None]}}, sw.BadEvents, "row 1 has no timestamp"),
+        ({"events": {**STREAM, "sym": [None, "A"]}, "key": "sym"}, sw.BadEvents, "row 0 has no key"),
+        ({"events": [1, 2]}, sw.BadType, "which is no table"),
+        ({"at": {"time": [1]}}, sw.UnknownColumn, 'requests need a column "ts", but have: time'),
+        ({"at": {"ts": [1]}, "key": "sym"}, sw.UnknownColumn, 'requests need a column "sym"'),
+        ({"at": {"ts": [1, None]}}, sw.BadEvents, "row 1 has no timestamp"),
+        ({"at": {"ts": [1.5]}}, sw.BadType, 'ts column "ts" is double'),
+        ({"at": {"ts": [1], "sym": [5]}, "key": "sym"}, sw.BadType, "keys have been string so far"),
+        ({"at": {"ts": [1], "sym": pa.array([None], pa.string())}, "key": "sym"}, sw.BadEvents, "row 0 has no key"),
+    ],
+)
+def test_mistakes_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sw.evaluate(**{"queries": [SUM], "events": STREAM, **arguments})

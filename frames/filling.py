@@ -12,12 +12,10 @@ from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
 from swag.aggregates import Aggregate
-from swag.columns import Clock, as_table, column
+from swag.columns import as_table, column
 from swag.errors import BadQuery
 from swag.keys import KeyTable
 from swag.windows import Duration
-
-LONG_AGO = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,9 @@ def laid_out(instants: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndar
     """The rows by key (only keys 0 .. count - 1), then ts; and where each key begins."""
     if not ids.size:
         ordered = bool((instants[1:] >= instants[:-1]).all())
-        return (None if ordered else np.argsort(instants, kind="stable")), np.array([0, instants.size])
+        segments = np.full(count + 1, instants.size)
+        segments[0] = 0
+        return (None if ordered else np.argsort(instants, kind="stable")), segments
     rows = None if ids.min() >= 0 else np.flatnonzero(ids >= 0)
     known = ids if rows is None else ids[rows]
     segments = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
@@ -173,8 +173,3 @@ def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
     """The id of each event's key, -1 for keys without frames, on all cores."""
     parts = in_parallel(lambda s: keys.find(array.slice(s.start, s.stop - s.start), key), chunks(len(array)))
     return np.concatenate(parts) if parts else NO_KEY
-
-
-def clock_and_margins(table: pa.Table, ts: str, before: Duration, after: Duration) -> tuple[Clock, np.ndarray, int, int]:
-    clock, instants = timed(table, ts)
-    return clock, instants, *margins(before, after, clock.unit)

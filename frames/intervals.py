@@ -130,11 +130,12 @@ class Intervals:
         rings = ring(column.size)
         if (part, required) not in self._built:
             coarse = (int(rings[0, 1]) >> running.STRIDE) + 1
-            runs = np.empty(coarse), np.empty(coarse), np.zeros(1), np.zeros(1)
-            running.update_floats(column, *runs, rings, ONE, np.array([column.size]))
-            self._built[part, required] = runs
+            padded = np.concatenate([column, np.zeros(4)])  # lookups read whole groups of four
+            run, total = np.empty(coarse, np.complex128), np.zeros(1, np.complex128)
+            running.update_floats(padded, run, total, rings, ONE, np.array([column.size]))
+            self._built[part, required] = padded, run, total
         out = np.empty(lo.size)
-        running.lookup_floats(column, *self._built[part, required], rings, ONE, lo[None], hi[None], out)
+        running.lookup_floats(*self._built[part, required], rings, ONE, lo[None], hi[None], out)
         return out
 
     def _check_overflow(self, part: Part, column: np.ndarray, lo: np.ndarray, hi: np.ndarray, sums: np.ndarray) -> None:

@@ -118,6 +118,13 @@ def levels_for(epsilon: float) -> int:
 
 
 @helper
+def opened(state):
+    """The arrays of a state as helpers take them."""
+    cells, links, tree = wheels.opened(state.wheel)
+    return state.p, wheels.bare(state.keys), wheels.bare(state.blocks), cells, links, tree
+
+
+@helper
 def take_block(blocks, owner, size):
     b = np.int64(blocks[0, UPPER])
     blocks[0, UPPER] = blocks[b, UPPER]
@@ -133,10 +140,8 @@ def put(cells, links, tree, level, entry, fresh, t):
     slot = wheels.root(level)
     if wheels.holds(tree, slot) == ABSENT:
         cells[entry, 0] = t
-    elif fresh:
-        wheels.place(cells, links, tree, slot, entry, t)
     else:
-        wheels.move(cells, links, tree, slot, entry, t)
+        wheels.move(cells, links, tree, slot, entry, fresh, t)
 
 
 @helper
@@ -192,7 +197,7 @@ def update(state, ids, ts, begin, horizon):
 
     horizon: times up to this one are in no window any more.
     """
-    p, keys, blocks, (cells, links, tree) = state
+    p, keys, blocks, cells, links, tree = opened(state)
     for e in range(begin, ids.size):
         k, t = ids[e], ts[e]
         z, rest = 0, keys[k, TOTAL] + 1 + p
@@ -218,7 +223,7 @@ def update(state, ids, ts, begin, horizon):
 @kernel
 def expire(state, begin, end, horizon):
     """Forget what no window can reach of keys [begin, end): all of a silent key, whose memory is then free."""
-    p, keys, blocks, (cells, links, tree) = state
+    p, keys, blocks, cells, links, tree = opened(state)
     for k in range(begin, end):
         b = keys[k, FIRST]
         if b > 0 and cells[b * p, 0] <= horizon:
@@ -238,7 +243,7 @@ def expire(state, begin, end, horizon):
 @kernel
 def build(state, level):
     """Index a level that was not asked for before; nothing to do if it was."""
-    p, _, blocks, (cells, links, tree) = state
+    p, _, blocks, cells, links, tree = opened(state)
     slot = wheels.root(level)
     if wheels.holds(tree, slot) != ABSENT:
         return
@@ -252,7 +257,7 @@ def build(state, level):
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
-    p, _, blocks, (cells, links, tree) = state
+    p, _, blocks, cells, links, tree = opened(state)
     found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
     for i in range(min(found, out.size)):
         out[i] = blocks[out[i] // p, OWNER]
@@ -271,7 +276,7 @@ def kept_time(p, keys, blocks, cells, k, level):
 @kernel
 def without(state, level, x, chosen):
     """Keep of the keys in `chosen`, in place, those whose kept time at a level is not after x; how many."""
-    p, keys, blocks, (cells, _, _) = state
+    p, keys, blocks, cells, _, _ = opened(state)
     found = 0
     for i in range(chosen.size):
         if kept_time(p, keys, blocks, cells, chosen[i], level) <= x:

@@ -18,13 +18,14 @@ Folds go by stretches of 2^11 rows, so that a float sum is never more than a few
 
 from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store
+from kernels.psoup import helper
 from kernels.timeline import CAPACITY, OFFSET
 
 STRETCH = 1 << 11
 LO, MID, HI, FROM, PLACE, ROOM = range(6)  # a window: its edges, and its front: of rows from FROM on, at PLACE
 
 
-@kernel
+@helper
 def fold(op, columns, offset, mask, lo, hi):
     """The aggregate of rows [lo, hi), row by row; lo < hi."""
     end = min(lo + STRETCH, hi)
@@ -50,7 +51,7 @@ def lookup(op, columns, rings, keys, lo, hi, out):
                 store(out, i * lo.shape[1] + w, fold(op, columns, offset, mask, lo[i, w], hi[i, w]))
 
 
-@kernel
+@helper
 def flip(op, rows, front, place, lo, hi):
     """front[place + i] = the aggregate of rows [lo + i, hi): stretches end where hi - lo - i is a multiple of STRETCH."""
     columns, offset, mask = rows
@@ -63,7 +64,7 @@ def flip(op, rows, front, place, lo, hi):
         store(front, place + p - lo, combine(op, run, load(front, place + hi - done - lo)) if done > 0 else run)
 
 
-@kernel
+@helper
 def push(op, rows, w, mid, lo, hi, back):
     """Rows [lo, hi) join the back of window w, which begins at mid: whole stretches in back[0], the rest in back[1]."""
     columns, offset, mask = rows
@@ -97,7 +98,7 @@ def slide(op, rows, windows, front, back, lo, hi, answers):
             store(answers, w, answer(op, windows[w], w, front, back))
 
 
-@kernel
+@helper
 def answer(op, window, w, front, back):
     whole, rest = back
     lo, mid, rows = window[LO], window[MID], window[HI] - window[MID]
@@ -110,7 +111,7 @@ def answer(op, window, w, front, back):
     return combine(op, older, newer) if lo < mid else newer
 
 
-@kernel
+@helper
 def find(far, near, table, begin, end):
     """The place in the table of the window that begins and ends so many rows before the tail, or a free one."""
     at = (begin + 37 * end) & (table.size - 1)

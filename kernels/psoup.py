@@ -16,15 +16,18 @@ searches nothing. Not done: adding the new row to every aggregate on its way up,
 float sum would then be as many additions deep as there are rows, and no longer right to 1e-12.
 """
 
-from kernels.jit import kernel
+import numba
+
+from kernels.jit import FLAGS, kernel
 from kernels.monoids import combine, lift, load, store
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 LEFT, RIGHT, PARENT, HEIGHT = range(4)
 NONE = -1
+helper = numba.njit(inline="always", **FLAGS)  # compiled into kernels: handing them arrays costs more than the work
 
 
-@kernel
+@helper
 def renew(op, rows, tree, p):
     """The height of node p and the aggregate under it, from its children. Rows before `oldest` can not be read."""
     columns, at, row_mask, oldest = rows
@@ -46,7 +49,7 @@ def renew(op, rows, tree, p):
     store(state, slot, acc)
 
 
-@kernel
+@helper
 def rotate(op, rows, tree, p, side):
     """The child of p on `side` takes its place, and p goes down on the other side. Returns the child."""
     links, _, offset, mask = tree
@@ -66,7 +69,7 @@ def rotate(op, rows, tree, p, side):
     return child
 
 
-@kernel
+@helper
 def deeper(links, offset, mask, p):
     """By how much the right side of p is deeper than the left."""
     slot = offset + (p & mask)
@@ -75,7 +78,7 @@ def deeper(links, offset, mask, p):
     return depth if right == NONE else depth + links[HEIGHT, offset + (right & mask)]
 
 
-@kernel
+@helper
 def climb(op, rows, tree, p):
     """From p, whose children have changed, up to the root, which is returned.
 
@@ -134,7 +137,7 @@ def update(op, columns, rings, nodes, own, roots, keys):
         own[k, TAIL] = rings[k, TAIL]
 
 
-@kernel
+@helper
 def older_part(op, rows, tree, p, lo, acc):
     """What lies from lo on under p, in front of acc."""
     columns, at, row_mask, _ = rows
@@ -152,7 +155,7 @@ def older_part(op, rows, tree, p, lo, acc):
     return acc
 
 
-@kernel
+@helper
 def newer_part(op, rows, tree, p, hi, acc):
     """What lies before hi under p, after acc."""
     columns, at, row_mask, _ = rows

@@ -103,6 +103,23 @@ def expire(rings, ts, lost, keys, coming, horizon, rows):
 
 
 @kernel
+def wasteful(rings, ts, keys, horizon, rows, which):
+    """which[:n]: the keys of whose rows three quarters or more could go. Returns n.
+
+    Less is left for when a ring is full: what is still there can still be asked for.
+    """
+    n = 0
+    for r in range(keys.size):
+        k = keys[r]
+        head, tail = rings[k, HEAD], rings[k, TAIL]
+        p = min(tail - 1, head + (3 * (tail - head) >> 2))
+        if p >= head and p < tail - rows and ts[rings[k, OFFSET] + (p & (rings[k, CAPACITY] - 1))] <= horizon:
+            which[n] = k
+            n += 1
+    return n
+
+
+@kernel
 def follow(rings, parent, rank, keys):
     """Expire a masked space by its parent: keep from the rank of the parent's head on."""
     for r in range(keys.size):

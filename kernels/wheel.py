@@ -18,8 +18,9 @@ from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
 
 Many wheels live in one set of arrays, each known by its root slot. `cells` holds the time of an entry and, in the same 16
 bytes, its links (`links` is the same memory seen as int32): moving an entry costs one cache line for it and one for each
-neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them: handing the arrays from function to
-function was measured at six times the work itself.
+neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them, on arrays whose references are not
+counted (`opened`): handing the arrays from function to function was measured at six times the work itself, and counting
+their references inside the helpers at four times.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,9 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from kernels.jit import FLAGS, kernel
 
@@ -48,6 +52,21 @@ for _i in range(32):
 def helper(function: Callable[..., Any]) -> Any:
     """A part of kernels, compiled into each of them."""
     return numba.njit(inline="always", **FLAGS)(function)
+
+
+def _bare(typingctx: Any, array: Any) -> Any:
+    """The same array without a reference count: for the helpers of a kernel whose caller holds the array."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        own = make_array(signature.args[0])(context, builder, arguments[0])
+        own.meminfo = cgutils.get_null_value(own.meminfo.type)
+        own.parent = cgutils.get_null_value(own.parent.type)
+        return own._getvalue()
+
+    return array(array), codegen
+
+
+bare = (lambda array: array) if numba.config.DISABLE_JIT else intrinsic(_bare)
 
 
 class Wheel(NamedTuple):
@@ -89,6 +108,13 @@ def with_spare(wheel: Wheel, wanted: int) -> Wheel:
 def root(i):
     """The slot of wheel i."""
     return FAN + i
+
+
+@helper
+def opened(wheel):
+    """The arrays of a wheel as helpers take them."""
+    cells, links, tree = wheel
+    return bare(cells), bare(links), bare(tree)
 
 
 @helper
@@ -192,22 +218,29 @@ def remove(links, tree, entry):
 
 
 @helper
-def move(cells, links, tree, slot, entry, t):
-    """An entry of the wheel at root `slot` gets another time; no link is touched if that falls into the same list."""
-    old = cells[entry, 0]
-    at = holds(tree, slot)
-    while at < EMPTY:
+def same_list(tree, slot, old, t):
+    """Is time t, in the wheel at root `slot`, in the list that the entry with time `old` is in?"""
+    at, same = holds(tree, slot), True
+    while at < EMPTY and same:
         n = -2 - at
         i = digit(t, tree[n, SHIFT])
-        if i != digit(old, tree[n, SHIFT]) or above(t, tree[n, SHIFT]) != tree[n, PREFIX]:
-            remove(links, tree, entry)
-            place(cells, links, tree, slot, entry, t)
-            return
+        same = i == digit(old, tree[n, SHIFT]) and above(t, tree[n, SHIFT]) == tree[n, PREFIX]
         at = tree[n, i]
-    cells[entry, 0] = t
+    return same
 
 
-@kernel
+@helper
+def move(cells, links, tree, slot, entry, fresh, t):
+    """An entry of the wheel at root `slot` gets another time, or (fresh) its first. Takes one spare wheel at most."""
+    if not fresh and same_list(tree, slot, cells[entry, 0], t):
+        cells[entry, 0] = t
+    else:
+        if not fresh:
+            remove(links, tree, entry)
+        place(cells, links, tree, slot, entry, t)
+
+
+@helper
 def divide(cells, links, tree, slot):
     """Hand the list of a slot down to a finer wheel, as coarse as its times are spread. Takes one spare wheel."""
     entry = holds(tree, slot)
@@ -227,7 +260,7 @@ def divide(cells, links, tree, slot):
         entry = after
 
 
-@kernel
+@helper
 def collect(links, tree, slot, out, found, stack):
     """Append all entries below a slot to `out`; out.size + 1 where they do not fit."""
     stack[0] = slot
@@ -251,7 +284,7 @@ def collect(links, tree, slot, out, found, stack):
     return found
 
 
-@kernel
+@helper
 def walk(cells, links, tree, slot, x, newer, out):
     """out = the entries with time > x (newer), or <= x (not newer), in any order; how many, or out.size + 1 if too many.
 

@@ -14,6 +14,7 @@ from swag.windows import Reach
 
 FARTHEST = 2**63 - 1
 HUGE_PAGE = 1 << 21
+CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
 BLOCK = 1 << 15  # requests whose edges are found together: they stay in the second-level cache
 
 
@@ -123,11 +124,11 @@ class Chunk:
 
     def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
         out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
-        back, requests = min(back, FARTHEST), self.requests
-        if reach.by_time:
+        requests = self.requests
+        if reach.by_time and back <= FARTHEST:
             edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
-        else:
-            edges.by_rows(self.timeline, requests.runs, requests.end, back, first, out)
+        else:  # by rows; or further back than any two timestamps lie apart
+            edges.by_rows(self.timeline, requests.runs, requests.end, min(back, FARTHEST), first, out)
         return out
 
     def seen(self, reach: Reach) -> tuple[int, int]:

@@ -14,19 +14,29 @@ from swag.errors import BadEvents, BadType, UnknownColumn, nearest
 def as_table(events: Any) -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be."""
     if isinstance(events, pa.Table):
-        return events
+        return _without_views(events)
     if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
+        return _without_views(pa.Table.from_batches([events]))
     if isinstance(events, dict):
-        return _from_dict(events)
+        return _without_views(_from_dict(events))
     if type(events).__module__.split(".")[0] == "pandas":
         return pa.Table.from_pandas(events, preserve_index=False)
     if hasattr(events, "__arrow_c_stream__"):
-        return pa.table(events)
+        return _without_views(pa.table(events))
     raise BadType(
         f"events are a {type(events).__name__}, which is no table.",
         "a pyarrow.Table, a pandas or Polars frame, a DuckDB relation, or a dict of NumPy arrays",
     )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Polars hands out string views, which Arrow can not take rows of yet."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.large_string()))
+        elif pa.types.is_binary_view(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.large_binary()))
+    return table
 
 
 def _from_dict(columns: dict[str, Any]) -> pa.Table:

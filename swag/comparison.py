@@ -89,6 +89,8 @@ class MaterializeAll(Structure):
         super().__init__(space, part)
         self.op = operator(part)
         self.folded = 0  # lookups that found no current answer
+        self.store: Store | None = None
+        self.reaches = [Reach(True, 0, 0)]  # not even those
         self.set_windows(())
 
     def set_windows(self, reaches: Iterable[Reach], store: Store | None = None) -> None:
@@ -97,9 +99,10 @@ class MaterializeAll(Structure):
         store: tells where they begin and end. Without one they count the rows of this space, which is what windows by
         rows over every event do; other windows are then folded.
         """
-        self.store = store
-        distinct = dict.fromkeys(reaches)
-        self.reaches = [reach for reach in distinct if store is not None or not reach.by_time]
+        distinct = [reach for reach in dict.fromkeys(reaches) if store is not None or not reach.by_time]
+        if store is self.store and distinct == self.reaches:
+            return
+        self.store, self.reaches = store, distinct
         count = len(self.reaches)
         self.windows = np.zeros((count, 6), np.int64)
         self.front = monoids.empty_state(self.op, self.dtype, 0)

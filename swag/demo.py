@@ -3,15 +3,20 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import swag as sw
+from swag.windows import reach
 
 START = np.datetime64("2024-03-01T09:30:00", "us")
 OPEN = 2 * 3600 * 10**6  # microseconds that the stream lasts
-LOOKBACK = "5s 10s 15s 20s 30s 45s 60s 90s 2m 3m 4m 5m 6m 8m 10m 12m 15m 18m 20m 22m 24m 26m 28m 30m 35m 40m 45m 50m 55m 60m"
+LOOKBACK = (
+    "5s 10s 15s 20s 30s 45s 60s 90s 2m 3m 4m 5m 6m 8m 10m 12m 15m 18m 20m 22m 24m 26m 28m 30m 35m 40m 45m 50m 55m 60m"
+)
 ROWS = (5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 250, 300, 400, 500)
 PAST = (("2m", "1m"), ("5m", "1m"), ("10m", "5m"), ("30m", "15m"), ("60m", "30m"))
 AGGREGATES = {
@@ -24,7 +29,7 @@ AGGREGATES = {
     "high": sw.max("price"),
     "low": sw.min("price"),
 }
-TICK = Callable[[int], None]
+Tick = Callable[[int], None]
 
 
 def trades(count: int, symbols: int, seed: int) -> pa.Table:
@@ -76,7 +81,11 @@ def queries() -> list[sw.Query]:
 def sample() -> list[sw.Query]:
     """Two queries of every aggregate; over all aggregates, their windows are spread over all windows."""
     every, width = queries(), len(windows())
-    picked = [i * width + (i * width // len(AGGREGATES) + j * width // 2) % width for i in range(len(AGGREGATES)) for j in (0, 1)]
+    picked = [
+        i * width + (i * width // len(AGGREGATES) + j * width // 2) % width
+        for i in range(len(AGGREGATES))
+        for j in (0, 1)
+    ]
     return [every[i] for i in picked]
 
 
@@ -90,29 +99,30 @@ class Cost:
     structures: int
 
 
-def drive(engine: sw.Engine, batches: list[pa.Table], tick: TICK) -> Cost:
-    """Append the batches; after each, look up all queries for all symbols."""
+def drive(engine: sw.Engine, batches: list[pa.Table], tick: Tick) -> tuple[pa.Table, Cost]:
+    """Append the batches; after each, look up all queries for all symbols. Returns the last answers, and the cost."""
     append = lookup = 0.0
+    answers = engine.lookup_all()
     for batch in batches:
         started = time.perf_counter()
         engine.append(batch)
         appended = time.perf_counter()
-        engine.lookup_all()
+        answers = engine.lookup_all()
         lookup += time.perf_counter() - appended
         append += appended - started
         tick(batch.num_rows)
-    return Cost(append, lookup, engine.stats()["bytes"], len(engine._plan.groups))
+    return answers, Cost(append, lookup, engine.stats()["bytes"], len(engine._plan.groups))
 
 
-def together(asked: list[sw.Query], batches: list[pa.Table], tick: TICK) -> tuple[sw.Engine, Cost]:
-    engine = sw.Engine(ts="ts", key="symbol")
+def engine_for(asked: list[sw.Query], algorithm: str = "auto") -> sw.Engine:
+    engine = sw.Engine(ts="ts", key="symbol", algorithm=algorithm)
     engine.register(asked)
-    return engine, drive(engine, batches, tick)
+    return engine
 
 
-def apart(asked: list[sw.Query], batches: list[pa.Table], tick: TICK) -> Cost:
+def apart(asked: list[sw.Query], batches: list[pa.Table], tick: Tick) -> Cost:
     """An engine for each query."""
-    costs = [together([query], batches, tick)[1] for query in asked]
+    costs = [drive(engine_for([query]), batches, tick)[1] for query in asked]
     return Cost(*(sum(getattr(cost, name) for cost in costs) for name in Cost.__dataclass_fields__))
 
 
@@ -120,11 +130,11 @@ def recompute(query: sw.Query, events: pa.Table) -> pa.Table:
     """The answers of a query by time, from the events: cut its window out (they are sorted), group by symbol."""
     assert isinstance(query.window, sw.Range)
     ts = events.column("ts").to_numpy().astype(np.int64)
-    length = sw.windows.reach(query.window, "us")
-    lo, hi = np.searchsorted(ts, [ts[-1] - length.far, ts[-1] - length.near], side="right")
+    edges = reach(query.window, "us")
+    lo, hi = np.searchsorted(ts, [ts[-1] - edges.far, ts[-1] - edges.near], side="right")
     kind = {"count": "count_all", "std": "stddev"}.get(query.aggregate.kind, query.aggregate.kind)
-    options = pa.compute.VarianceOptions(ddof=1) if kind == "stddev" else None
-    asked = ([], kind) if kind == "count_all" else (query.aggregate.columns[0], kind, options)
+    options = pc.VarianceOptions(ddof=1) if kind == "stddev" else None
+    asked: Any = ([], kind) if kind == "count_all" else (query.aggregate.columns[0], kind, options)
     return events.slice(lo, hi - lo).group_by("symbol", use_threads=False).aggregate([asked])
 
 
@@ -132,21 +142,21 @@ def recomputable(query: sw.Query) -> bool:
     return isinstance(query.window, sw.Range) and query.where is None and query.aggregate.kind != "wmean"
 
 
-def disagreements(mine: pa.Table, theirs: pa.Table) -> int:
-    """How many symbols have answers that differ by more than the rounding of the other side."""
-    left = dict(zip(mine["symbol"].to_pylist(), mine["value"].to_pylist(), strict=True))
+def disagreements(mine: pa.Table, name: str, theirs: pa.Table) -> int:
+    """How many symbols have answers that differ by more than rounding. (Ours list empty windows too.)"""
+    left = dict(zip(mine["symbol"].to_pylist(), mine[name].to_pylist(), strict=True))
     right = dict(zip(theirs["symbol"].to_pylist(), theirs.column(theirs.num_columns - 1).to_pylist(), strict=True))
-    return len(left.keys() ^ right.keys()) + sum(not _close(left[s], right[s]) for s in left.keys() & right.keys())
+    return len(right.keys() - left.keys()) + sum(not _close(left[symbol], right.get(symbol)) for symbol in left)
 
 
 def _close(a: float | None, b: float | None) -> bool:
-    if a is None or b is None or a == b:
-        return a == b
+    if a is None or b is None:
+        return not a and not b
     return abs(a - b) <= 1e-6 * max(abs(a), abs(b)) + 1e-6
 
 
 def requests(events: pa.Table, count: int, seed: int) -> pa.Table:
-    """Moments at which the features of a symbol are wanted, as of then: of random trades, a second before they happened."""
+    """Moments at which the features of a symbol are wanted: a second before some of the trades."""
     rows = np.sort(np.random.default_rng(seed).choice(events.num_rows, min(count, events.num_rows), replace=False))
     chosen = events.select(["symbol", "ts"]).take(pa.array(rows))
     earlier = chosen["ts"].to_numpy() - np.timedelta64(1, "s")

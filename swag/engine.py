@@ -54,7 +54,8 @@ class Engine:
 
     def register(self, query: Query | Iterable[Query]) -> str | list[str]:
         """Register one query, or several; returns the name, or the names. All of them or none."""
-        queries = [query] if isinstance(query, Query) else list(query) if isinstance(query, Iterable) else [query]
+        many = isinstance(query, Iterable) and not isinstance(query, str)
+        queries = list(query) if many else [query]  # type: ignore[arg-type, list-item]
         check_names(queries, set(self._queries))
         self._check(queries)
         self._queries |= {q.label: q for q in queries}
@@ -80,6 +81,8 @@ class Engine:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store
         table = intake.read(events, self._queries.values(), self.ts, self.key)
+        if table.num_rows == 0:
+            return 0
         first, known = store.clock is None, store.key_count
         try:
             ts = intake.timestamps(table, self.ts, store)

@@ -8,17 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from swag import families
+from swag import chunks, families
 from swag.aggregates import Aggregate
 from swag.backfill import IntegerSums, Part, family, part_for
-from swag.chunks import BLOCK, Chunk, Output
+from swag.chunks import Chunk, Output
 from swag.columns import as_table, column, to_arrow
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.query import Query, check_names
 from swag.stored import Requests, Selection, Stored
 from swag.windows import Reach, reach
-
-CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
 
 
 def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "ts", key: str | None = None) -> pa.Table:
@@ -125,24 +123,24 @@ class Evaluation:
         return kinds, self.stored.selection(query.where, present)
 
     def run(self) -> None:
-        chunks = self._chunks()
-        threads = min(thread_count(), len(chunks))
+        todo = self._chunks()
+        threads = min(thread_count(), len(todo))
         if threads <= 1:
-            for chunk in chunks:
+            for chunk in todo:
                 self._answer(chunk)
         else:
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(self._answer, chunks))
+                list(pool.map(self._answer, todo))
         self._refuse_overflow()
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; larger ones where windows are so long that chunks would read the same rows over and over."""
-        count, timeline, size = self.requests.count, self.stored.timeline, CHUNK
+        count, timeline, size = self.requests.count, self.stored.timeline, chunks.CHUNK
         while True:
-            chunks = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
-            read = sum(self._rows_seen(chunk) for chunk in chunks)
-            if len(chunks) <= 2 or read <= 2 * self.stored.ts.size:
-                return chunks
+            cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
+            read = sum(self._rows_seen(chunk) for chunk in cut)
+            if len(cut) <= 2 or read <= 2 * self.stored.ts.size:
+                return cut
             size *= 2
 
     def _rows_seen(self, chunk: Chunk) -> int:
@@ -153,8 +151,8 @@ class Evaluation:
         for window, parts in self.windows.items():
             answers = [(part.selection, part.start(chunk, outputs)) for part, outputs in parts.items()]
             selections = {selection for selection, _ in answers}
-            for first in range(chunk.first, chunk.last, BLOCK):
-                block = chunk.block(window, first, min(first + BLOCK, chunk.last))
+            for first in range(chunk.first, chunk.last, chunks.BLOCK):
+                block = chunk.block(window, first, min(first + chunks.BLOCK, chunk.last))
                 blocks = {selection: block.within(selection) for selection in selections}
                 for selection, answer in answers:
                     answer(blocks[selection])

@@ -33,9 +33,8 @@ from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns
 MAGIC, VERSION = b"SWAGSNAP", 1
 _HEAD = struct.Struct("<8sIQ")
 _DTYPES = {"int64": np.int64, "float64": np.float64, "complex128": np.complex128, "uint8": np.uint8, "bool": np.bool_}
-_STRUCTURES: dict[str, type[Structure]] = {
-    kind.__name__: kind for kind in [Running, RunningFloats, Dyadic, Landmark, SortedRuns, *COMPARED.values()]
-}
+_KINDS: list[type[Structure]] = [Running, RunningFloats, Dyadic, Landmark, SortedRuns, *COMPARED.values()]
+_STRUCTURES = {kind.__name__: kind for kind in _KINDS}
 
 
 class _Writer:

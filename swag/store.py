@@ -165,6 +165,11 @@ class Store:
             return
         keys = np.unique((self._next_to_tidy + np.arange(min(some, count))) % count)
         self._next_to_tidy = (self._next_to_tidy + some) % count
+        found = np.empty(keys.size, np.int64)
+        rings = self.main.arena.rings
+        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizon, self.keep_rows, found)]
+        if keys.size == 0:
+            return
         self.main.arena.tidy(keys, self.expire)
         for space in self.spaces.values():
             if space is not self.main:

@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-import swag.chunks
-import swag.evaluate
+from swag import chunks
 from tests import oracle
 from tests.oracle import Agg, Q, agg, mismatches
 
@@ -103,9 +102,8 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
 def pieces(chunk: int, block: int, threads: int) -> Iterator[None]:
     """Answer in chunks and blocks of this many requests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(swag.evaluate, "CHUNK", chunk)
-        patch.setattr(swag.evaluate, "BLOCK", block)
-        patch.setattr(swag.chunks, "BLOCK", block)
+        patch.setattr(chunks, "CHUNK", chunk)
+        patch.setattr(chunks, "BLOCK", block)
         patch.setenv("SWAG_THREADS", str(threads))
         yield
 
@@ -228,7 +226,7 @@ def test_the_deviation_of_a_constant_is_exactly_zero() -> None:
     got = one(sw.std("x"), sw.Rows(100), values)
     inside = np.arange(values.size) % 500 >= 99
     assert (got[inside] == 0).all()
-    assert (got[~inside][1:] > 0).all()
+    assert (got[~inside][99:] > 0).all()
 
 
 def test_integer_sums_are_exact_where_they_fit_and_refused_where_they_do_not() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+import swag.space
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.space import Arena, Space
 from swag.store import EVERY_EVENT, Rows, Store
@@ -26,7 +27,7 @@ JIT = not numba.config.DISABLE_JIT
 COUNTED = ("counted", frozenset[str]())  # the mask of a space in which not every row counts
 COLUMNS = ("x", "y")
 REGISTERED = [Reach(False, 1, 0), Reach(False, 7, 0), Reach(False, 40, 3), Reach(True, 9, 0), Reach(True, 30, 11)]
-FEWER = settings(max_examples=max(2, settings.default.max_examples // 4))  # for what is tried with many structures
+FEWER = settings(max_examples=max(2, settings.default.max_examples // 8))  # for what is tried with many structures
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,16 @@ class Stream:
         """The windows that MaterializeAll was told of, as the engine asks for them."""
         lo, hi, _ = self.store.edges(self.keys, REGISTERED, self.store.now)
         return self.space.to_positions(self.keys, lo, hi)
+
+
+def filled(values: np.ndarray) -> Space:
+    """One stream of these values, all kept, without the plain lists: for millions of rows."""
+    space, key, count = Space(EVERY_EVENT), np.zeros(1, np.int64), np.array([values.size])
+    column = space.add_raw("x", values.dtype.type)
+    space.arena.add_keys(1)
+    space.arena.make_room(key, count, lambda keys, coming: None)
+    column.data[space.arena.take_slots(swag.space.Batch(np.arange(values.size), key, np.array([0, values.size])))] = values
+    return space
 
 
 def check_arena(arena: Arena) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import wheel
+from kernels.jit import kernel
 
 ROOTS = 3
 SMALL = st.integers(-40, 40)
@@ -14,9 +15,29 @@ NEAR = st.builds(lambda base, more: base + more, st.sampled_from([0, 10**18, -(2
 TIMES = st.one_of(SMALL, NEAR, ANY)
 
 
+@kernel
+def place(state, root, entry, t):
+    wheel.place(*wheel.opened(state), wheel.root(root), entry, t)
+
+
+@kernel
+def move(state, root, entry, t):
+    wheel.move(*wheel.opened(state), wheel.root(root), entry, False, t)
+
+
+@kernel
+def remove(state, entry):
+    wheel.remove(state.links, state.tree, entry)
+
+
+@kernel
+def walk(state, root, x, newer, out):
+    return wheel.walk(*wheel.opened(state), wheel.root(root), x, newer, out)
+
+
 def walked(state: wheel.Wheel, root: int, x: int, newer: bool, room: int = 4096) -> list[int]:
     out = np.empty(room, np.int64)
-    found = wheel.walk(*state, np.int64(wheel.FAN + root), np.int64(x), newer, out)
+    found = walk(state, root, x, newer, out)
     assert found <= room
     return sorted(out[:found].tolist())
 
@@ -43,13 +64,13 @@ class Model:
                 expected = sorted(e for e, at in self.held[root].items() if (at > t) == newer)
                 assert expected == walked(self.state, root, t, newer)
         elif action == "remove" and where is not None:
-            wheel.remove(self.state.links, self.state.tree, np.int64(entry))
+            remove(self.state, entry)
             del self.held[where][entry]
         elif action == "put" and where is None:
-            wheel.place(*self.state, np.int64(wheel.FAN + root), np.int64(entry), np.int64(t))
+            place(self.state, root, entry, t)
             self.held[root][entry] = t
         elif action == "put" and where is not None:
-            wheel.move(*self.state, np.int64(wheel.FAN + where), np.int64(entry), np.int64(t))
+            move(self.state, where, entry, t)
             self.held[where][entry] = t
 
 
@@ -75,7 +96,7 @@ def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
     times = rng.integers(0, spread + 1, n)
     state = wheel.empty(1, n)
     for entry in range(n):
-        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), times[entry])
+        place(state, 0, entry, times[entry])
     x = np.int64(spread // 2)
     for _ in range(wheel.DEEPEST):
         if state.tree[0, wheel.SPARE] == 0:
@@ -97,10 +118,10 @@ def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
 def test_a_walk_that_does_not_fit_says_so() -> None:
     state = wheel.empty(1, 10)
     for entry in range(10):
-        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), np.int64(entry))
+        place(state, 0, entry, entry)
     out = np.empty(4, np.int64)
-    assert wheel.walk(*state, np.int64(wheel.FAN), np.int64(-1), True, out) == 5
-    assert wheel.walk(*state, np.int64(wheel.FAN), np.int64(5), True, out) == 4
+    assert walk(state, 0, -1, True, out) == 5
+    assert walk(state, 0, 5, True, out) == 4
 
 
 def test_empty_wheels_are_handed_back() -> None:
@@ -108,7 +129,7 @@ def test_empty_wheels_are_handed_back() -> None:
     rng = np.random.default_rng(2)
     times = rng.integers(-(2**62), 2**62, 1000)
     for entry in range(1000):
-        wheel.place(*state, np.int64(wheel.FAN), np.int64(entry), times[entry])
+        place(state, 0, entry, times[entry])
     for x in np.quantile(times, np.linspace(0.1, 0.9, 9)).astype(np.int64):
         for _ in range(4):
             if state.tree[0, wheel.SPARE] == 0:
@@ -116,6 +137,6 @@ def test_empty_wheels_are_handed_back() -> None:
             walked(state, 0, int(x), True)
     assert state.tree[0, wheel.SPARE] < state.tree.shape[0] - 2
     for entry in range(1000):
-        wheel.remove(state.links, state.tree, np.int64(entry))
+        remove(state, entry)
     assert state.tree[0, wheel.SPARE] == state.tree.shape[0] - 2
     wheel.check(state, 1, {})

@@ -56,7 +56,7 @@ def test_every_lookup_equals_the_fold_of_its_window(kind: type[Structure], opera
     stream.structures.append(structure)
     for batch in plan.batches:
         stream.append(batch)
-        assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+        assert wrong_answers(stream, operator, structure, *stream.windows(6)) == []
         assert wrong_answers(stream, operator, structure, *stream.registered()) == []
         check(stream, operator, structure)
     check_arena(stream.store.main.arena)
@@ -74,9 +74,9 @@ def test_a_structure_rebuilt_from_the_rows_kept_answers_alike(
         stream.append(batch)
     structure = made(kind, operator, stream)
     stream.structures.append(structure)
-    assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+    assert wrong_answers(stream, operator, structure, *stream.windows(6)) == []
     stream.append(plan.batches[0])
-    assert wrong_answers(stream, operator, structure, *stream.windows(8)) == []
+    assert wrong_answers(stream, operator, structure, *stream.windows(6)) == []
     assert structure.bytes >= 0
     structure.drop()
     assert all(column not in stream.space.arena.columns for column in structure.held)

@@ -1,0 +1,78 @@
+"""python -m bench [micro|peers|figures|first-use|filters|frames|all] [--quick] [--json PATH] [--markdown PATH]
+
+A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written as JSON, and put
+between the subject's markers of a markdown page on request. Exit code 0, reached or not: a noisy machine is not an error.
+"""
+
+import argparse
+import datetime
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.report import Report, insert, markdown, plain
+
+HERE = Path(__file__).parent
+SUBJECTS: dict[str, list[str]] = {
+    "micro": ["micro", "growth", "keyed"],
+    "peers": ["peers", "features"],
+    "figures": ["figures"],
+    "first-use": ["first_use"],
+    "filters": ["filters"],
+    "frames": ["frames_*"],
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    subjects = list(SUBJECTS) if options.subject == "all" else [options.subject]
+    found = {subject: _modules(subject) for subject in subjects}
+    if options.subject != "all" and not found[options.subject]:
+        print(f'bench: there is nothing to measure for "{options.subject}" here.', file=sys.stderr)
+        return 2
+    here = machine.describe()
+    print(machine.line(here) + "\n", flush=True)
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    reports = {subject: _run(names, options.quick) for subject, names in found.items() if names}
+    path = options.json or HERE / "results" / f"{options.subject}{'-quick' if options.quick else ''}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subjects_json = {subject: [report.as_json() for report in each] for subject, each in reports.items()}
+    path.write_text(json.dumps({"machine": here, "quick": options.quick, "started": started, "subjects": subjects_json}, indent=1))
+    print(f"written: {path}")
+    if options.markdown:
+        _write_page(options.markdown, reports, f"Measured {started} on {machine.line(here)}{', quick' if options.quick else ''}.")
+    return 0
+
+
+def _run(modules: list[str], quick: bool) -> list[Report]:
+    """Reports are printed as they come: a full run takes a while."""
+    reports: list[Report] = []
+    for name in modules:
+        answer: Any = importlib.import_module(f"bench.{name}").run(quick)
+        for report in [answer] if isinstance(answer, Report) else answer:
+            print(plain(report), flush=True)
+            reports.append(report)
+    return reports
+
+
+def _modules(subject: str) -> list[str]:
+    return [path.stem for pattern in SUBJECTS[subject] for path in sorted(HERE.glob(f"{pattern}.py"))]
+
+
+def _write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> None:
+    for subject, each in reports.items():
+        text = "\n".join([f"{measured}\n", *(markdown(report, page.parent.resolve()) for report in each)])
+        insert(page, subject, text)
+    print(f"written: {page}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="How fast swag is, against what, on this machine.")
+    parser.add_argument("subject", nargs="?", default="all", choices=[*SUBJECTS, "all"])
+    parser.add_argument("--quick", action="store_true", help="small sizes: does everything still run?")
+    parser.add_argument("--json", type=Path, help="where to write the numbers (default: bench/results/)")
+    parser.add_argument("--markdown", type=Path, help="a page with markers to put the tables in, e.g. docs/benchmarks.md")
+    return parser

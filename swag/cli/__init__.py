@@ -1,0 +1,106 @@
+"""The command line. A user's mistake is one line on stderr and exit code 2; a defect of ours is a traceback."""
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+from typing import Any
+
+import click
+
+from swag import __version__
+from swag.errors import SwagError
+
+WIDTH = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
+
+
+class Whole(click.IntRange):
+    """A whole number, called so in messages."""
+
+    name = "integer"
+
+
+class Commands(click.Group):
+    """A group that guesses what a misspelt command was meant to be."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], known, n=1)
+            hint = f"swag {close[0]}" if close else "swag --help"
+            raise click.UsageError(f'there is no command "{args[0]}"; there are: {", ".join(known)}. Hint: {hint}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings=WIDTH, no_args_is_help=False, invoke_without_command=True)
+@click.version_option(__version__, prog_name="swag", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Hundreds of sliding-window queries over one stream, answered from a few shared structures."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@cli.command(short_help="400 windows over a stream of trades, and what sharing saved.")
+@click.option("--events", default=1_000_000, show_default=True, type=Whole(1000), help="Trades to generate.")
+@click.option("--symbols", default=2000, show_default=True, type=Whole(10, 100_000), help="Symbols that are traded.")
+@click.option("--seed", default=7, show_default=True, type=Whole(0), help="The same seed, the same trades.")
+def demo(events: int, symbols: int, seed: int) -> None:
+    """400 windows over a stream of trades: answers, the plan, and what sharing saved.
+
+    Half a minute, and as long again on the first run, to compile the kernels. Needs no files and no network.
+    """
+    from swag.cli.demo import show
+
+    show(events, symbols, seed)
+
+
+@cli.command(
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+    short_help="Measure swag against its peers (in a checkout).",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def bench(arguments: tuple[str, ...]) -> None:
+    """Measure swag against its peers (from a checkout of the repository)."""
+    if importlib.util.find_spec("bench") is None:
+        raise click.UsageError(
+            "the benchmarks are not installed with swag. Hint: in a checkout of the repository, make bench"
+        )
+    try:
+        run = importlib.import_module("bench").main
+    except ImportError as why:
+        if why.name is None or why.name.split(".")[0] in ("bench", "swag", "kernels", "frames"):
+            raise
+        raise click.UsageError(f'the benchmarks need "{why.name}". Hint: pip install -e ".[bench]"') from None
+    except AttributeError:
+        raise click.UsageError(
+            'the package "bench" found here is not swag\'s. Hint: in a checkout, make bench'
+        ) from None
+    sys.exit(run(list(arguments)))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point; returns the exit code."""
+    try:
+        result: Any = cli.main(arguments, prog_name="swag", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.ClickException as mistake:
+        return _refuse(mistake.format_message())
+    except SwagError as mistake:
+        return _refuse(str(mistake))
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("swag: stopped.", err=True)
+        return 130
+    except BrokenPipeError:  # swag demo | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _refuse(message: str) -> int:
+    click.echo(f"swag: {' '.join(message.split())}", err=True)
+    return 2

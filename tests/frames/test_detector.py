@@ -1,0 +1,137 @@
+"""However a stream is cut, pushed and punctuated, a Detector finds the frames of `detect`."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import frames as fr
+import swag as sw
+from tests.frames.cases import SPECS, equal, streams, table
+
+
+@st.composite
+def cut_streams(draw):
+    """Events in arrival order, cut into pushes, with punctuations that hold."""
+    rows = draw(streams(most=16))
+    times = sorted(draw(st.lists(st.integers(-1, 10), max_size=4)))
+    steps, rest = [], list(rows)
+    for t in times:  # what a punctuation needs must have come; some of the rest has come too
+        early = [row for row in rest if row["ts"] <= t or draw(st.booleans())]
+        rest = [row for row in rest if row not in early or not any(row is other for other in early)]
+        steps += [("push", part) for part in _cut(draw, early)] + [("punctuate", t)]
+    steps += [("push", part) for part in _cut(draw, rest)]
+    return steps
+
+
+def _cut(draw, rows):
+    at = draw(st.integers(0, len(rows)))
+    return [rows[:at], rows[at:]]
+
+
+def run(detector, steps):
+    tables = []
+    for what, argument in steps:
+        if what == "push":
+            detector.push(table(argument))
+        else:
+            tables.append(detector.punctuate(argument))
+    tables.append(detector.finish())
+    return pa.concat_tables([t for t in tables if t.num_columns == tables[-1].num_columns])
+
+
+def arrived(steps):
+    return [row for what, argument in steps if what == "push" for row in argument]
+
+
+def assert_same_rows(a, b):
+    assert a.column_names == b.column_names
+    for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True):
+        assert all(map(equal, x.values(), y.values())), f"{x} != {y}"
+
+
+@pytest.mark.parametrize("name", SPECS)
+@given(steps=cut_streams())
+@settings(max_examples=40, deadline=None)
+def test_a_cut_stream_has_the_same_frames(name, steps):
+    for key in (None, "k"):
+        found = run(fr.Detector(SPECS[name], key=key), steps).sort_by("frame_id")
+        assert_same_rows(found, fr.detect(SPECS[name], table(arrived(steps)), key=key))
+
+
+@pytest.mark.parametrize("name", SPECS)
+@given(steps=cut_streams())
+@settings(max_examples=40, deadline=None)
+def test_fragments_unite_to_their_frames(name, steps):
+    for key in (None, "k"):
+        pieces = run(fr.Detector(SPECS[name], key=key, fragments=True), steps)
+        assert_same_rows(fr.united(pieces), fr.detect(SPECS[name], table(arrived(steps)), key=key))
+        assert_pieces(pieces.to_pylist())
+
+
+def assert_pieces(rows):
+    """Consecutive and disjoint; one final piece, the last; only that one may be empty."""
+    by_frame = {}
+    for row in rows:
+        by_frame.setdefault(row["frame_id"], []).append(row)
+    for pieces in by_frame.values():
+        assert [piece["final"] for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+        full = [piece for piece in pieces if piece["rows"] > 0]
+        assert all(piece["start"] is None and piece["final"] for piece in pieces if piece["rows"] == 0)
+        assert all(a["end"] < b["start"] for a, b in zip(full, full[1:], strict=False))
+
+
+def test_frames_come_out_as_soon_as_they_are_decided():
+    detector = fr.Detector(fr.Threshold("x", ">", 5), fragments=False)
+    detector.push({"ts": np.array([3, 1, 2]), "x": np.array([1, 7, 8])})
+    assert detector.punctuate(2).num_rows == 0  # still open: 3 has not been promised
+    assert detector.promised == 0
+    assert detector.punctuate(3).select(["start", "end", "rows"]).to_pylist() == [{"start": 1, "end": 2, "rows": 2}]
+    assert detector.promised == 3
+    assert detector.finish().num_rows == 0
+
+
+def test_a_long_frame_is_reported_piece_by_piece():
+    #  ts  0 1 2 | 3 4 | 5 | 6      x > 5, at least two rows
+    #   x  1 7 8 | 9 9 |   | 1
+    detector = fr.Detector(fr.Threshold("x", ">", 5, min_rows=2), fragments=True)
+    detector.push({"ts": np.arange(7), "x": np.array([1, 7, 8, 9, 9, 9, 1])})
+    pieces = [detector.punctuate(t) for t in (1, 2, 4, 5, 6)]
+    assert [p.num_rows for p in pieces] == [0, 1, 1, 1, 1]
+    assert pa.concat_tables(pieces).select(["start", "end", "rows", "final"]).to_pydict() == {
+        "start": [1, 3, 5, None], "end": [2, 4, 5, None], "rows": [2, 2, 1, 0], "final": [False, False, False, True],
+    }  # fmt: skip
+
+
+def test_a_broken_promise_is_refused_and_changes_nothing():
+    detector = fr.Detector(fr.Boundary("x", 1.0), key="k")
+    detector.push({"ts": np.array([5]), "k": np.array(["a"]), "x": np.array([0.5])})
+    detector.punctuate(5)
+    with pytest.raises(sw.OutOfOrder, match="promised none up to 5"):
+        detector.push({"ts": np.array([6, 5]), "k": np.array(["b", "c"]), "x": np.array([0.5, 0.5])})
+    with pytest.raises(sw.BadType, match="has been double so far"):
+        detector.push({"ts": np.array([6]), "k": np.array(["b"]), "x": np.array([1])})
+    with pytest.raises(sw.UnknownColumn, match="Boundary reads"):
+        detector.push({"ts": np.array([6]), "k": np.array(["b"]), "y": np.array([1])})
+    assert detector.buffered == 0
+    assert detector.finish()["k"].to_pylist() == ["a"]
+    with pytest.raises(sw.BadEvents, match="finished"):
+        detector.push({"ts": np.array([7]), "k": np.array(["b"]), "x": np.array([0.5])})
+
+
+def test_before_any_event_there_is_nothing_to_report():
+    detector = fr.Detector(fr.Boundary("x", 1.0))
+    assert detector.punctuate(10).num_rows == 0
+    with pytest.raises(sw.OutOfOrder):
+        detector.push({"ts": np.array([10]), "x": np.array([0.5])})
+    assert fr.Detector(fr.Boundary("x", 1.0)).finish().num_rows == 0
+
+
+def test_punctuations_may_be_datetimes_and_go_back():
+    ts = pa.array([0, 60_000, 120_000], pa.timestamp("ms"))
+    detector = fr.Detector(fr.Delta("x", 1.0))
+    detector.push({"ts": ts, "x": np.array([0.0, 0.0, 5.0])})
+    assert detector.punctuate(ts[2].as_py()).num_rows == 1
+    assert detector.punctuate(ts[0].as_py()).num_rows == 0
+    assert detector.finish().num_rows == 1

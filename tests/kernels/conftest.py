@@ -1,0 +1,12 @@
+"""Without compiling, constants can be changed: stretches of a few rows, so that small streams have many of them."""
+
+import pytest
+
+from kernels import landmark, naive
+from tests.kernels.harness import JIT
+
+if not JIT:
+
+    @pytest.fixture(autouse=True, scope="session")
+    def short_stretches() -> None:
+        landmark.STRETCH, naive.STRETCH = 2, 4

@@ -1,0 +1,136 @@
+"""B-INT-QNT: the element of any rank, and the one after it, as sorted() has them."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from kernels import sorted_runs
+from swag.families import Part
+from swag.structures import SortedRuns
+from tests.kernels.checks import check_sorted_runs
+from tests.kernels.harness import Batch, Plan, Stream, check_arena, plans
+from tests.kernels.operators import floats, integers
+
+PART = Part("quantile", ("x",))
+
+
+def few(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
+    """Mostly duplicates."""
+    return rng.integers(0, 4, n).astype(np.float64)
+
+
+def without_nan(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
+    values = floats(rng, n, odd)
+    return np.where(np.isnan(values), -0.0, values)
+
+
+VALUES = [few, floats, without_nan, integers]
+
+
+def check_ranks(stream: Stream, structure: SortedRuns, lo: np.ndarray, hi: np.ndarray) -> None:
+    """A random rank in every window, against sorted()."""
+    ranks = (stream.rng.random(lo.shape) * np.maximum(hi - lo, 1)).astype(np.int64)
+    element, after = structure.select(stream.keys, lo, hi, ranks)
+    for k in stream.keys:
+        for w, (a, b, rank) in enumerate(zip(lo[k], hi[k], ranks[k], strict=True)):
+            values = [row[0] for row in stream.rows[k][a:b]]
+            if any(v != v for v in values):
+                assert math.isnan(element[k, w]) and math.isnan(after[k, w])
+            elif values:
+                expected = sorted(values)
+                assert element[k, w] == expected[rank]
+                assert after[k, w] == expected[min(rank + 1, len(values) - 1)]
+
+
+@pytest.mark.parametrize("values", VALUES)
+@given(plan=plans())
+def test_the_element_of_any_rank_in_any_window(values: Callable[..., np.ndarray], plan: Plan) -> None:
+    stream = Stream(plan, values)
+    structure = SortedRuns(stream.space, PART)
+    stream.structures.append(structure)
+    for batch in plan.batches:
+        stream.append(batch)
+        check_ranks(stream, structure, *stream.windows(6))
+        check_sorted_runs(stream, structure)
+    check_arena(stream.space.arena)
+
+
+def test_every_rank_of_one_window() -> None:
+    stream = Stream(Plan(1, False, 0.0, 1, ()), few)
+    structure = SortedRuns(stream.space, PART)
+    stream.structures.append(structure)
+    stream.append(Batch(61, 61, None))
+    lo, hi = np.full((1, 50), 7), np.full((1, 50), 57)
+    element, after = structure.select(stream.keys, lo, hi, np.arange(50)[None, :])
+    expected = sorted(row[0] for row in stream.rows[0][7:57])
+    assert element[0].tolist() == expected
+    assert after[0].tolist() == [*expected[1:], expected[-1]]
+
+
+def test_a_nan_spoils_the_windows_that_hold_it_and_no_other() -> None:
+    #   position  0 .. 9   10   11 .. 29
+    #   value     p        NaN  p
+    runs, rings = one_ring(np.array([math.nan if p == 10 else float(p) for p in range(30)]))
+    element, after = look(runs, rings, [(0, 10), (11, 30), (5, 11), (10, 11), (10, 30)])
+    assert element[:2] == [0.0, 11.0] and after[:2] == [1.0, 12.0]
+    assert all(map(math.isnan, element[2:] + after[2:]))
+
+
+def test_infinities_are_values() -> None:
+    runs, rings = one_ring(np.array([math.inf, -math.inf, 5.0, -math.inf]))
+    assert look(runs, rings, [(0, 4)], rank=0) == ([-math.inf], [-math.inf])
+    assert look(runs, rings, [(0, 4)], rank=1) == ([-math.inf], [5.0])
+    assert look(runs, rings, [(0, 4)], rank=3) == ([math.inf], [math.inf])
+
+
+@pytest.mark.parametrize("levels", range(1, 9))
+def test_levels_that_are_missing_cost_time_but_no_answer(levels: int) -> None:
+    values = np.random.default_rng(2).permutation(200).astype(np.float64)
+    runs, rings = one_ring(values, levels)
+    for rank in (0, 1, 60, 120):
+        element, _ = look(runs, rings, [(3, 190)], rank=rank)
+        assert element == [sorted(values[3:190])[rank]]
+
+
+def test_levels_added_late_are_what_they_would_have_been() -> None:
+    values = np.random.default_rng(3).normal(size=500)
+    early, rings = one_ring(values, 9)
+    late, _ = one_ring(values, 1)
+    for level in range(1, 9):
+        late = np.vstack([late, np.empty((1, late.shape[1]))])
+        sorted_runs.rebuild_level(late, level, rings)
+        complete = 500 >> level << level
+        assert np.array_equal(late[level, :complete], early[level, :complete])
+
+
+def test_a_ring_that_outgrows_its_levels_gets_more() -> None:
+    stream = Stream(Plan(1, False, 0.0, 5, ()), few)
+    structure = SortedRuns(stream.space, PART)
+    stream.structures.append(structure)
+    for rows in (1, 1, 2, 4, 8, 100, 900):
+        stream.append(Batch(rows, 1016, None))
+        check_sorted_runs(stream, structure)
+        assert structure.held[0].data.shape[0] >= len(stream.rows[0]).bit_length()
+
+
+def one_ring(values: np.ndarray, levels: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """The runs of a single ring that holds all the values from slot 0 on."""
+    capacity = 1 << (values.size - 1).bit_length()
+    column = np.zeros(capacity, values.dtype)
+    column[: values.size] = values
+    rings = np.array([[0, capacity, 0, values.size]])
+    runs = np.empty((levels, capacity), values.dtype)
+    sorted_runs.update(column, runs, rings, np.zeros(1, np.int64), np.array([values.size]))
+    return runs, rings
+
+
+def look(
+    runs: np.ndarray, rings: np.ndarray, windows: list[tuple[int, int]], rank: int = 0
+) -> tuple[list[float], list[float]]:
+    lo, hi = (np.array([edge]) for edge in zip(*windows, strict=True))
+    element, after = np.empty(lo.shape), np.empty(lo.shape)
+    sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), lo, hi, np.full(lo.shape, rank), element, after)
+    return element[0].tolist(), after[0].tolist()

@@ -1,0 +1,117 @@
+"""Snapshots: what was saved answers as before; what is damaged or foreign is refused by the name of the defect."""
+
+import datetime as dt
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import swag as sw
+from tests.test_engine_stateful import assert_identical
+
+AGGREGATES = [
+    sw.count(), sw.sum("x"), sw.sum("i"), sw.mean("x"), sw.max("x"), sw.min("i"), sw.std("y"), sw.first("x"),
+    sw.quantile("x", 0.9), sw.median("i"), sw.wmean("x", "y"), sw.corr("x", "y"),
+]  # fmt: skip
+
+
+def filled(n=3000, **options):
+    rng = np.random.default_rng(5)
+    engine = sw.Engine(key="k", **options)
+    windows = [sw.Rows(40), sw.Range("50s"), sw.Range(dt.timedelta(seconds=90), until="10s", closed="left")]
+    engine.register([sw.Query(a, w) for a in AGGREGATES for w in windows if not (w == windows[2] and a.kind == "corr")])
+    engine.register(sw.Query(sw.sum("x"), sw.Rows(9), name="bought", where="side = 'buy'"))
+    for start in range(0, n, 500):
+        engine.append(batch(rng, start, 500))
+    return engine, rng
+
+
+def batch(rng, start, n):
+    return pa.table(
+        {
+            "ts": pa.array(np.arange(start, start + n), pa.timestamp("s")),
+            "k": pa.array([f"key {i}" for i in rng.integers(0, 20, n)]),
+            "side": pa.array(rng.choice(["buy", "sell"], n)),
+            "x": pa.array(rng.normal(size=n), mask=rng.random(n) < 0.1),
+            "y": rng.normal(size=n),
+            "i": rng.integers(-9, 9, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"lateness": "20s"}, {"algorithm": "l-int"}], ids=str)
+def test_answers_after_loading_are_those_of_before(tmp_path, options):
+    engine, rng = filled(**options)
+    engine.save(tmp_path / "snapshot")
+    loaded = sw.Engine.load(tmp_path / "snapshot")
+    assert_identical(loaded.lookup_all(), engine.lookup_all())
+    more = batch(rng, 3000, 700)
+    assert engine.append(more) == loaded.append(more)
+    assert_identical(loaded.lookup_all(), engine.lookup_all())
+    assert loaded.stats() | {"bytes": 0} == engine.stats() | {"bytes": 0}
+
+
+def test_an_engine_without_events_can_be_saved(tmp_path):
+    engine = sw.Engine(lateness=5)
+    engine.register(sw.Query(sw.sum("x"), sw.Rows(2), name="s"))
+    engine.save(tmp_path / "snapshot")
+    loaded = sw.Engine.load(tmp_path / "snapshot")
+    loaded.append({"ts": [1, 9], "x": [1, 2]})
+    assert loaded.lookup("s") == 1
+
+
+def test_saving_replaces_an_older_snapshot_or_leaves_it(tmp_path):
+    path = tmp_path / "snapshot"
+    engine, _ = filled(500)
+    engine.save(path)
+    first = path.read_bytes()
+    engine.save(path)
+    assert path.read_bytes() == first
+    assert os.listdir(tmp_path) == ["snapshot"]
+    with pytest.raises(OSError):
+        engine.save(tmp_path / "no such folder" / "snapshot")
+
+
+def test_user_defined_functions_are_given_again(tmp_path):
+    query = sw.Query(
+        sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0), sw.Rows(3), name="squares"
+    )
+    engine = sw.Engine()
+    engine.register(query)
+    engine.append({"ts": [1, 2, 3], "x": [1.0, 2.0, 3.0]})
+    engine.save(tmp_path / "snapshot")
+    with pytest.raises(sw.BadSnapshot, match='"squares", whose functions are not in the file'):
+        sw.Engine.load(tmp_path / "snapshot")
+    assert sw.Engine.load(tmp_path / "snapshot", queries=[query]).lookup("squares") == 14.0
+
+
+def test_damage_is_found_wherever_it_is(tmp_path):
+    engine, _ = filled(500)
+    path = tmp_path / "snapshot"
+    engine.save(path)
+    content = path.read_bytes()
+    for at in np.linspace(20, len(content) - 1, 40).astype(int):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(sw.BadSnapshot, match="checksum"):
+            sw.Engine.load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a snapshot of swag"),
+        (b"PAR1" + b"\0" * 100, "is not a snapshot of swag"),
+        (b"SWAGSNAP" + (99).to_bytes(4, "little") + b"\0" * 100, "version 99; this swag reads version 1"),
+        (b"SWAGSNAP" + (1).to_bytes(4, "little") + b"\0" * 100, "checksum"),
+    ],
+)
+def test_foreign_files_are_refused(tmp_path, content, message):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(sw.BadSnapshot, match=message):
+        sw.Engine.load(tmp_path / "file")
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(sw.BadSnapshot, match="No such file"):
+        sw.Engine.load(tmp_path / "nothing")

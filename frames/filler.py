@@ -141,7 +141,7 @@ class Filler:
     def _purge(self) -> None:
         """Keep an event if a frame that starts later may reach back to it, or the rest of an open frame may hold it."""
         assert self._table is not None
-        last = np.full(1 if self._keys is None else self._keys.count, NEVER)
+        last = np.full(1 if self._keys is None else max(self._keys.count, 1), NEVER)
         np.minimum.at(last, self._open[:, KEY], self._open[:, END])
         own = last[self._ids] if self._ids.size else last[0]
         keep = (self._instants > self._instant(self._frames_upto) - self._early) | (self._instants > own)

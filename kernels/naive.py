@@ -52,26 +52,23 @@ def lookup(op, columns, rings, keys, lo, hi, out):
 
 
 @helper
-def flip(op, rows, front, place, lo, hi):
-    """front[place + i] = the aggregate of rows [lo + i, hi): stretches end where hi - lo - i is a multiple of STRETCH."""
-    columns, offset, mask = rows
+def flip(op, columns, offset, mask, front, place, lo, hi):
+    """front[place + i] = the aggregate of rows [lo + i, hi), by stretches from hi on."""
     run = lift(op, columns, offset + ((hi - 1) & mask))
     store(front, place + hi - 1 - lo, run)
     for p in range(hi - 2, lo - 1, -1):
         x = lift(op, columns, offset + (p & mask))
-        done = (hi - 1 - p) // STRETCH * STRETCH  # rows in whole stretches
+        done = (hi - 1 - p) & -STRETCH  # rows in whole stretches
         run = x if done == hi - 1 - p else combine(op, x, run)
         store(front, place + p - lo, combine(op, run, load(front, place + hi - done - lo)) if done > 0 else run)
 
 
 @helper
-def push(op, rows, w, mid, lo, hi, back):
-    """Rows [lo, hi) join the back of window w, which begins at mid: whole stretches in back[0], the rest in back[1]."""
-    columns, offset, mask = rows
-    whole, rest = back
+def push(op, columns, offset, mask, whole, rest, w, mid, lo, hi):
+    """Rows [lo, hi) join the back of window w, which begins at mid: its whole stretches, and the rest."""
     for p in range(lo, hi):
         x = lift(op, columns, offset + (p & mask))
-        into = (p - mid) % STRETCH
+        into = (p - mid) & (STRETCH - 1)
         if into > 0:
             x = combine(op, load(rest, w), x)
         if into == STRETCH - 1:
@@ -82,6 +79,8 @@ def push(op, rows, w, mid, lo, hi, back):
 @kernel
 def slide(op, rows, windows, front, back, lo, hi, answers):
     """Window w moves on to positions [lo, hi)[w]; the answers of windows that are not empty are renewed."""
+    columns, offset, mask = rows
+    whole, rest = back
     for w in range(windows.shape[0]):
         a, b, mid, upto = lo[w], hi[w], windows[w, MID], windows[w, HI]
         if a == windows[w, LO] and b == upto:
@@ -89,26 +88,19 @@ def slide(op, rows, windows, front, back, lo, hi, answers):
         if a >= upto or b < upto or a < windows[w, LO]:  # nothing in common, or it went back
             mid, upto = a, a
         if a > mid:
-            flip(op, rows, front, windows[w, PLACE], a, b)
+            flip(op, columns, offset, mask, front, windows[w, PLACE], a, b)
             windows[w, FROM], mid = a, b
         else:
-            push(op, rows, w, mid, upto, b, back)
+            push(op, columns, offset, mask, whole, rest, w, mid, upto, b)
         windows[w, LO], windows[w, MID], windows[w, HI] = a, mid, b
         if a < b:
-            store(answers, w, answer(op, windows[w], w, front, back))
-
-
-@helper
-def answer(op, window, w, front, back):
-    whole, rest = back
-    lo, mid, rows = window[LO], window[MID], window[HI] - window[MID]
-    older = load(front, window[PLACE] + lo - window[FROM]) if lo < mid else load(rest, w)
-    if rows == 0:
-        return older
-    newer = load(rest, w)
-    if rows >= STRETCH:
-        newer = load(whole, w) if rows % STRETCH == 0 else combine(op, load(whole, w), newer)
-    return combine(op, older, newer) if lo < mid else newer
+            acc = load(rest, w)
+            if b - mid >= STRETCH:
+                acc = load(whole, w) if (b - mid) & (STRETCH - 1) == 0 else combine(op, load(whole, w), acc)
+            if a < mid:
+                older = load(front, windows[w, PLACE] + a - windows[w, FROM])
+                acc = older if b == mid else combine(op, older, acc)
+            store(answers, w, acc)
 
 
 @helper

@@ -28,10 +28,12 @@ helper = numba.njit(inline="always", **FLAGS)  # compiled into kernels: handing 
 
 
 @helper
-def renew(op, rows, tree, p):
-    """The height of node p and the aggregate under it, from its children. Rows before `oldest` can not be read."""
-    columns, at, row_mask, oldest = rows
-    links, state, offset, mask = tree
+def renew(op, columns, links, state, place, p):
+    """The height of node p and the aggregate under it, from its children. Rows before `oldest` can not be read.
+
+    place = where rows are: offset, mask, oldest; where nodes are: offset, mask.
+    """
+    at, row_mask, oldest, offset, mask = place
     slot, height = offset + (p & mask), 0
     left, right = links[LEFT, slot], links[RIGHT, slot]
     if left != NONE:
@@ -39,20 +41,19 @@ def renew(op, rows, tree, p):
     if right != NONE:
         height = max(height, links[HEIGHT, offset + (right & mask)])
     links[HEIGHT, slot] = height + 1
-    if p < oldest:
-        return  # on its way out
-    acc = lift(op, columns, at + (p & row_mask))
-    if left != NONE:
-        acc = combine(op, load(state, offset + (left & mask)), acc)
-    if right != NONE:
-        acc = combine(op, acc, load(state, offset + (right & mask)))
-    store(state, slot, acc)
+    if p >= oldest:  # else it is on its way out
+        acc = lift(op, columns, at + (p & row_mask))
+        if left != NONE:
+            acc = combine(op, load(state, offset + (left & mask)), acc)
+        if right != NONE:
+            acc = combine(op, acc, load(state, offset + (right & mask)))
+        store(state, slot, acc)
 
 
 @helper
-def rotate(op, rows, tree, p, side):
+def rotate(op, columns, links, state, place, p, side):
     """The child of p on `side` takes its place, and p goes down on the other side. Returns the child."""
-    links, _, offset, mask = tree
+    _, _, _, offset, mask = place
     other, at = 1 - side, offset + (p & mask)
     child, up = links[side, at], links[PARENT, at]
     to = offset + (child & mask)
@@ -64,8 +65,8 @@ def rotate(op, rows, tree, p, side):
     if up != NONE:
         above = offset + (up & mask)
         links[LEFT if links[LEFT, above] == p else RIGHT, above] = child
-    renew(op, rows, tree, p)
-    renew(op, rows, tree, child)
+    renew(op, columns, links, state, place, p)
+    renew(op, columns, links, state, place, child)
     return child
 
 
@@ -79,24 +80,24 @@ def deeper(links, offset, mask, p):
 
 
 @helper
-def climb(op, rows, tree, p):
+def climb(op, columns, links, state, place, p):
     """From p, whose children have changed, up to the root, which is returned.
 
     Rows come at the right and go at the left, so only a right side ever gets too deep.
     """
-    links, _, offset, mask = tree
-    while True:
+    _, _, _, offset, mask = place
+    root = p
+    while p != NONE:
         if deeper(links, offset, mask, p) > 1:
             right = links[RIGHT, offset + (p & mask)]
             if deeper(links, offset, mask, right) < 0:
-                rotate(op, rows, tree, right, LEFT)
-            p = rotate(op, rows, tree, p, RIGHT)
+                rotate(op, columns, links, state, place, right, LEFT)
+            root = rotate(op, columns, links, state, place, p, RIGHT)
         else:
-            renew(op, rows, tree, p)
-        up = links[PARENT, offset + (p & mask)]
-        if up == NONE:
-            return p
-        p = up
+            renew(op, columns, links, state, place, p)
+            root = p
+        p = links[PARENT, offset + (root & mask)]
+    return root
 
 
 @kernel
@@ -105,8 +106,8 @@ def expire(op, columns, rings, nodes, own, roots, keys):
     links, state = nodes
     for r in range(keys.size):
         k = keys[r]
-        rows = columns, rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
+        place = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD], offset, mask
         for p in range(own[k, HEAD], min(rings[k, HEAD], own[k, TAIL])):
             slot = offset + (p & mask)
             child, up = links[RIGHT, slot], links[PARENT, slot]
@@ -115,7 +116,7 @@ def expire(op, columns, rings, nodes, own, roots, keys):
             roots[k] = child
             if up != NONE:
                 links[LEFT, offset + (up & mask)] = child
-                roots[k] = climb(op, rows, (links, state, offset, mask), up)
+                roots[k] = climb(op, columns, links, state, place, up)
             own[k, HEAD] = p + 1
 
 
@@ -125,52 +126,16 @@ def update(op, columns, rings, nodes, own, roots, keys):
     links, state = nodes
     for r in range(keys.size):
         k = keys[r]
-        rows = columns, rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
+        place = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD], offset, mask
         for p in range(own[k, TAIL], rings[k, TAIL]):
             slot, up = offset + (p & mask), NONE
             if p > own[k, HEAD]:
                 up = p - 1
                 links[RIGHT, offset + (up & mask)] = p
             links[LEFT, slot], links[RIGHT, slot], links[PARENT, slot] = NONE, NONE, up
-            roots[k] = climb(op, rows, (links, state, offset, mask), p)
+            roots[k] = climb(op, columns, links, state, place, p)
         own[k, TAIL] = rings[k, TAIL]
-
-
-@helper
-def older_part(op, rows, tree, p, lo, acc):
-    """What lies from lo on under p, in front of acc."""
-    columns, at, row_mask, _ = rows
-    links, state, offset, mask = tree
-    while p != NONE:
-        slot = offset + (p & mask)
-        if p < lo:
-            p = links[RIGHT, slot]
-            continue
-        right = links[RIGHT, slot]
-        if right != NONE:
-            acc = combine(op, load(state, offset + (right & mask)), acc)
-        acc = combine(op, lift(op, columns, at + (p & row_mask)), acc)
-        p = NONE if p == lo else links[LEFT, slot]
-    return acc
-
-
-@helper
-def newer_part(op, rows, tree, p, hi, acc):
-    """What lies before hi under p, after acc."""
-    columns, at, row_mask, _ = rows
-    links, state, offset, mask = tree
-    while p != NONE:
-        slot = offset + (p & mask)
-        if p >= hi:
-            p = links[LEFT, slot]
-            continue
-        left = links[LEFT, slot]
-        if left != NONE:
-            acc = combine(op, acc, load(state, offset + (left & mask)))
-        acc = combine(op, acc, lift(op, columns, at + (p & row_mask)))
-        p = NONE if p == hi - 1 else links[RIGHT, slot]
-    return acc
 
 
 @kernel
@@ -179,21 +144,33 @@ def lookup(op, columns, rings, nodes, own, roots, keys, lo, hi, out):
     links, state = nodes
     for i in range(keys.size):
         k = keys[i]
-        rows = columns, rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD]
-        offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
-        tree = links, state, offset, mask
+        offset, mask, tail = own[k, OFFSET], own[k, CAPACITY] - 1, own[k, TAIL]
+        at, row_mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         for w in range(lo.shape[1]):
             a, b = lo[i, w], hi[i, w]
             if a >= b:
                 continue
-            p = roots[k]
-            while not a <= p < b:  # down to the node where the ways to both ends part
-                p = links[RIGHT if p < a else LEFT, offset + (p & mask)]
-            slot = offset + (p & mask)
-            acc = older_part(op, rows, tree, links[LEFT, slot], a, lift(op, columns, rows[1] + (p & rows[2])))
-            right = links[RIGHT, slot]
-            if b == own[k, TAIL] and right != NONE:  # a suffix: the whole subtree
-                acc = combine(op, acc, load(state, offset + (right & mask)))
-            else:
-                acc = newer_part(op, rows, tree, right, b, acc)
+            top = roots[k]
+            while not a <= top < b:  # down to the node where the ways to both ends part
+                top = links[RIGHT if top < a else LEFT, offset + (top & mask)]
+            acc = lift(op, columns, at + (top & row_mask))
+            p = links[LEFT, offset + (top & mask)]
+            while p != NONE:  # to the older end: what lies right of the way
+                slot = offset + (p & mask)
+                if p >= a:
+                    if links[RIGHT, slot] != NONE:
+                        acc = combine(op, load(state, offset + (links[RIGHT, slot] & mask)), acc)
+                    acc = combine(op, lift(op, columns, at + (p & row_mask)), acc)
+                p = NONE if p == a else links[LEFT if p > a else RIGHT, slot]
+            p = links[RIGHT, offset + (top & mask)]
+            if p != NONE and b == tail:  # a suffix: all of it
+                acc = combine(op, acc, load(state, offset + (p & mask)))
+                p = NONE
+            while p != NONE:  # to the newer end: what lies left of the way
+                slot = offset + (p & mask)
+                if p < b:
+                    if links[LEFT, slot] != NONE:
+                        acc = combine(op, acc, load(state, offset + (links[LEFT, slot] & mask)))
+                    acc = combine(op, acc, lift(op, columns, at + (p & row_mask)))
+                p = NONE if p == b - 1 else links[LEFT if p >= b else RIGHT, slot]
             store(out, i * lo.shape[1] + w, acc)

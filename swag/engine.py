@@ -10,6 +10,7 @@ import pyarrow as pa
 from swag import intake
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
+from swag.having import filter_table
 from swag.lateness import Held
 from swag.lookups import Lookups
 from swag.plan import Plan
@@ -142,24 +143,32 @@ class Engine:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def lookup(self, name: str, key: Any = None, at: Any = None) -> Any:
-        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now."""
+    def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
+        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
+
+        With `having`: the keys that pass (a scalar that does not pass is None). exact=False: Table(key) of the keys that
+        an index can not rule out, without looking at them.
+        """
         query = self._known(name)
         self._lookups += 1
         if key is not None and self.key is None:
             raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
         ids = self._asked.ids(None if self.key is None or key is None else key, self.key)
         columns, present = self._answer([query], ids, at)
+        if query.condition is not None:
+            present[:, 0] &= query.condition.holds(columns[0])
         if self.key is None or key is not None:
             if len(columns[0]) == 0:
-                return 0 if query.aggregate.kind == "count" else None
-            return columns[0][0].as_py()
+                return 0 if query.aggregate.kind == "count" and query.having is None else None
+            return columns[0][0].as_py() if query.having is None or present[0, 0] else None
         chosen = np.flatnonzero(present[:, 0])
+        if not exact and query.having is not None:
+            return pa.table({self.key: self._key_column(ids[chosen])})
         return pa.table({self.key: self._key_column(ids[chosen]), "value": columns[0].take(pa.array(chosen))})
 
     def lookup_all(self, at: Any = None) -> pa.Table:
-        """All queries at once: one row (or one per key with an event in some window), one column per query."""
-        queries = self.queries
+        """All queries without `having`: one row (or one per key with an event in some window), one column per query."""
+        queries = [query for query in self.queries if query.having is None]
         self._lookups += len(queries)
         ids = self._asked.ids(None, self.key)
         columns, present = self._answer(queries, ids, at)
@@ -171,6 +180,11 @@ class Engine:
         some = np.flatnonzero(present.any(axis=1))
         table = {self.key: self._key_column(ids[some])}
         return pa.table(table | {n: c.take(pa.array(some)) for n, c in zip(names, columns, strict=True)})
+
+    def filters(self, at: Any = None) -> pa.Table:
+        """All queries with `having` at once: the keys that pass, and their values."""
+        passing = {query.label: self.lookup(query.label, at=at) for query in self.queries if query.having is not None}
+        return filter_table(passing, self.key)
 
     def _answer(self, queries: list[Query], ids: np.ndarray, at: Any) -> tuple[list[pa.Array], np.ndarray]:
         store = self._store

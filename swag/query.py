@@ -1,20 +1,28 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from swag.aggregates import Aggregate
 from swag.errors import BadQuery
+from swag.having import Condition, condition
 from swag.windows import Range, Rows, Window
 
 
 @dataclass(frozen=True)
 class Query:
-    """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows)."""
+    """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
+
+    `having`: a condition on the answer, e.g. (">", 10_000): on a keyed stream, the keys that pass. `index`: False answers
+    it without an index over the keys.
+    """
 
     aggregate: Aggregate
     window: Window
     name: str | None = None
     where: str | None = None
+    having: tuple[Any, ...] | None = None
+    index: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregate):
@@ -28,14 +36,22 @@ class Query:
             from swag.predicate import columns_of
 
             columns_of(self.where)  # a predicate that can not be read is refused now, not at the first event
+        if self.having is not None:
+            condition(self.having)
+            object.__setattr__(self, "having", tuple(self.having))
+
+    @property
+    def condition(self) -> Condition | None:
+        return None if self.having is None else condition(self.having)
 
     @property
     def label(self) -> str:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:
             return self.name
-        condition = f" WHERE {self.where}" if self.where else ""
-        return f"{self.aggregate}{self.window}{condition}"
+        where = f" WHERE {self.where}" if self.where else ""
+        having = f" HAVING {self.condition}" if self.having else ""
+        return f"{self.aggregate}{self.window}{where}{having}"
 
     def __str__(self) -> str:
         return self.label

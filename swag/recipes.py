@@ -40,7 +40,8 @@ def query_to_json(query: Query) -> dict[str, Any]:
         "method": a.method,
         "name": a.name,
     }
-    return {"label": query.label, "name": query.name, "where": query.where, "aggregate": what, "window": window}
+    return {"label": query.label, "name": query.name, "where": query.where, "aggregate": what, "window": window,
+            "having": query.having, "index": query.index}  # fmt: skip
 
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
@@ -56,7 +57,8 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
     aggregate = Aggregate(
         what["kind"], tuple(what["columns"]), what["ddof"], what["phi"], what["method"], name=what["name"]
     )
+    rest = entry["name"], entry["where"], entry["having"] and tuple(entry["having"]), entry["index"]
     if "rows" in window:
-        return Query(aggregate, Rows(window["rows"], window["until"]), entry["name"], entry["where"])
+        return Query(aggregate, Rows(window["rows"], window["until"]), *rest)
     t, until = duration_from_json(window["range"]), duration_from_json(window["until"])
-    return Query(aggregate, Range(t, until, window["closed"]), entry["name"], entry["where"])
+    return Query(aggregate, Range(t, until, window["closed"]), *rest)

@@ -7,7 +7,7 @@ from pathlib import Path
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import swag as sw
@@ -201,4 +201,4 @@ def assert_identical(left, right):
 
 
 TestEngine = EngineMachine.TestCase
-TestEngine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], report_multiple_bugs=False)
+TestEngine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, report_multiple_bugs=False)

@@ -1,0 +1,65 @@
+"""`having`: which keys pass. A condition on a query's current answer, as a frozen value."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swag.errors import BadQuery, BadType
+
+_TESTS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
+EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
+
+
+@dataclass(frozen=True)
+class Condition:
+    """op is one of > >= < <= with `low` as the threshold, or "between" (both ends included)."""
+
+    op: str
+    low: Any
+    high: Any = None
+
+    def __str__(self) -> str:
+        return f"BETWEEN {self.low} AND {self.high}" if self.op == "between" else f"{self.op} {self.low}"
+
+    def holds(self, answers: pa.Array) -> np.ndarray:
+        """Which answers pass; null and NaN pass nothing."""
+        try:
+            if self.op == "between":
+                low, high = pc.greater_equal(answers, pa.scalar(self.low)), pc.less_equal(answers, pa.scalar(self.high))
+                passed = pc.and_kleene(low, high)
+            else:
+                passed = _TESTS[self.op](answers, pa.scalar(self.low))
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+            raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
+        return np.asarray(pc.fill_null(passed, False))
+
+
+def filter_table(passing: dict[str, Any], key: str | None) -> pa.Table:
+    """Table(query, key, value) of what each query lets pass: a table, or on one stream a value or None."""
+    if key is None:
+        found = {name: value for name, value in passing.items() if value is not None}
+        return pa.table({"query": pa.array(list(found), pa.string()), "value": pa.array(list(found.values()))})
+    tables = []
+    whole = all(pa.types.is_integer(table.schema.field("value").type) for table in passing.values())
+    for name, table in passing.items():
+        value = table.column("value").cast(pa.int64() if whole else pa.float64())
+        query = pa.array([name] * table.num_rows, pa.string())
+        tables.append(pa.table({"query": query, key: table.column(key), "value": value}))
+    if not tables:
+        return pa.table({"query": pa.array([], pa.string()), key: pa.nulls(0), "value": pa.array([], pa.float64())})
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def condition(having: Any) -> Condition:
+    """A condition as users write it, checked."""
+    if not isinstance(having, tuple | list) or not having or not isinstance(having[0], str):
+        raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
+    op, *values = having
+    if op not in (*_TESTS, "between") or len(values) != (2 if op == "between" else 1):
+        raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
+    if any(value is None or value != value for value in values):
+        raise BadQuery(f"having={having!r}: nothing compares with null or NaN.", EXAMPLES)
+    return Condition(op, *values)

@@ -1,0 +1,85 @@
+"""The command line: help, versions, one line and exit code 2 for a user's mistake, and the demo, small."""
+
+import pytest
+
+import swag as sw
+from swag import demo
+from swag.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"swag {sw.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, err) == (0, "")
+    assert "demo" in out
+    assert "bench" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("dmeo",), 'there is no command "dmeo"; there are: bench, demo. Hint: swag demo'),
+        (("xyzzy",), "Hint: swag --help"),
+        (("demo", "--evnts", "9"), "--events"),
+        (("demo", "--events", "many"), "'many' is not a valid integer"),
+        (("demo", "--events", "3"), "1000"),
+        (("demo", "extra"), "extra"),
+    ],
+)
+def test_a_mistake_is_one_line_and_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("swag: ")
+    assert says in err
+
+
+def test_bench_without_a_checkout_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, out, err = run(capsys, "bench", "micro", "--help")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "make bench" in err
+
+
+def test_bench_hands_its_arguments_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bench:
+        @staticmethod
+        def main(arguments: list[str]) -> int:
+            print(arguments)
+            return 3
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("importlib.import_module", lambda name: Bench)
+    with pytest.raises(SystemExit, match="3"):
+        main(["bench", "micro", "--json", "x"])
+    assert capsys.readouterr().out == "['micro', '--json', 'x']\n"
+
+
+def test_the_demo_shows_answers_plan_and_savings(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "demo", "--events", "4000", "--symbols", "20", "--seed", "1")
+    assert (code, err) == (0, "")
+    assert "400 queries over one stream" in out
+    assert "Same answers" in out
+    assert "one by one" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_trades_are_made_by_the_seed_alone() -> None:
+    assert demo.trades(1000, 50, 3).equals(demo.trades(1000, 50, 3))
+    assert not demo.trades(1000, 50, 3).equals(demo.trades(1000, 50, 4))
+
+
+def test_the_sample_has_two_queries_of_each_aggregate() -> None:
+    kinds = [query.label.split("_")[0] for query in demo.sample()]
+    assert sorted(kinds) == sorted(list(demo.AGGREGATES) * 2)

@@ -1,11 +1,15 @@
 """frames: data-driven windows. Segments of a stream that its own values delimit, found, filled and summarised."""
 
-from frames import theory
+from frames import metrics, theory
 from frames.detection import detect
 from frames.detector import Detector
 from frames.filler import Filler
 from frames.filling import fill, summarize
+from frames.plotting import plot
 from frames.specs import Aggregate, Boundary, Delta, Threshold
 from frames.tables import united
 
-__all__ = ["Aggregate", "Boundary", "Delta", "Detector", "Filler", "Threshold", "detect", "fill", "summarize", "theory", "united"]
+__all__ = [
+    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "Threshold", "detect", "fill", "metrics", "plot", "summarize",
+    "theory", "united",
+]  # fmt: skip

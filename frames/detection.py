@@ -10,12 +10,9 @@ from frames.quantiles import with_quantiles
 from frames.scans import Scan, scan_of
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
-from kernels import framing
-from kernels.framing import AT, BEGIN, KEY, Events
+from kernels.framing import AT, BEGIN, KEY
 from swag.columns import as_table, column
 from swag.keys import KeyTable
-
-EVERY_ROW = np.zeros(0, np.int64)
 
 
 def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
@@ -66,18 +63,11 @@ def scan(
     scans = [scan_of(spec, kinds, unit) for _ in range(parts)]
     data = scans[0].data(table, instants.size)
 
-    def run(part: int) -> int | None:
+    def run(part: int) -> bool:
         scans[part].add_keys((count >> (parts.bit_length() - 1)) + 1)
-        rows = EVERY_ROW
-        if parts > 1:
-            listed = np.empty(ids.size + 1, np.int64)
-            rows = listed[: framing.rows_of_part(ids, part, parts, listed)]
-            if rows.size == 0:
-                return None
-        return scans[part].run(Events(instants, ids, rows, parts.bit_length() - 1), data)
+        return scans[part].run(instants, ids, data, part, parts)
 
-    disordered = in_parallel(run, range(parts))
-    return None if any(row is not None for row in disordered) else scans
+    return scans if all(in_parallel(run, range(parts))) else None
 
 
 def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

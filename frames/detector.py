@@ -15,7 +15,7 @@ from frames.scans import Scan, scan_of
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels import framing
-from kernels.framing import AT, BEGIN, COUNT, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START, Events
+from kernels.framing import AT, BEGIN, COUNT, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.columns import Clock, as_table, column
 from swag.errors import BadEvents, BadType, OutOfOrder
 from swag.keys import KeyTable
@@ -118,8 +118,8 @@ class Detector:
         instants, ids, table = self._take(upto)
         resume = self._resume(instants, ids)
         scan.add_keys(1 if self._keys is None else max(self._keys.count, 1))
-        row = scan.run(Events(instants, ids, NO_KEY, 0), scan.data(table, instants.size))
-        assert row is None, "events were sorted"
+        in_order = scan.run(instants, ids, scan.data(table, instants.size))
+        assert in_order, "events were sorted"
         self._kept.add(table, ids, scan.frames[carried:])
         certain = scan.count
         if over:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.intake import NO_KEY, chunks, in_parallel, timed
+from frames.intake import NO_KEY, chunks, find_into, in_parallel, timed
 from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
 from swag.aggregates import Aggregate
-from swag.columns import as_table, column
+from swag.columns import as_table, column, one_chunk
 from swag.errors import BadQuery
 from swag.keys import KeyTable
 from swag.windows import Duration
@@ -171,5 +171,6 @@ def _meet(frames: Any, events: Any, ts: str, key: str | None, before: Duration, 
 
 def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
     """The id of each event's key, -1 for keys without frames, on all cores."""
-    parts = in_parallel(lambda s: keys.find(array.slice(s.start, s.stop - s.start), key), chunks(len(array)))
-    return np.concatenate(parts) if parts else NO_KEY
+    one, ids = one_chunk(array), np.empty(len(array), np.int64)
+    in_parallel(lambda s: find_into(keys, one[s.start : s.stop], key, ids[s]), chunks(len(array)))
+    return ids

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels import hashing
 from swag.columns import Clock, clock_of, column, instants, one_chunk
 from swag.errors import BadQuery
 from swag.keys import KeyTable
@@ -57,10 +58,20 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     if len(array) < 2 * SAMPLE:
         return keys, keys.encode(array, key)
     keys.encode(array[:SAMPLE], key)
-    slices = chunks(len(array))
-    parts = in_parallel(lambda s: keys.find(array[s], key), [slice(s.start, s.stop) for s in slices])
-    ids = np.concatenate(parts) if len(parts) > 1 else parts[0]
-    if (ids < 0).any():  # keys that the sample lacks
-        missing = np.flatnonzero(ids < 0)
-        ids[missing] = keys.encode(array.take(pa.array(missing)), key)
+    ids = np.empty(len(array), np.int64)
+    missing = in_parallel(lambda s: find_into(keys, array[s.start : s.stop], key, ids[s]), chunks(len(array)))
+    if any(missing):  # keys that the sample lacks
+        rows = np.flatnonzero(ids < 0)
+        ids[rows] = keys.encode(array.take(pa.array(rows)), key)
     return keys, ids
+
+
+def find_into(keys: KeyTable, array: pa.Array, key: str, ids: np.ndarray) -> bool:
+    """The ids of keys, into their place; True if one is unknown (-1)."""
+    if keys._by_value and not pa.types.is_dictionary(array.type) and array.type == keys.type:
+        if array.null_count:
+            keys.find(array, key)  # which says what is wrong
+        hashing.find_integers(keys._numbers(array), keys._table, keys._values, ids)
+    else:
+        ids[:] = keys.find(array, key)
+    return bool(ids.size) and int(ids.min()) < 0

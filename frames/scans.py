@@ -12,13 +12,15 @@ import pyarrow as pa
 from frames.bounds import interval, limit
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
 from kernels import frame_aggregates, frame_delta, framing, monoids
-from kernels.framing import AT, GAP_SLOT, LAST, OPEN, SLOT, Events, Found
+from kernels.framing import AT, GAP_SLOT, LAST, OPEN, SLOT, Block, Found
 from swag.columns import Field, field, is_discrete, is_number, to_arrow, valid_rows
 from swag.errors import BadType, SumOverflow
 from swag.families import result_type
 from swag.user_defined import compiled
 from swag.windows import in_units
 
+SIZE = 1 << 17  # events per kernel call: their row numbers stay in the cache
+EVERY, NO_KEYS = np.arange(SIZE), np.zeros(SIZE, np.int64)
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
 
@@ -44,24 +46,32 @@ class Scan:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
-    def step(self, events: Events, data: Any, first: int) -> int:
+    def step(self, block: Block, data: Any, first: int) -> int:
         """Call the kernel."""
         raise NotImplementedError
 
-    def run(self, events: Events, data: Any) -> int | None:
-        """Take these events. Returns the first row that is older than its key's last, if there is one."""
-        size = events.rows.size or events.ts.size
-        if size == 0:
-            return None
-        before, at = self.count, 0
+    def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, part: int = 0, parts: int = 1) -> bool:
+        """Take the events of a part of the keys. False: they are not in order of ts within each key."""
+        scratch = np.empty(SIZE + 1, np.int64)
+        for base in range(0, ts.size, SIZE):
+            size = min(SIZE, ts.size - base)
+            own, rows = ids[base : base + size] if ids.size else NO_KEYS, EVERY[:size]
+            if parts > 1:
+                rows = scratch[: framing.rows_of_part(own, part, parts, scratch)]
+            if not self._take(Block(ts, own, rows, base, parts.bit_length() - 1), data):
+                return False
+        return True
+
+    def _take(self, block: Block, data: Any) -> bool:
+        at = 0
         while True:
-            at = self.step(events, data, at)
-            if at < 0:
-                return -1 - at
-            self.note(before, data)
-            if at == size:
-                return None
             before = self.count
+            at = self.step(block, data, at)
+            if at < 0:
+                return False
+            self.note(before, data)
+            if at == block.rows.size:
+                return True
             self.make_room(2 * self.found.frames.shape[0])
 
     def note(self, before: int, data: Any) -> None:
@@ -125,8 +135,8 @@ class ThresholdScan(Scan):
     def data(self, table: pa.Table, size: int) -> Field:
         return number(table, self.spec.column, "the threshold compares")
 
-    def step(self, events: Events, data: Field, first: int) -> int:
-        return int(self.kernel(events, data.values, mask(data), self.rule, self.state, self.found, first))
+    def step(self, block: Block, data: Field, first: int) -> int:
+        return int(self.kernel(block, data.values, mask(data), self.rule, self.state, self.found, first))
 
     def finish(self) -> None:
         if self.spec.partition:
@@ -156,8 +166,8 @@ class BoundaryScan(Scan):
             cells_of(number(table, name, "the boundary reads"), cut, cells[d])
         return cells
 
-    def step(self, events: Events, data: np.ndarray, first: int) -> int:
-        return int(framing.boundary(events, data, self.state, self.within, self.found, first))
+    def step(self, block: Block, data: np.ndarray, first: int) -> int:
+        return int(framing.boundary(block, data, self.state, self.within, self.found, first))
 
     def note(self, before: int, data: np.ndarray) -> None:
         self.cells[before : self.count] = data[:, self.frames[before:, AT]].T
@@ -190,13 +200,13 @@ class DeltaScan(Scan):
         super().__init__()
         self.spec = spec
         self.whole = all(is_discrete(kinds[name]) for name in spec.columns)
-        self.dtype = np.int64 if self.whole else np.float64
+        self.dtype: Any = np.int64 if self.whole else np.float64
         limits = np.array([limit(spec.op, x, self.whole) for x in spec.limits.values()], self.dtype)
         self.rule = (limits, spec.op in BEFORE, spec.measure == "range")
-        self.low = self.high = np.zeros((0, len(spec.columns)), self.dtype)
+        self.low = self.high = np.zeros(0, self.dtype)
         self.origin: dict[str, int] = {}
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
-        self.nothing = np.array(ends, self.dtype)
+        self.nothing = self.dtype(ends[0]), self.dtype(ends[1])
 
     def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, np.ndarray]:
         fields = {name: number(table, name, "the delta reads") for name in self.spec.columns}
@@ -216,13 +226,13 @@ class DeltaScan(Scan):
             self.origin.setdefault(name, int(values[0]))
         return (values - self.origin.get(name, 0)).astype(np.float64)
 
-    def step(self, events: Events, data: Any, first: int) -> int:
-        spread = self.low, self.high, self.nothing
-        return int(frame_delta.delta(events, *data, self.rule, spread, self.state, self.found, first))
+    def step(self, block: Block, data: Any, first: int) -> int:
+        spread = self.low, self.high, *self.nothing
+        return int(frame_delta.delta(block, *data, self.rule, spread, self.state, self.found, first))
 
     def grow_keys(self, count: int) -> None:
-        self.low = extended(self.low, count, self.nothing[0])
-        self.high = extended(self.high, count, self.nothing[1])
+        self.low = extended(self.low, count * len(self.spec.columns), self.nothing[0])
+        self.high = extended(self.high, count * len(self.spec.columns), self.nothing[1])
 
 
 class AggregateScan(Scan):
@@ -263,9 +273,9 @@ class AggregateScan(Scan):
             return fields[0].values, valid
         return tuple(f.values.astype(np.float64) for f in fields), valid
 
-    def step(self, events: Events, data: Any, first: int) -> int:
-        at = int(self.kernel(self.op, data, self.rule, events, self._keys(), self._out(), first))
-        if at == -1 - events.ts.size:
+    def step(self, block: Block, data: Any, first: int) -> int:
+        at = int(self.kernel(self.op, data, self.rule, block, self._keys(), self._out(), first))
+        if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f'a frame of {self.spec.aggregate} does not fit int64.', "cast the column to float64")
         return at
 

@@ -26,6 +26,9 @@ from kernels.monoids import combine, lift, load, store
 from kernels.running import plus
 
 
+OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
+
+
 class Count(NamedTuple):
     tag: int = 0
 
@@ -245,22 +248,22 @@ def _wrapped_overload(op, a):
 
 
 @kernel
-def close_before(op, data, rule, events, keys, out, first):
+def close_before(op, data, rule, block, keys, out, first):
     """lo <= aggregate <= hi holds over every frame; an event that breaks it alone is in no frame.
 
     keys: state, and per key the partial of its frame and how many values that is of. out: frames, and their answers.
     """
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, keys, out
     lo, hi, needs = rule
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    ts, ids, rows, base, shift = block
+    frames, n = found.frames, found.count[0]
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
+            return i if n == frames.shape[0] else -1 - np.int64(e)
         outside = False
         if valid.size == 0 or valid[e]:
             x = lift(op, columns, e)
@@ -269,7 +272,7 @@ def close_before(op, data, rule, events, keys, out, first):
             answer = measure(op, m + 1, new)
             over = wrapped(op, new)
             if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
-                return -1 - ts.size
+                return OVERFLOW
             if over or (m + 1 >= needs and not lo <= answer <= hi):
                 if state[k, ROWS] > 0:
                     slot = state[k, SLOT]
@@ -290,23 +293,23 @@ def close_before(op, data, rule, events, keys, out, first):
             state[k, ROWS] += 1
         state[k, LAST] = t
     found.count[0] = n
-    return size
+    return rows.size
 
 
 @kernel
-def close_with(op, data, rule, events, keys, out, first):
+def close_with(op, data, rule, block, keys, out, first):
     """A frame ends with the event that brings the aggregate into lo .. hi; an unfinished one is none."""
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, keys, out
     lo, hi, needs = rule
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    ts, ids, rows, base, shift = block
+    frames, n = found.frames, found.count[0]
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
+            return i if n == frames.shape[0] else -1 - np.int64(e)
         if state[k, ROWS] == 0:
             state[k, START] = t
         state[k, ROWS] += 1
@@ -317,7 +320,7 @@ def close_with(op, data, rule, events, keys, out, first):
         m = counts[k]
         new = combine(op, load(partials, k), x) if m > 0 else x
         if wrapped(op, new):
-            return -1 - ts.size
+            return OVERFLOW
         answer = measure(op, m + 1, new)
         store(partials, k, new)
         counts[k] = m + 1
@@ -329,7 +332,7 @@ def close_with(op, data, rule, events, keys, out, first):
             end_frame(frames, state, k)
             counts[k] = 0
     found.count[0] = n
-    return size
+    return rows.size
 
 
 @kernel

@@ -7,52 +7,40 @@ needs, costs, conventions: as in kernels/framing.py; O(columns) per event
 from    Grossniklaus et al. 2016, sections 3.2 and 5.2.3
 """
 
+import numpy as np
+
 from kernels.framing import LAST, ROWS, SLOT, START, end_frame, take_slot
 from kernels.jit import kernel
 
 
 @kernel
-def reaches(values, valid, e, low, high, k, limits):
-    """Would row e bring the spread of any column to its limit? Null, NaN and a column's first value move nothing."""
-    for d in range(values.shape[0]):
-        v = values[d, e]
-        if v == v and (valid.size == 0 or valid[d, e]) and low[k, d] <= high[k, d]:
-            spread = max(high[k, d], v) - min(low[k, d], v)
-            if spread >= limits[d] or spread < 0:  # below 0: integers so far apart that they wrap
-                return True
-    return False
+def delta(block, values, valid, rule, spread, state, found, first):
+    """rule: limits per column, does the frame close before the event that reaches one, do low and high move.
 
-
-@kernel
-def widen(values, valid, e, low, high, k, moving):
-    """Row e joins the frame of key k."""
-    for d in range(values.shape[0]):
-        v = values[d, e]
-        if v == v and (valid.size == 0 or valid[d, e]):
-            if low[k, d] > high[k, d]:
-                low[k, d], high[k, d] = v, v
-            elif moving:
-                low[k, d], high[k, d] = min(low[k, d], v), max(high[k, d], v)
-
-
-@kernel
-def delta(events, values, valid, rule, spread, state, found, first):
-    """rule: limits per column, does the frame close before the event that reaches one, do low and high move."""
+    spread: low and high of key k, column d, at k * columns + d; low > high where the frame has no value yet.
+    Tried: the two inner loops as kernels of their own, which are not inlined: three times slower.
+    """
     limits, before, moving = rule
-    low, high, nothing = spread
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    low, high, most, least = spread
+    ts, ids, rows, base, shift = block
+    frames, n, width = found.frames, found.count[0], np.uint64(limits.size)
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
-        reached = state[k, ROWS] > 0 and reaches(values, valid, e, low, high, k, limits)
+            return i if n == frames.shape[0] else -1 - np.int64(e)
+        reached = False
+        for d in range(width):
+            v, at = values[d, e], k * width + d
+            if low[at] <= high[at] and v == v and (valid.size == 0 or valid[d, e]):
+                apart = max(high[at], v) - min(low[at], v)
+                reached |= apart >= limits[d] or apart < 0  # below 0: integers so far apart that they wrap
         if reached and before:
             end_frame(frames, state, k)
-            low[k], high[k] = nothing[0], nothing[1]
+            for d in range(width):
+                low[k * width + d], high[k * width + d] = most, least
         if state[k, ROWS] == 0:
             state[k, START] = t
             if before:
@@ -66,8 +54,13 @@ def delta(events, values, valid, rule, spread, state, found, first):
             state[k, SLOT] = n
             n += 1
             end_frame(frames, state, k)
-            low[k], high[k] = nothing[0], nothing[1]
-        else:
-            widen(values, valid, e, low, high, k, moving)
+            for d in range(width):
+                low[k * width + d], high[k * width + d] = most, least
+            continue
+        for d in range(width):
+            v, at = values[d, e], k * width + d
+            empty = low[at] > high[at]
+            if (empty or moving) and v == v and (valid.size == 0 or valid[d, e]):
+                low[at], high[at] = (v, v) if empty else (min(low[at], v), max(high[at], v))
     found.count[0] = n
-    return size
+    return rows.size

@@ -9,11 +9,11 @@ costs   O(1) per event (one cache line of state), O(1) per frame
 from    Grossniklaus et al. 2016, section 5 (ProcessTuple: close, update, open), Maier et al. 2012, section 4.1
 
 `state[k]` is what a key remembers; `frames[slot]` is what comes out, in the order in which frames become certain. Scans
-take the rows listed in `rows` (or all, if it is empty), stop when `frames` is full and are called again with a larger
+take a block of events at a time, those listed in `rows`. They stop when `frames` is full, to be called again with a larger
 one, and return where they stopped: rows.size when done, -1 - row at the first row that is older than its key's last.
 
-A key's state and its values are read and written in arrival order. Tried: grouping the events by key first, which makes
-state a register, costs a gather over strides of thousands of rows: 2.5 times slower at 1,000 interleaved keys.
+Events are taken in arrival order, whatever their keys. Indices are unsigned: a signed one that may be negative, as far as
+the compiler knows, is checked for that at each use, and the scan takes twice as long.
 """
 
 from typing import NamedTuple
@@ -28,12 +28,16 @@ NEVER = np.iinfo(np.int64).min
 NULL_CELL = np.iinfo(np.int64).min
 
 
-class Events(NamedTuple):
-    """ids: the dense key of each row (empty: no key). A part of the keys, ids % 2^shift == part, is scanned at a time."""
+class Block(NamedTuple):
+    """Rows base + rows[i] of a batch; ids: the key of each row from `base` on.
+
+    One scan sees the keys of its part only, id % 2^shift == part, and numbers them id >> shift.
+    """
 
     ts: np.ndarray
     ids: np.ndarray
     rows: np.ndarray
+    base: int
     shift: int
 
 
@@ -71,18 +75,18 @@ def end_frame(frames, state, k):
 
 
 @kernel
-def threshold(events, values, valid, rule, state, found, first):
+def threshold(block, values, valid, rule, state, found, first):
     """Maximal runs with lo <= value <= hi; certain once they have min_rows rows and last min_span."""
     lo, hi, min_rows, min_span = rule
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    ts, ids, rows, base, shift = block
+    frames, n = found.frames, found.count[0]
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
+            return i if n == frames.shape[0] else -1 - np.int64(e)
         if lo <= values[e] <= hi and (valid.size == 0 or valid[e]):
             if state[k, ROWS] == 0:
                 state[k, START] = t
@@ -95,7 +99,7 @@ def threshold(events, values, valid, rule, state, found, first):
             end_frame(frames, state, k)
         state[k, LAST] = t
     found.count[0] = n
-    return size
+    return rows.size
 
 
 @kernel
@@ -119,18 +123,18 @@ def run_joins_gap(state, k):
 
 
 @kernel
-def threshold_partition(events, values, valid, rule, state, found, first):
+def threshold_partition(block, values, valid, rule, state, found, first):
     """As `threshold`, and the gaps between: certain at their first event that does not satisfy the predicate."""
     lo, hi, min_rows, min_span = rule
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    ts, ids, rows, base, shift = block
+    frames, n = found.frames, found.count[0]
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
+            return i if n == frames.shape[0] else -1 - np.int64(e)
         if lo <= values[e] <= hi and (valid.size == 0 or valid[e]):
             if state[k, ROWS] == 0:
                 state[k, START] = t
@@ -154,7 +158,7 @@ def threshold_partition(events, values, valid, rule, state, found, first):
                 n += 1
         state[k, LAST] = t
     found.count[0] = n
-    return size
+    return rows.size
 
 
 @kernel
@@ -209,17 +213,17 @@ def cells_between(values, valid, breaks, cells):
 
 
 @kernel
-def boundary(events, cells, state, within, found, first):
+def boundary(block, cells, state, within, found, first):
     """Maximal runs of equal cells[:, e]; within[k] is the cell a key is in."""
-    ts, ids, rows, frames, n = events.ts, events.ids, events.rows, found.frames, found.count[0]
-    size = rows.size if rows.size else ts.size
-    for i in range(first, size):
-        e = rows[i] if rows.size else i
-        k = ids[e] >> events.shift if ids.size else 0
+    ts, ids, rows, base, shift = block
+    frames, n = found.frames, found.count[0]
+    for i in range(first, rows.size):
+        r = np.uint64(rows[i])
+        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
         t = ts[e]
         if t < state[k, LAST] or n == frames.shape[0]:
             found.count[0] = n
-            return i if n == frames.shape[0] else -1 - e
+            return i if n == frames.shape[0] else -1 - np.int64(e)
         same = state[k, ROWS] > 0
         for d in range(cells.shape[0]):
             same = same and cells[d, e] == within[k, d]
@@ -233,7 +237,7 @@ def boundary(events, cells, state, within, found, first):
         state[k, ROWS] += 1
         state[k, LAST] = t
     found.count[0] = n
-    return size
+    return rows.size
 
 
 @kernel

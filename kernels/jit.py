@@ -1,13 +1,15 @@
 """One decorator owns every Numba flag, and one cache that can not go stale.
 
 Numba's own file cache watches only the file a function is defined in. Our kernels call each other across files, so a
-changed `combine` would leave yesterday's machine code of `lookup` in use. The cache here lives in one folder per
-fingerprint of *all* kernel sources: any change, any upgrade, and it starts afresh.
+changed `combine` would leave yesterday's machine code of `lookup` in use. The cache here has one folder per kernel file
+and fingerprint of that file and all kernel files it imports, however indirectly: a change or an upgrade starts afresh.
 """
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,30 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.types import NamedTuple, NamedUniTuple
 
 FLAGS = {"nogil": True, "error_model": "numpy"}
+FOLDER = Path(__file__).parent
 
 
-def _fingerprint() -> str:
+_IMPORT = re.compile(r"^from kernels(?:\.(\w+) import|\s+import (.+)$)", re.MULTILINE)
+
+
+@lru_cache
+def _sources(stem: str) -> frozenset[str]:
+    """A kernel file and those it imports, directly or not."""
+    found, todo = {"jit"}, [stem]
+    while todo:
+        name = todo.pop()
+        if name not in found and (FOLDER / f"{name}.py").exists():
+            found.add(name)
+            for module, modules in _IMPORT.findall((FOLDER / f"{name}.py").read_text()):
+                todo += [module] if module else [each.strip() for each in modules.split(",")]
+    return frozenset(found)
+
+
+@lru_cache
+def _fingerprint(stem: str) -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    for name in sorted(_sources(stem)):
+        digest.update((FOLDER / f"{name}.py").read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -35,14 +55,16 @@ def cache_folder() -> Path:
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._folder = cache_folder() / _FINGERPRINT
+        stem = Path(py_file).stem
+        self._stamp = _fingerprint(stem)
+        self._folder = cache_folder() / f"{stem}-{self._stamp}"
         self._lineno = py_func.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        return _FINGERPRINT
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         return str(self._lineno)
@@ -79,9 +101,6 @@ def _is_local(sig: Any) -> bool:
     return any(
         isinstance(arg, NamedTuple | NamedUniTuple) and getattr(arg.instance_class, "local", False) for arg in arguments
     )
-
-
-_FINGERPRINT = _fingerprint()
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -28,32 +28,13 @@ helper = numba.njit(inline="always", **FLAGS)  # compiled into kernels: handing 
 
 
 @helper
-def renew(op, columns, links, state, place, p):
-    """The height of node p and the aggregate under it, from its children. Rows before `oldest` can not be read.
-
-    place = where rows are: offset, mask, oldest; where nodes are: offset, mask.
-    """
-    at, row_mask, oldest, offset, mask = place
-    slot, height = offset + (p & mask), 0
-    left, right = links[LEFT, slot], links[RIGHT, slot]
-    if left != NONE:
-        height = links[HEIGHT, offset + (left & mask)]
-    if right != NONE:
-        height = max(height, links[HEIGHT, offset + (right & mask)])
-    links[HEIGHT, slot] = height + 1
-    if p >= oldest:  # else it is on its way out
-        acc = lift(op, columns, at + (p & row_mask))
-        if left != NONE:
-            acc = combine(op, load(state, offset + (left & mask)), acc)
-        if right != NONE:
-            acc = combine(op, acc, load(state, offset + (right & mask)))
-        store(state, slot, acc)
+def height(links, offset, mask, p):
+    return 0 if p == NONE else links[HEIGHT, offset + (p & mask)]
 
 
 @helper
-def rotate(op, columns, links, state, place, p, side):
-    """The child of p on `side` takes its place, and p goes down on the other side. Returns the child."""
-    _, _, _, offset, mask = place
+def rotate(links, offset, mask, p, side):
+    """The child of p on `side` takes its place, and p goes down on the other side; aggregates are not renewed yet."""
     other, at = 1 - side, offset + (p & mask)
     child, up = links[side, at], links[PARENT, at]
     to = offset + (child & mask)
@@ -65,37 +46,40 @@ def rotate(op, columns, links, state, place, p, side):
     if up != NONE:
         above = offset + (up & mask)
         links[LEFT if links[LEFT, above] == p else RIGHT, above] = child
-    renew(op, columns, links, state, place, p)
-    renew(op, columns, links, state, place, child)
-    return child
-
-
-@helper
-def deeper(links, offset, mask, p):
-    """By how much the right side of p is deeper than the left."""
-    slot = offset + (p & mask)
-    left, right = links[LEFT, slot], links[RIGHT, slot]
-    depth = 0 if left == NONE else -links[HEIGHT, offset + (left & mask)]
-    return depth if right == NONE else depth + links[HEIGHT, offset + (right & mask)]
 
 
 @helper
 def climb(op, columns, links, state, place, p):
-    """From p, whose children have changed, up to the root, which is returned.
+    """From p, whose children have changed, up to the root, which is returned: rotate, then renew what has moved.
 
-    Rows come at the right and go at the left, so only a right side ever gets too deep.
+    Rows come at the right and go at the left, so only a right side ever gets too deep. place = where rows are (offset,
+    mask, the oldest that can be read) and where nodes are (offset, mask).
     """
-    _, _, _, offset, mask = place
+    at, row_mask, oldest, offset, mask = place
     root = p
     while p != NONE:
-        if deeper(links, offset, mask, p) > 1:
-            right = links[RIGHT, offset + (p & mask)]
-            if deeper(links, offset, mask, right) < 0:
-                rotate(op, columns, links, state, place, right, LEFT)
-            root = rotate(op, columns, links, state, place, p, RIGHT)
-        else:
-            renew(op, columns, links, state, place, p)
-            root = p
+        right, root, moved = links[RIGHT, offset + (p & mask)], p, NONE
+        if height(links, offset, mask, right) > height(links, offset, mask, links[LEFT, offset + (p & mask)]) + 1:
+            inner, outer = links[LEFT, offset + (right & mask)], links[RIGHT, offset + (right & mask)]
+            root = right
+            if height(links, offset, mask, inner) > height(links, offset, mask, outer):
+                rotate(links, offset, mask, right, LEFT)
+                root, moved = inner, right
+            rotate(links, offset, mask, p, RIGHT)
+        for step in range(3):
+            q = p if step == 0 else moved if step == 1 else root
+            if q == NONE or (step == 2 and root == p):
+                continue
+            slot = offset + (q & mask)
+            older, newer = links[LEFT, slot], links[RIGHT, slot]
+            links[HEIGHT, slot] = 1 + max(height(links, offset, mask, older), height(links, offset, mask, newer))
+            if q >= oldest:  # else it is on its way out
+                acc = lift(op, columns, at + (q & row_mask))
+                if older != NONE:
+                    acc = combine(op, load(state, offset + (older & mask)), acc)
+                if newer != NONE:
+                    acc = combine(op, acc, load(state, offset + (newer & mask)))
+                store(state, slot, acc)
         p = links[PARENT, offset + (root & mask)]
     return root
 

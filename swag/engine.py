@@ -55,8 +55,8 @@ class Engine:
 
     def register(self, query: Query | Iterable[Query]) -> str | list[str]:
         """Register one query, or several; returns the name, or the names. All of them or none."""
-        many = isinstance(query, Iterable) and not isinstance(query, str)
-        queries = list(query) if many else [query]  # type: ignore[arg-type, list-item]
+        one = isinstance(query, Query | str) or not isinstance(query, Iterable)
+        queries: list[Any] = [query] if one else list(query)  # type: ignore[arg-type]
         check_names(queries, set(self._queries))
         self._check(queries)
         self._queries |= {q.label: q for q in queries}

@@ -146,7 +146,7 @@ def test_at_requests(
 def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
     """A stream long enough for windows of all sizes, with nulls, ties and a few values that are hard on sums."""
     rng = np.random.default_rng(number)
-    hard = {3: 1e18, 20: NAN, 40: -INF, 60: 1e300}
+    hard = {3: 1e18, 12: NAN, 21: -INF, 30: 1e300}
     stream = [
         {
             "ts": int(t),
@@ -156,16 +156,15 @@ def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
             "i": None if j % 7 == 0 else int(rng.integers(-9, 9)),
             "s": str(j),
         }
-        for j, t in enumerate(rng.integers(0, 60, 90))
+        for j, t in enumerate(rng.integers(0, 30, 45))
     ]
-    windows = [oracle.Rows(1), oracle.Rows(30, 2), oracle.Rows(500)]
-    windows += [oracle.Range(t, u, c) for t, u in ((1, 0), (9, 0), (20, 7), (2**63, 0)) for c in ("right", "left", "both", "none")]
+    windows = [oracle.Rows(1), oracle.Rows(20, 2), oracle.Range(2**63)]
+    windows += [oracle.Range(9, u, c) for u in (0, 4) for c in ("right", "left", "both", "none")]
     asked = [(AGGREGATES[number], w, where) for w in windows for where in (None, "i > 0")]
-    at = [{"ts": int(t), "k": "abcd"[rng.integers(4)]} for t in rng.integers(-5, 70, 30)]
-    with pieces(32, 8, 2):
-        for key in (None, "k"):
-            check(asked, stream, None, key)
-            check(asked, stream, at, key)
+    at = [{"ts": int(t), "k": "abcd"[rng.integers(4)]} for t in rng.integers(-5, 40, 12)]
+    with pieces(16, 8, 2):
+        check(asked, stream, None, None)
+        check(asked, stream, at, "k")
 
 
 # --- Numbers ----------------------------------------------------------------------------------------------

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 import swag.space
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.space import Arena, Space
+from swag.space import Arena, Mask, Space
 from swag.store import EVERY_EVENT, Rows, Store
 from swag.structures import Structure
 from swag.windows import Reach
 
 JIT = not numba.config.DISABLE_JIT
-COUNTED = ("counted", frozenset[str]())  # the mask of a space in which not every row counts
+COUNTED = Mask("counted")  # the mask of a space in which not every row counts
 COLUMNS = ("x", "y")
 REGISTERED = [Reach(False, 1, 0), Reach(False, 7, 0), Reach(False, 40, 3), Reach(True, 9, 0), Reach(True, 30, 11)]
 FEWER = settings(max_examples=max(2, settings.default.max_examples // 8))  # for what is tried with many structures

@@ -17,12 +17,14 @@ TIMES = st.one_of(SMALL, NEAR, ANY)
 
 @kernel
 def place(state, root, entry, t):
-    wheel.place(*wheel.opened(state), wheel.root(root), entry, t)
+    cells, links, tree = wheel.opened(state)
+    wheel.place(cells, links, tree, wheel.root(root), entry, t)
 
 
 @kernel
 def move(state, root, entry, t):
-    wheel.move(*wheel.opened(state), wheel.root(root), entry, False, t)
+    cells, links, tree = wheel.opened(state)
+    wheel.move(cells, links, tree, wheel.root(root), entry, False, t)
 
 
 @kernel
@@ -32,7 +34,8 @@ def remove(state, entry):
 
 @kernel
 def walk(state, root, x, newer, out):
-    return wheel.walk(*wheel.opened(state), wheel.root(root), x, newer, out)
+    cells, links, tree = wheel.opened(state)
+    return wheel.walk(cells, links, tree, wheel.root(root), x, newer, out)
 
 
 def walked(state: wheel.Wheel, root: int, x: int, newer: bool, room: int = 4096) -> list[int]:

@@ -1,0 +1,126 @@
+"""How well windows, samples or other summaries stand in for frames: the measures of both papers.
+
+    duration_error, existence_error         Maier et al. 2012, section 5.1
+    jaccard_distance, earth_movers_distance,
+    rms_error                               Grossniklaus et al. 2016, section 4
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.filling import fill
+from frames.intake import timed
+from frames.specs import Threshold
+from frames.tables import pieces_of, united
+from frames.theory import satisfies
+from swag.columns import as_table
+from swag.errors import BadQuery
+from swag.windows import Duration, in_units
+
+
+def tumbling_windows(
+    spec: Threshold, events: Any, width: Duration, heuristic: str = "avg", *, ts: str = "ts"
+) -> tuple[pa.Table, pa.Table]:
+    """Tumbling windows of `width`, aligned at 0, and those of them that a heuristic takes for an episode of `spec`.
+
+    A window is taken if the min, max or avg of its events satisfies the threshold. Both tables look like frames; a window
+    lasts from its first moment to its last, and windows without events are not there.
+    """
+    if heuristic not in ("min", "max", "avg"):
+        raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
+    table = as_table(events)
+    clock, instants = timed(table, ts)
+    size = in_units(width, clock.unit)
+    if size <= 0:
+        raise BadQuery(f"a window is {width!r} wide.", "width=60")
+    values = np.asarray(table.column(spec.column).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    there = ~np.isnan(values)
+    slots, which = np.unique(instants[there] // size, return_inverse=True)
+    kept = values[there]
+    if heuristic == "avg":
+        measure = np.bincount(which, kept) / np.maximum(np.bincount(which), 1)
+    else:
+        measure = np.full(slots.size, np.inf if heuristic == "min" else -np.inf)
+        (np.minimum if heuristic == "min" else np.maximum).at(measure, which, kept)
+    windows = pa.table({
+        "frame_id": np.arange(slots.size),
+        "start": pa.array(slots * size).cast(clock.type),
+        "end": pa.array(slots * size + size - 1).cast(clock.type),
+    })  # fmt: skip
+    taken = np.fromiter((satisfies(m, spec.op, spec.c) for m in measure.tolist()), bool, measure.size)
+    return windows, windows.filter(pa.array(taken))
+
+
+def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts") -> int:
+    """How many events are in a frame but in no window, or in a window but in no frame."""
+    table = as_table(events)
+    _, instants = timed(table, ts)
+    rows = pa.table({ts: table.column(ts), "row": pa.array(np.arange(instants.size))})
+    inside = []
+    for intervals in (frames, windows):
+        mask = np.zeros(instants.size, bool)
+        mask[np.asarray(fill(intervals, rows, ts=ts)["row"])] = True
+        inside.append(mask)
+    return int(np.count_nonzero(inside[0] != inside[1]))
+
+
+def existence_error(frames: Any, windows: Any) -> tuple[int, int]:
+    """(missed frames, false windows): frames that no window overlaps, windows that no frame overlaps."""
+    clock, ours = pieces_of(united(frames), None)
+    _, theirs = pieces_of(united(windows), clock)
+    a, b = (ours.starts, ours.ends), (theirs.starts, theirs.ends)
+    return _alone(*a, *b), _alone(*b, *a)
+
+
+def _alone(starts: np.ndarray, ends: np.ndarray, other_starts: np.ndarray, other_ends: np.ndarray) -> int:
+    """Intervals that overlap none of the others: all that start by our end have ended before our start."""
+    order = np.argsort(other_starts, kind="stable")
+    reach = np.maximum.accumulate(other_ends[order]) if order.size else other_ends
+    upto = np.searchsorted(other_starts[order], ends, side="right")
+    if not reach.size:
+        return int(starts.size)
+    return int(np.count_nonzero((upto == 0) | (reach[np.maximum(upto, 1) - 1] < starts)))
+
+
+def jaccard_distance(a: Any, b: Any) -> float:
+    """1 - |A ∩ B| / |A ∪ B| of two sets: boolean arrays of one shape, or collections. Two empty sets are equal: 0."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype == bool == b.dtype:
+        if a.shape != b.shape:
+            raise BadQuery(f"the bitmaps are {a.shape} and {b.shape} large.", "render both on one grid")
+        both, either = int(np.count_nonzero(a & b)), int(np.count_nonzero(a | b))
+    else:
+        left, right = set(np.asarray(a).tolist() if isinstance(a, np.ndarray) else a), set(b.tolist() if isinstance(b, np.ndarray) else b)
+        both, either = len(left & right), len(left | right)
+    return 1 - both / either if either else 0.0
+
+
+def earth_movers_distance(a: Any, b: Any) -> float:
+    """What must be moved, times how many bins far, to turn one histogram into the other; unnormalised.
+
+    Histograms of unequal mass: what is left over at the end is moved out of the last bin, one step.
+    """
+    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if left.shape != right.shape or left.ndim != 1:
+        raise BadQuery(f"the histograms have the shapes {left.shape} and {right.shape}.", "the same bins for both")
+    return float(np.abs(np.cumsum(left - right)).sum())
+
+
+def rms_error(a: Any, b: Any) -> float:
+    """The root of the mean squared difference of two arrays of one shape."""
+    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if left.shape != right.shape:
+        raise BadQuery(f"the arrays have the shapes {left.shape} and {right.shape}.", "the same cells for both")
+    return float(np.sqrt(np.mean((left - right) ** 2))) if left.size else 0.0
+
+
+def bitmap(x: np.ndarray, y: np.ndarray, grid: int, extent: tuple[float, float, float, float]) -> np.ndarray:
+    """A scatter plot on a grid of `grid` x `grid` cells: which cells hold a point. extent: x from, to, y from, to."""
+    x0, x1, y0, y1 = extent
+    cells = np.zeros((grid, grid), bool)
+    there = np.isfinite(x) & np.isfinite(y)
+    i = np.clip(((x[there] - x0) / ((x1 - x0) or 1) * grid).astype(np.int64), 0, grid - 1)
+    j = np.clip(((y[there] - y0) / ((y1 - y0) or 1) * grid).astype(np.int64), 0, grid - 1)
+    cells[i, j] = True
+    return cells

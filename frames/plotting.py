@@ -1,0 +1,105 @@
+"""A picture of frames: the signal as an envelope, the frames as shaded spans behind it. Readable at 10^6 points."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frames.intake import timed
+from frames.tables import OURS, pieces_of, united
+from swag.columns import Clock, as_table, column, field
+from swag.errors import BadQuery
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = 1200  # of pixels, about: more points per column than this can not be told apart
+FRAME, GAP, LINE, EDGE = "#f2a65a", "#d9dde3", "#274060", "#c1121f"
+
+
+def plot(frames: Any, events: Any, *, y: str, ts: str = "ts", key: Any = None, ax: Any = None, label: str = "") -> "Axes":
+    """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both.
+
+    At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no spike
+    is lost. Frames narrower than a column are drawn one column wide, and neighbours that touch there as one.
+    """
+    import matplotlib.pyplot as plt
+
+    table, whole = as_table(events), united(frames)
+    if key is not None:
+        name, value = key
+        table = table.filter(pc.equal(column(table, name, "key is"), pa.scalar(value)))
+        whole = whole.filter(pc.equal(column(whole, name, "frames are found per"), pa.scalar(value)))
+    elif set(whole.column_names) & set(table.column_names) - {*OURS, ts, y}:
+        shared = sorted(set(whole.column_names) & set(table.column_names) - {*OURS, ts, y})
+        raise BadQuery(f'the frames are of several keys ("{shared[0]}"); a plot shows one.', f'key=("{shared[0]}", …)')
+    clock, instants = timed(table, ts)
+    _, pieces = pieces_of(whole, clock)
+    values = field(table, y, "the plot shows")
+    there = np.ones(instants.size, bool) if values.valid is None else values.valid
+    order = np.argsort(instants[there], kind="stable")
+    t, v = instants[there][order], values.values[there][order].astype(np.float64)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(11, 3.2), layout="constrained")
+    width = _column_width(t)
+    kinds = whole["kind"].to_pylist() if "kind" in whole.column_names else None
+    gap = np.array([kind == "gap" for kind in kinds]) if kinds else np.zeros(pieces.starts.size, bool)
+    for chosen, colour in ((gap & pieces.there, GAP), (~gap & pieces.there, FRAME)):
+        _shade(ax, pieces.starts[chosen], pieces.ends[chosen], width, colour, clock)
+    ax.plot(_times(envelope(t, v)[0], clock), envelope(t, v)[1], color=LINE, linewidth=0.7)
+    ax.set_ylabel(y)
+    ax.set_xlabel(ts)
+    ax.set_title(label or f"{int((~gap).sum()):,} frames over {instants.size:,} events", loc="left", fontsize=10)
+    ax.margins(x=0.005)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def envelope(t: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and highest point of each column of pixels, in order; all points if there are few."""
+    if t.size <= 4 * COLUMNS:
+        return t, v
+    column = ((t - t[0]) * (COLUMNS / max(int(t[-1] - t[0]), 1))).astype(np.int64)
+    order = np.lexsort((v, column))
+    ends = np.flatnonzero(np.diff(column[order], append=-1))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    chosen = np.sort(np.unique(np.concatenate([order[starts], order[ends]])))
+    return t[chosen], v[chosen]
+
+
+def _column_width(t: np.ndarray) -> int:
+    return max(int(t[-1] - t[0]) // COLUMNS, 1) if t.size else 1
+
+
+def _shade(ax: Any, starts: np.ndarray, ends: np.ndarray, width: int, colour: str, clock: Clock) -> None:
+    """Spans, merged where they touch on the screen, drawn as one collection with an edge where each begins."""
+    from matplotlib.collections import PolyCollection
+
+    if not starts.size:
+        return
+    order = np.argsort(starts, kind="stable")
+    lo, hi = starts[order], np.maximum(ends[order], starts[order] + width)
+    first = np.concatenate([[True], lo[1:] > np.maximum.accumulate(hi)[:-1] + width])
+    group = np.cumsum(first) - 1
+    left, right = lo[first], np.zeros(int(first.sum()), lo.dtype)
+    np.maximum.at(right, group, hi)
+    x0, x1 = _numbers(left, clock), _numbers(right, clock)
+    corners = np.stack([np.stack([x0, np.zeros_like(x0)], 1), np.stack([x0, np.ones_like(x0)], 1),
+                        np.stack([x1, np.ones_like(x1)], 1), np.stack([x1, np.zeros_like(x1)], 1)], 1)  # fmt: skip
+    spans = PolyCollection(list(corners), facecolors=colour, edgecolors="none", alpha=0.55, transform=ax.get_xaxis_transform(), zorder=0)
+    ax.add_collection(spans, autolim=False)
+
+
+def _times(t: np.ndarray, clock: Clock) -> np.ndarray:
+    return t if clock.unit is None else t.astype("datetime64[D]" if clock.unit == "d" else f"datetime64[{clock.unit}]")
+
+
+def _numbers(t: np.ndarray, clock: Clock) -> np.ndarray:
+    """Where matplotlib puts these times on an axis."""
+    if clock.unit is None:
+        return t.astype(np.float64)
+    from matplotlib.dates import date2num
+
+    return np.asarray(date2num(_times(t, clock)), np.float64)

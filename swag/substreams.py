@@ -1,0 +1,354 @@
+"""Substream filters: which keys may satisfy a condition, without looking at the others.
+
+One index per set of rows (a `where` and the nulls left out), aggregate and column; thousands of conditions share it. An
+index names candidates, never too few; the engine checks them with the shared structures, one batched lookup over just
+those keys. So answers are exact, and their cost follows the keys returned.
+
+      CountIndex    count > v, >= v; < v, <= v among the keys that are present      kernels/ci_count.py
+      SumIndex      the same over values >= 0                                       kernels/ci_sum.py
+      ExtremaIndex  max and min, exact but for thresholds it was not made for       kernels/ci_extrema.py
+
+Windows are time-based and end now: far < ts <= now as in swag.windows.Reach. One that ends earlier (near > 0, or a lookup
+in the past) gets a superset too, if a wider one. What lies further back than `longest` is forgotten.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from kernels import ci_count, ci_extrema, ci_sum
+from kernels import wheel as wheels
+
+Op = Literal[">", ">=", "<", "<="]
+MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NEIGHBOURHOOD = 12  # 2^12 keys and their levels fit the cache
+
+
+class SubstreamIndex:
+    """What the indexes share: time, the horizon, room for keys, and the walk whose output does not fit."""
+
+    def __init__(self, longest: int | None = None) -> None:
+        self.longest = longest  # the longest window asked for, in the unit of ts; None: forget nothing
+        self.now = MIN
+        self.key_count = 0
+        self._out = np.empty(1024, np.int64)
+        self._next_to_expire = 0
+
+    # -- what an engine calls -----------------------------------------------------------------------------------------
+
+    def add_keys(self, count: int) -> None:
+        """Keys are 0 .. count - 1 from now on."""
+        if count > self._capacity:
+            self._grow(max(count, 2 * self._capacity))
+        self.key_count = max(self.key_count, count)
+
+    def update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None = None) -> None:
+        """Take the rows of a checked batch, in order of arrival (each key's times do not decrease)."""
+        if ids.size == 0:
+            return
+        self.now = max(self.now, int(ts.max()))
+        if ids.size > 4096 and self.key_count > 1 << NEIGHBOURHOOD:
+            order = np.empty(ids.size, np.int64)
+            starts = np.zeros((self.key_count >> NEIGHBOURHOOD) + 2, np.int64)
+            ci_count.order_by_key(ids, NEIGHBOURHOOD, starts, order)
+            ids, ts = ids[order], ts[order]
+            values = None if values is None else values[order]
+        self._update(ids, ts, values)
+        self.expire(self.now, 16 + ids.size // 4)
+
+    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+        """The ids of all keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe of others."""
+        raise NotImplementedError
+
+    def present(self, far: int, now: int) -> np.ndarray:
+        """The ids of all keys with a row after now - far, and maybe of others."""
+        return np.arange(self.key_count)
+
+    def expire(self, now: int, some: int | None = None) -> None:
+        """Time passes: forget what no window reaches, for all keys or for the next few in turn."""
+        self.now = max(self.now, now)
+        count = self.key_count
+        if count == 0 or self.longest is None:
+            return
+        begin = self._next_to_expire if some is not None else 0
+        end = min(count, begin + (count if some is None else some))
+        self._expire(begin, end, self.horizon)
+        self._next_to_expire = end % count
+
+    @property
+    def horizon(self) -> int:
+        return MIN if self.longest is None else max(MIN, self.now - self.longest)
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self.saved().values())
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The state as arrays, for a snapshot."""
+        raise NotImplementedError
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        raise NotImplementedError
+
+    # -- what each index does its own way -----------------------------------------------------------------------------
+
+    @property
+    def _capacity(self) -> int:
+        raise NotImplementedError
+
+    def _grow(self, keys: int) -> None:
+        raise NotImplementedError
+
+    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        raise NotImplementedError
+
+    def _expire(self, begin: int, end: int, horizon: int) -> None:
+        raise NotImplementedError
+
+    def _walked(self, walk: Any, *arguments: Any) -> np.ndarray:
+        """What a walk returns, in a buffer that grows until it fits."""
+        while (found := walk(*arguments, self._out)) > self._out.size:
+            self._out = np.empty(2 * self._out.size, np.int64)
+        return self._out[:found].copy()
+
+
+class CountIndex(SubstreamIndex):
+    """CI-COUNT with p levels per size; `epsilon` is what a candidate's count may be off by."""
+
+    def __init__(self, p: int = 8, longest: int | None = None) -> None:
+        super().__init__(longest)
+        self.state = ci_count.empty(p)
+
+    @property
+    def epsilon(self) -> float:
+        return ci_count.relaxation(self.state.p)
+
+    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+        x = max(MIN, now - far)
+        if op in (">", ">="):
+            return self._at_least(self._least(op, v), x)
+        most = self._most(op, v)
+        keys = self.present(far, now)
+        if most is None or now - near < self.now:  # rows after the window's end count too: the index knows too much
+            return keys
+        if most < 0:
+            return keys[:0]
+        level = ci_count.level_beyond(most + 1, self.state.p)
+        return keys if level is None else keys[: ci_count.without(self.state, level, x, keys)]
+
+    def present(self, far: int, now: int) -> np.ndarray:
+        return self._at_least(1, max(MIN, now - far))
+
+    def _least(self, op: Op, v: float) -> int | None:
+        """The smallest count that satisfies the condition, None if none does."""
+        if math.isnan(v) or v == math.inf:
+            return None
+        return max(1, 1 if v == -math.inf else math.floor(v) + 1 if op == ">" else math.ceil(v))
+
+    def _most(self, op: Op, v: float) -> int | None:
+        """The largest count that does; None if all do."""
+        if v == math.inf:
+            return None
+        return -1 if math.isnan(v) or v == -math.inf else math.ceil(v) - 1 if op == "<" else math.floor(v)
+
+    def _at_least(self, least: int | None, x: int) -> np.ndarray:
+        if least is None:
+            return np.empty(0, np.int64)
+        level = ci_count.level_within(least, self.state.p)
+        self.state = ci_count.with_room(self.state, 0, 1)  # a wheel to divide a list with
+        ci_count.build(self.state, level)
+        return self._walked(ci_count.newer, self.state, level, x)
+
+    @property
+    def _capacity(self) -> int:
+        return self.state.keys.shape[0]
+
+    def _grow(self, keys: int) -> None:
+        self.state = ci_count.with_keys(self.state, keys)
+
+    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        begin = 0
+        while (begin := ci_count.update(self.state, ids, ts, begin, self.horizon)) < ids.size:
+            self.state = ci_count.with_room(self.state, 16, 64 * self.state.p)
+
+    def _expire(self, begin: int, end: int, horizon: int) -> None:
+        ci_count.expire(self.state, begin, end, horizon)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        wheel = self.state.wheel
+        about = np.array([self.now, self.key_count, self.state.p])
+        return {"about": about, "keys": self.state.keys, "blocks": self.state.blocks, "cells": wheel.cells, "tree": wheel.tree}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        self.now, self.key_count, p = (int(each) for each in arrays["about"])
+        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], _wheel(arrays))
+
+
+class SumIndex(CountIndex):
+    """CI-SUM over a column of integers >= 0, or of floats in units of 1 / scale (chosen by the first values).
+
+    presence: the index that knows which keys have a row at all, as a zero leaves no trace here; it is asked for < and <=.
+    """
+
+    def __init__(
+        self, p: int = 8, longest: int | None = None, floats: bool = False, presence: CountIndex | None = None
+    ) -> None:
+        super().__init__(p, longest)
+        self.floats, self.presence = floats, presence
+        self.scale = 0.0  # none yet
+        self.rest = np.zeros(0)
+
+    @staticmethod
+    def first_negative(values: np.ndarray) -> int:
+        """The first row of a batch that this index can not take, or -1. To be asked before anything is changed."""
+        return int(ci_sum.first_negative(values))
+
+    def present(self, far: int, now: int) -> np.ndarray:
+        return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
+
+    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+        if (op == ">=" and v <= 0) or (op == ">" and v < 0):
+            return self.present(far, now)
+        return super().candidates(far, op, v, now, near)
+
+    def _least(self, op: Op, v: float) -> int | None:
+        if self.floats:
+            if math.isnan(v):
+                return None
+            units = v * self.scale * (1 - 1e-11) - 2  # one unit at either end, and what a float sum may be off
+            return ci_sum.LARGEST if units >= ci_sum.LARGEST else max(1, math.floor(units))
+        least = super()._least(op, v)
+        return None if least is None else min(least, ci_sum.LARGEST)
+
+    def _at_least(self, least: int | None, x: int) -> np.ndarray:
+        if self.floats and least is not None and least <= 1:  # less than a unit may leave no trace
+            return self.present(self.now - x, self.now)
+        return super()._at_least(least, x)
+
+    def _most(self, op: Op, v: float) -> int | None:
+        if not self.floats or not math.isfinite(v):
+            return super()._most(op, v)
+        return -1 if v < 0 else math.ceil(v * self.scale * (1 + 1e-11)) + 2
+
+    def _grow(self, keys: int) -> None:
+        super()._grow(keys)
+        rest = np.zeros(keys if self.floats else 0)
+        rest[: self.rest.size] = self.rest
+        self.rest = rest
+
+    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        assert values is not None
+        if self.floats:
+            self.scale = self.scale or _scale(values)
+            units = np.empty(ids.size, np.int64)
+            ci_sum.in_units(values, ids, self.scale, self.rest, units)
+            values = units
+        begin = 0
+        while (begin := ci_sum.update(self.state, ids, ts, values, begin, self.horizon)) < ids.size:
+            self.state = ci_count.with_room(self.state, 2 * ci_count.SIZES, 64 * self.state.p)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        return super().saved() | {"scale": np.array([self.scale]), "rest": self.rest}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        super().restored(arrays)
+        self.scale, self.rest = float(arrays["scale"][0]), arrays["rest"]
+
+
+class ExtremaIndex(SubstreamIndex):
+    """CI-MAX, or CI-MIN, for the conditions it is made for; others get the answer of the nearest wider one.
+
+    New conditions: make another one and give it the rows that are kept. presence: as for SumIndex.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["max", "min"],
+        conditions: Sequence[tuple[Op, float]],
+        longest: int | None = None,
+        dtype: Any = np.float64,
+        presence: CountIndex | None = None,
+    ) -> None:
+        super().__init__(longest)
+        self.kind, self.dtype, self.presence = kind, np.dtype(dtype), presence
+        steps = [self._step(op, v)[0] for op, v in conditions if not math.isnan(v)] or [self._step(">", 0)[0]]
+        self.state = ci_extrema.empty(np.unique(np.array(steps, self.dtype)))
+
+    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+        if math.isnan(v):
+            return np.empty(0, np.int64)
+        x, end = max(MIN, now - far), now - near
+        step, reaching = self._step(op, v)
+        if reaching:  # the largest threshold that is not above
+            threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
+            if threshold >= 0:
+                self.state = ci_extrema.with_room(self.state)
+                return self._walked(ci_extrema.newer, self.state, threshold, x, end)
+            return self.present(far, now)
+        keys = self.present(far, now)
+        if end < self.now:
+            return keys
+        threshold = int(np.searchsorted(self.state.ladder, step, "left"))
+        return keys[: ci_extrema.without(self.state, threshold, x, keys)]
+
+    def present(self, far: int, now: int) -> np.ndarray:
+        return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
+
+    def _step(self, op: Op, v: float) -> tuple[Any, bool]:
+        """The condition as a threshold that (turned) values reach, or must not reach."""
+        if self.kind == "min":
+            op, v = _TURNED[op], _turned(v, self.dtype)
+        strict = op in (">", "<=")
+        if self.dtype.kind == "f":
+            return (np.nextafter(self.dtype.type(v), np.inf) if strict else self.dtype.type(v)), op in (">", ">=")
+        step = v if math.isinf(v) else math.floor(v) + 1 if strict else math.ceil(v)
+        return self.dtype.type(min(max(step, MIN), MAX)), op in (">", ">=")
+
+    @property
+    def _capacity(self) -> int:
+        return self.state.keys.shape[0]
+
+    def _grow(self, keys: int) -> None:
+        self.state = ci_extrema.with_keys(self.state, keys)
+
+    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        assert values is not None
+        values = values.astype(self.dtype, copy=False)
+        if self.kind == "min":
+            values = -values if self.dtype.kind == "f" else ~values
+        begin = 0
+        while (begin := ci_extrema.update(self.state, ids, ts, values, begin)) < ids.size:
+            self.state = ci_extrema.with_room(self.state)
+
+    def _expire(self, begin: int, end: int, horizon: int) -> None:
+        ci_extrema.expire(self.state, begin, end, horizon)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        state = self.state
+        arrays = {name: getattr(state, name) for name in ("ladder", "keys", "stairs", "times", "entries")}
+        return arrays | {"about": np.array([self.now, self.key_count]), "cells": state.wheel.cells, "tree": state.wheel.tree}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        self.now, self.key_count = (int(each) for each in arrays["about"])
+        parts = (arrays[name] for name in ("ladder", "keys", "stairs", "times", "entries"))
+        self.state = ci_extrema.Stairs(*parts, _wheel(arrays))
+
+
+_TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+
+
+def _turned(v: float, dtype: np.dtype) -> float:
+    """A threshold on the axis of turned values: -x for floats, ~x = -x - 1 for integers, which can not overflow."""
+    return -v if dtype.kind == "f" else -v - 1
+
+
+def _scale(values: np.ndarray) -> float:
+    """A power of two that makes the largest of the first values about 2^24 units; 0 as long as there is none."""
+    largest = np.max(values, where=np.isfinite(values), initial=0.0)
+    return 2.0 ** (24 - math.frexp(largest)[1]) if largest > 0 else 0.0
+
+
+def _wheel(arrays: dict[str, np.ndarray]) -> wheels.Wheel:
+    return wheels.Wheel(arrays["cells"], arrays["cells"].view(np.int32), arrays["tree"])

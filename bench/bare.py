@@ -12,7 +12,6 @@ from kernels import dyadic, landmark, monoids, naive, psoup, running, sorted_run
 from kernels.timeline import HEAD, TAIL
 
 KEY = np.zeros(1, np.int64)
-LONGEST = 1 << 22  # rows that one measured call adds, at least
 
 
 @dataclass
@@ -55,7 +54,7 @@ class Bare:
 def repeat(update: Any) -> Callable[..., None]:
     """Batch after batch, no Python between them."""
 
-    @numba.njit
+    @numba.njit(_nrt=False)
     def run(rings, nmax, counts, times, arguments):
         for _ in range(times):
             rings[0, TAIL] += counts[0]
@@ -76,7 +75,9 @@ def running_integers(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.int64)
     op, state, total = monoids.Sum(), np.zeros(capacity, np.int64), np.zeros(1, np.int64)
     arguments = (op, column, state, total, rings, KEY, counts)
-    return Bare("R-INT", nmax, column, rings, counts, running.update, arguments, running.lookup, (op, state, total, rings))
+    return Bare(
+        "R-INT", nmax, column, rings, counts, running.update, arguments, running.lookup, (op, state, total, rings)
+    )
 
 
 def running_floats(nmax: int) -> Bare:
@@ -84,7 +85,9 @@ def running_floats(nmax: int) -> Bare:
     run, total = np.zeros(capacity >> running.STRIDE, np.complex128), np.zeros(1, np.complex128)
     state = (column, run, total, rings)
     arguments = (*state, KEY, counts)
-    return Bare("R-INT (floats)", nmax, column, rings, counts, running.update_floats, arguments, running.lookup_floats, state)
+    return Bare(
+        "R-INT (floats)", nmax, column, rings, counts, running.update_floats, arguments, running.lookup_floats, state
+    )
 
 
 def base(nmax: int, op: Any = None, dtype: Any = np.float64) -> Bare:
@@ -98,26 +101,45 @@ def landmarks(nmax: int, level: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.float64)
     op, state = monoids.Max(), tuple(np.zeros(capacity) for _ in range(3))
     arguments = (op, column, rings, level, state, rings, KEY, counts)
-    return Bare("L-INT", nmax, column, rings, counts, landmark.update, arguments, landmark.lookup, (op, level, state, rings))
+    return Bare(
+        "L-INT", nmax, column, rings, counts, landmark.update, arguments, landmark.lookup, (op, level, state, rings)
+    )
 
 
 def sorted_base(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.float64)
     runs = np.zeros((nmax.bit_length(), capacity))
     arguments = (column, runs, rings, KEY, counts)
-    return Bare("B-INT-QNT", nmax, column, rings, counts, sorted_runs.update, arguments, sorted_runs.lookup, (runs, rings), ranked=True)
+    return Bare(
+        "B-INT-QNT",
+        nmax,
+        column,
+        rings,
+        counts,
+        sorted_runs.update,
+        arguments,
+        sorted_runs.lookup,
+        (runs, rings),
+        ranked=True,
+    )
 
 
 def search_tree(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.int64)
-    nodes, own, roots = (np.zeros((4, capacity), np.int64), np.zeros(capacity, np.int64)), rings.copy(), np.full(1, psoup.NONE)
+    nodes, own, roots = (
+        (np.zeros((4, capacity), np.int64), np.zeros(capacity, np.int64)),
+        rings.copy(),
+        np.full(1, psoup.NONE),
+    )
     state = (monoids.Sum(), column, rings, nodes, own, roots)
     return Bare("PSoup", nmax, column, rings, counts, _renew_tree, (*state, KEY), psoup.lookup, state)
 
 
 def materialize_none(nmax: int) -> Bare:
     _, column, rings, counts = _ring(nmax, np.int64)
-    return Bare("materialize none", nmax, column, rings, counts, _nothing, (), naive.lookup, (monoids.Sum(), column, rings))
+    return Bare(
+        "materialize none", nmax, column, rings, counts, _nothing, (), naive.lookup, (monoids.Sum(), column, rings)
+    )
 
 
 def materialize_all(nmax: int) -> Bare:
@@ -132,18 +154,18 @@ def materialize_all(nmax: int) -> Bare:
     return Bare("materialize all", nmax, column, rings, counts, _slide_all, arguments, _recall, (answers,))
 
 
-@numba.njit
+@numba.njit(_nrt=False)
 def _renew_tree(op, columns, rings, nodes, own, roots, keys):
     psoup.expire(op, columns, rings, nodes, own, roots, keys)
     psoup.update(op, columns, rings, nodes, own, roots, keys)
 
 
-@numba.njit
+@numba.njit(_nrt=False)
 def _nothing():
     pass
 
 
-@numba.njit
+@numba.njit(_nrt=False)
 def _slide_all(op, rows, windows, front, back, far, lo, hi, answers, rings):
     head, tail = rings[0, HEAD], rings[0, TAIL]
     for w in range(far.size):
@@ -151,7 +173,7 @@ def _slide_all(op, rows, windows, front, back, far, lo, hi, answers, rings):
     naive.slide(op, rows, windows, front, back, lo, hi, answers)
 
 
-@numba.njit
+@numba.njit(_nrt=False)
 def _recall(answers, keys, lo, hi, out):
     for w in range(lo.shape[1]):
         out[w] = answers[hi[0, w] - lo[0, w] - 1]

@@ -1,7 +1,8 @@
 """python -m bench [micro|peers|figures|first-use|filters|frames|all] [--quick] [--json PATH] [--markdown PATH]
 
-A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written as JSON, and put
-between the subject's markers of a markdown page on request. Exit code 0, reached or not: a noisy machine is not an error.
+A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
+as JSON, and put between the subject's markers of a markdown page on request. Exit code 0, reached or not: noise is no
+error.
 """
 
 import argparse
@@ -40,10 +41,16 @@ def main(argv: list[str] | None = None) -> int:
     path = options.json or HERE / "results" / f"{options.subject}{'-quick' if options.quick else ''}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     subjects_json = {subject: [report.as_json() for report in each] for subject, each in reports.items()}
-    path.write_text(json.dumps({"machine": here, "quick": options.quick, "started": started, "subjects": subjects_json}, indent=1))
+    path.write_text(
+        json.dumps({"machine": here, "quick": options.quick, "started": started, "subjects": subjects_json}, indent=1)
+    )
     print(f"written: {path}")
     if options.markdown:
-        _write_page(options.markdown, reports, f"Measured {started} on {machine.line(here)}{', quick' if options.quick else ''}.")
+        _write_page(
+            options.markdown,
+            reports,
+            f"Measured {started} on {machine.line(here)}{', quick' if options.quick else ''}.",
+        )
     return 0
 
 
@@ -51,11 +58,18 @@ def _run(modules: list[str], quick: bool) -> list[Report]:
     """Reports are printed as they come: a full run takes a while."""
     reports: list[Report] = []
     for name in modules:
-        answer: Any = importlib.import_module(f"bench.{name}").run(quick)
+        answer = _measure(importlib.import_module(f"bench.{name}"), quick)
         for report in [answer] if isinstance(answer, Report) else answer:
             print(plain(report), flush=True)
             reports.append(report)
     return reports
+
+
+def _measure(module: Any, quick: bool) -> Any:
+    """Modules with options of their own have `measure(arguments(argv))`; the others `run(quick)`."""
+    if hasattr(module, "measure") and hasattr(module, "arguments"):
+        return module.measure(module.arguments(["--quick"] if quick else []))
+    return module.run(quick)
 
 
 def _modules(subject: str) -> list[str]:
@@ -70,9 +84,13 @@ def _write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="How fast swag is, against what, on this machine.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="How fast swag is, against what, on this machine."
+    )
     parser.add_argument("subject", nargs="?", default="all", choices=[*SUBJECTS, "all"])
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything still run?")
     parser.add_argument("--json", type=Path, help="where to write the numbers (default: bench/results/)")
-    parser.add_argument("--markdown", type=Path, help="a page with markers to put the tables in, e.g. docs/benchmarks.md")
+    parser.add_argument(
+        "--markdown", type=Path, help="a page with markers to put the tables in, e.g. docs/benchmarks.md"
+    )
     return parser

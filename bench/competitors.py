@@ -1,7 +1,8 @@
 """Who answers the same questions: one class each, with the data in its own format before the clock starts.
 
-Every `range`, `rows`, `quantile` answers all its windows in one call and leaves the answers in the contender's own format;
-`column(answers, i)` is those of window i as floats, nulls as NaN. tests/test_bench.py holds them against each other.
+Every `range`, `rows`, `quantile` answers all its windows in one call and leaves the answers in the contender's own
+format; `column(answers, i)` is those of window i as floats, nulls as NaN. tests/test_bench.py holds them against each
+other.
 """
 
 from typing import Any
@@ -38,7 +39,9 @@ class Swag:
 
     def features(self, requests: Stream, widths: list[int]) -> pa.Table:
         kinds = [sw.count(), *(getattr(sw, kind)("x") for kind in FEATURES[1:])]
-        queries = [sw.Query(kind, sw.Range(f"{w}ms"), name=f"{kind.kind}{i}") for i, w in enumerate(widths) for kind in kinds]
+        queries = [
+            sw.Query(kind, sw.Range(f"{w}ms"), name=f"{kind.kind}{i}") for i, w in enumerate(widths) for kind in kinds
+        ]
         return sw.evaluate(queries, self.table, at=arrow(requests).drop_columns("x"), ts="ts", key="key")
 
     def _each(self, queries: list[sw.Query]) -> pa.Table:
@@ -64,7 +67,8 @@ class Polars:
     def quantile(self, phi: float, widths: list[int]) -> pl.DataFrame:
         rolling = pl.col("x").rolling_quantile_by
         return self.frame.select(
-            rolling("ts", window_size=f"{w}ms", quantile=phi, interpolation="linear").alias(f"w{i}") for i, w in enumerate(widths)
+            rolling("ts", window_size=f"{w}ms", quantile=phi, interpolation="linear").alias(f"w{i}")
+            for i, w in enumerate(widths)
         )
 
     @staticmethod
@@ -84,7 +88,10 @@ class DuckDB:
 
     def range(self, kind: str, widths: list[int]) -> pa.Table:
         function = self.functions.get(kind, kind)
-        over = [f"{function}(x) OVER (ORDER BY ts RANGE BETWEEN {w - 1} PRECEDING AND CURRENT ROW) AS w{i}" for i, w in enumerate(widths)]
+        over = [
+            f"{function}(x) OVER (ORDER BY ts RANGE BETWEEN {w - 1} PRECEDING AND CURRENT ROW) AS w{i}"
+            for i, w in enumerate(widths)
+        ]
         return self.connection.sql(f"SELECT {', '.join(over)} FROM events").to_arrow_table()
 
     def load_requests(self, requests: Stream) -> None:
@@ -93,13 +100,15 @@ class DuckDB:
     def features(self, widths: list[int]) -> pa.Table:
         """Requests are rows of the window query, without a value; they see the events up to their own time."""
         over = [
-            f"{self.functions.get(kind, kind)}(x) OVER (PARTITION BY key ORDER BY ts RANGE BETWEEN {w - 1} PRECEDING AND CURRENT ROW)"
+            f"{self.functions.get(kind, kind)}(x) OVER "
+            f"(PARTITION BY key ORDER BY ts RANGE BETWEEN {w - 1} PRECEDING AND CURRENT ROW)"
             f" AS {kind}{i}"
             for i, w in enumerate(widths)
             for kind in FEATURES
         ]
         joined = "SELECT ts, key, x, -1 AS row FROM events UNION ALL SELECT ts, key, NULL, row FROM requests"
-        query = f"WITH joined AS ({joined}), wide AS (SELECT row, {', '.join(over)} FROM joined) SELECT * FROM wide WHERE row >= 0"
+        wide = f"SELECT row, {', '.join(over)} FROM joined"
+        query = f"WITH joined AS ({joined}), wide AS ({wide}) SELECT * FROM wide WHERE row >= 0"
         return self.connection.sql(query).to_arrow_table()
 
     def _create(self, name: str, events: Stream) -> None:

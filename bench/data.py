@@ -11,7 +11,7 @@ EPOCH = 1_700_000_000 * SECOND
 
 @dataclass(frozen=True)
 class Stream:
-    """Events in order of time; all timestamps differ, so engines that let equals see each other agree with those that do not."""
+    """Events in order of time. All timestamps differ: peers let equal ones see each other, at each event we do not."""
 
     ts: np.ndarray
     x: np.ndarray

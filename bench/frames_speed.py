@@ -28,11 +28,13 @@ SPECS = {
 ISLANDS = {
     "threshold": """
         WITH numbered AS (SELECT k, ts, x, row_number() OVER (PARTITION BY k ORDER BY ts) AS n FROM events),
-             islands AS (SELECT k, ts, n - row_number() OVER (PARTITION BY k ORDER BY ts) AS i FROM numbered WHERE x > {high})
+             islands AS (SELECT k, ts, n - row_number() OVER (PARTITION BY k ORDER BY ts) AS i
+                         FROM numbered WHERE x > {high})
         SELECT k, min(ts) AS start, max(ts) AS "end", count(*) AS n FROM islands GROUP BY k, i""",
     "boundary": """
         WITH cells AS (SELECT k, ts, ceil(x / {width}) AS c FROM events),
-             cuts AS (SELECT k, ts, c, (c <> lag(c) OVER (PARTITION BY k ORDER BY ts))::INT AS cut FROM cells),
+             cuts AS (SELECT k, ts, c, (c IS DISTINCT FROM lag(c) OVER (PARTITION BY k ORDER BY ts))::INT AS cut
+                      FROM cells),
              islands AS (SELECT k, ts, c, sum(cut) OVER (PARTITION BY k ORDER BY ts) AS i FROM cuts)
         SELECT k, min(ts) AS start, max(ts) AS "end", count(*) AS n, first(c) FROM islands GROUP BY k, i""",
 }
@@ -42,7 +44,8 @@ RECURSIVE = """
         SELECT k, n, ts, v AS total, ts AS start, 1 AS rows FROM numbered WHERE n = 1
         UNION ALL
         SELECT w.k, e.n, e.ts, CASE WHEN w.total >= {load} THEN 0 ELSE w.total END + e.v,
-               CASE WHEN w.total >= {load} THEN e.ts ELSE w.start END, CASE WHEN w.total >= {load} THEN 0 ELSE w.rows END + 1
+               CASE WHEN w.total >= {load} THEN e.ts ELSE w.start END,
+               CASE WHEN w.total >= {load} THEN 0 ELSE w.rows END + 1
         FROM walk w JOIN numbered e ON e.k = w.k AND e.n = w.n + 1)
     SELECT k, start, ts AS "end", rows, total FROM walk WHERE total >= {load}"""
 RANGE_JOIN = 'SELECT e.*, f.frame_id FROM events e JOIN frames f ON e.k = f.k AND e.ts BETWEEN f.start AND f."end"'
@@ -53,7 +56,7 @@ def signal(size: int, keys: int, seed: int = 0) -> pa.Table:
     rng = np.random.default_rng(seed)
     k = rng.integers(0, keys, size)
     phase, period = rng.uniform(0, 2 * np.pi, keys), rng.uniform(150, 600, keys)
-    x = 2 * np.sin(np.arange(size) / keys * (2 * np.pi / period)[k] + phase[k]) + rng.normal(0, 0.02, size)
+    x = 2 * np.sin(np.arange(size) / keys * (2 * np.pi / period)[k] + phase[k]) + rng.normal(0, 0.01, size)
     return pa.table({"ts": np.arange(size), "k": k, "x": x, "v": rng.uniform(0, 2, size)})
 
 
@@ -66,7 +69,11 @@ def by_polars(kind: str, events: pl.DataFrame, grouped: bool) -> pl.DataFrame:
     else:
         marked = events.lazy().with_columns(s=state).with_columns(run=pl.col("s").rle_id().over("k"))
     kept = marked.filter("s") if kind == "threshold" else marked
-    return kept.group_by("k", "run").agg(start=pl.col("ts").min(), end=pl.col("ts").max(), n=pl.len(), s=pl.col("s").first()).collect()
+    return (
+        kept.group_by("k", "run")
+        .agg(start=pl.col("ts").min(), end=pl.col("ts").max(), n=pl.len(), s=pl.col("s").first())
+        .collect()
+    )
 
 
 def detection(report: Report, size: int, keys: int, rounds: int) -> None:
@@ -81,13 +88,17 @@ def detection(report: Report, size: int, keys: int, rounds: int) -> None:
                 connection.register("events", events)
                 sql = ISLANDS[kind].format(high=HIGH, width=WIDTH)
                 contenders["DuckDB"] = lambda sql=sql, connection=connection: connection.sql(sql).arrow()
-                contenders["Polars"] = lambda kind=kind, rows=rows, layout=layout: by_polars(kind, rows, layout == "key by key")
+                contenders["Polars"] = lambda kind=kind, rows=rows, layout=layout: by_polars(
+                    kind, rows, layout == "key by key"
+                )
                 assert contenders["Polars"]().height == contenders["DuckDB"]().read_all().num_rows == found
             best = interleaved(contenders, rounds)
             work = interleaved({"frames": contenders["frames"]}, rounds, cpu_clock)["frames"]
             name = f"{kind}, {layout} ({found:,} frames)"
             report.findings.append(Finding(name, "events per second, wall", size / best["frames"] / 1e6, "M/s", reach))
-            report.findings.append(Finding(name, "per second of CPU, times 2 cores", 2 * size / work / 1e6, "M/s", reach))
+            report.findings.append(
+                Finding(name, "per second of CPU, times 2 cores", 2 * size / work / 1e6, "M/s", reach)
+            )
             for other in ("DuckDB", "Polars"):
                 if other in best:
                     report.findings.append(Finding(name, f"over {other}", best[other] / best["frames"], "x", 2.0))
@@ -107,11 +118,16 @@ def against_recursion(report: Report, size: int, keys: int, rounds: int) -> None
 
 def filling(report: Report, size: int, keys: int, frames: int, rounds: int) -> None:
     events = signal(size, keys)
-    found = fr.detect(fr.Aggregate(sw.count(), ">=", size // frames), events, key="k").select(["frame_id", "k", "start", "end"])
+    found = fr.detect(fr.Aggregate(sw.count(), ">=", size // frames), events, key="k").select(
+        ["frame_id", "k", "start", "end"]
+    )
     connection = duckdb.connect()
     connection.register("events", events)
     connection.register("frames", found)
-    contenders = {"frames": lambda: fr.fill(found, events, key="k"), "DuckDB": lambda: connection.sql(RANGE_JOIN).arrow().read_all()}
+    contenders = {
+        "frames": lambda: fr.fill(found, events, key="k"),
+        "DuckDB": lambda: connection.sql(RANGE_JOIN).arrow().read_all(),
+    }
     assert contenders["frames"]().num_rows == contenders["DuckDB"]().num_rows
     best = interleaved(contenders, rounds)
     name = f"fill {size:,} events into {found.num_rows:,} frames"
@@ -139,8 +155,19 @@ def endless(report: Report, batches: int, size: int = 1000) -> None:
             filler.punctuate_events(size * batch + size - 1)
         rows.append([("fragments" if fragments else "whole frames"), most, round(time.perf_counter() - start, 2)])
         if fragments:
-            report.findings.append(Finding("one endless frame, with fragments", "peak buffer of Filler", float(most), "events", 2.0 * size, True))
-    report.tables.append(Table(f"one endless frame, {batches} punctuations of {size:,} events", ["", "peak buffer", "seconds"], rows))
+            report.findings.append(
+                Finding(
+                    "one endless frame, with fragments",
+                    "peak buffer of Filler",
+                    float(most),
+                    "events",
+                    2.0 * size,
+                    True,
+                )
+            )
+    report.tables.append(
+        Table(f"one endless frame, {batches} punctuations of {size:,} events", ["", "peak buffer", "seconds"], rows)
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -150,14 +177,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure(args: argparse.Namespace) -> Report:
-    size, keys, rounds = (args.events // 20, args.keys // 10, 2) if args.quick else (args.events, args.keys, args.rounds)
+    size, keys, rounds = (
+        (args.events // 20, args.keys // 10, 2) if args.quick else (args.events, args.keys, args.rounds)
+    )
     report = Report(f"frames: {size:,} events of {keys:,} keys, Arrow in, Arrow out")
     detection(report, size, keys, rounds)
     against_recursion(report, 20_000 if args.quick else 100_000, keys, 2)
     filling(report, size, keys, size // 100, rounds)
     endless(report, 50 if args.quick else 500)
-    report.notes.append("Contenders take turns; the best round of each counts. Wall time is of a machine that others use too: the second rate is what")
-    report.notes.append("two idle cores do, from the CPU time of all threads.")
+    report.notes.append("Contenders take turns, and the best round of each counts: ratios are of wall times.")
+    report.notes.append("Wall times include what else the machine does; CPU seconds of all threads do not.")
     return report
 
 

@@ -1,4 +1,4 @@
-"""What grows with what: updates with the number of queries, lookups with the width of windows, memory with the rows kept."""
+"""What grows with what: updates with queries, lookups with the width of windows, memory with the rows kept."""
 
 import math
 
@@ -19,7 +19,10 @@ def run(quick: bool) -> Report:
     report = Report("growth")
     for part in (queries, widths, memory):
         part(report, quick)
-    report.notes.append(f'"Flat" is judged as at most {FLAT}x from one end to the other; "logarithmic" as that, times the growth of log W. CPU time.')
+    report.notes.append(
+        f'"Flat" is judged as at most {FLAT}x from one end to the other; "logarithmic" as that, '
+        "times the growth of log W. CPU time."
+    )
     return report
 
 
@@ -29,15 +32,25 @@ def queries(report: Report, quick: bool) -> None:
     batch, rounds = (20_000, 3) if quick else (100_000, 15)
     cost = {count: _append_cost(count, batch, rounds) for count in counts}
     table = [[count, nanoseconds] for count, nanoseconds in cost.items()]
-    report.tables.append(Table(f"ns per event appended, batches of {batch:,}, by queries of sum and of max registered", ["queries of each", "ns"], table))
+    report.tables.append(
+        Table(
+            f"ns per event appended, batches of {batch:,}, by queries of sum and of max registered",
+            ["queries of each", "ns"],
+            table,
+        )
+    )
     growth = cost[counts[-1]] / cost[1]
-    report.findings.append(Finding("update cost by queries", f"{counts[-1]:,} of each registered / 1", growth, "x", FLAT, at_most=True))
+    report.findings.append(
+        Finding("update cost by queries", f"{counts[-1]:,} of each registered / 1", growth, "x", FLAT, at_most=True)
+    )
 
 
 def _append_cost(count: int, batch: int, rounds: int) -> float:
     engine = sw.Engine(ts="ts")
     for i, width in enumerate(np.linspace(NMAX, NMAX // 100, count).astype(int)):
-        engine.register([sw.Query(kind("x"), sw.Rows(int(width)), name=f"{kind.__name__}{i}") for kind in (sw.sum, sw.max)])
+        engine.register(
+            [sw.Query(kind("x"), sw.Rows(int(width)), name=f"{kind.__name__}{i}") for kind in (sw.sum, sw.max)]
+        )
     x = np.random.default_rng(0).normal(size=batch)
     tables = iter([pa.table({"ts": np.arange(batch) + b * batch, "x": x}) for b in range(rounds + 6)])
     for _ in range(6):
@@ -59,9 +72,13 @@ def widths(report: Report, quick: bool) -> None:
     report.tables.append(Table(f"ns per lookup by width (W to 2 W), {NMAX:,} rows kept", header, rows))
     for i, name in enumerate(header[1:4], 1):
         measured = f"W = {levels[-1] and rows[-1][0]:,} / W = {rows[0][0]:,}"
-        report.findings.append(Finding(f"lookup cost by width, {name}", measured, rows[-1][i] / rows[0][i], "x", FLAT, at_most=True))
+        report.findings.append(
+            Finding(f"lookup cost by width, {name}", measured, rows[-1][i] / rows[0][i], "x", FLAT, at_most=True)
+        )
     logarithmic = FLAT * math.log2(rows[-1][0]) / math.log2(rows[0][0])
-    report.findings.append(Finding("lookup cost by width, B-INT", measured, rows[-1][4] / rows[0][4], "x", logarithmic, at_most=True))
+    report.findings.append(
+        Finding("lookup cost by width, B-INT", measured, rows[-1][4] / rows[0][4], "x", logarithmic, at_most=True)
+    )
 
 
 def memory(report: Report, quick: bool) -> None:
@@ -77,4 +94,13 @@ def memory(report: Report, quick: bool) -> None:
         engine.lookup_all()
         stats = engine.stats()
         measured = f"stats: bytes / kept, a full ring of {stats['kept']:,}"
-        report.findings.append(Finding(f"memory per kept event, one float column: {label}", measured, stats["bytes"] / stats["kept"], "bytes", reach, at_most=True))
+        report.findings.append(
+            Finding(
+                f"memory per kept event, one float column: {label}",
+                measured,
+                stats["bytes"] / stats["kept"],
+                "bytes",
+                reach,
+                at_most=True,
+            )
+        )

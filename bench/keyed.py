@@ -14,12 +14,25 @@ KINDS = (sw.sum, sw.mean, sw.max, lambda column: sw.count())
 
 def run(quick: bool) -> Report:
     events, keys, batch = (200_000, 2_000, 20_000) if quick else (10_000_000, 100_000, 100_000)
-    report = Report(f"keyed engine: {events:,} events over {keys:,} keys in batches of {batch:,}, 20 windows registered")
+    report = Report(
+        f"keyed engine: {events:,} events over {keys:,} keys in batches of {batch:,}, 20 windows registered"
+    )
     for label, names in (("integer keys", None), ("string keys", pa.array([f"S{k:06d}" for k in range(keys)]))):
         seconds, kept = _append_all(events, keys, batch, names)
         reach = 3 if names is None else None
-        report.findings.append(Finding(f"appended, {label}", f"sum, mean, max, count of 1 min - 1 h; {kept:,} kept at the end", events / seconds / 1e6, "M events/s", reach))
-    report.notes.append("CPU time of all threads, from the first event on an empty engine: new keys, growing rings and expiry are in it; making the batches is not.")
+        report.findings.append(
+            Finding(
+                f"appended, {label}",
+                f"sum, mean, max, count of 1 min - 1 h; {kept:,} kept at the end",
+                events / seconds / 1e6,
+                "M events/s",
+                reach,
+            )
+        )
+    report.notes.append(
+        "CPU time of all threads, from the first event on an empty engine: new keys, growing rings and expiry are "
+        "in it; making the batches is not."
+    )
     return report
 
 

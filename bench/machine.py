@@ -22,7 +22,8 @@ def describe() -> dict[str, Any]:
 
 def line(machine: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if version)
-    return f'{machine["cores"]} cores ({machine["cpu"]}), load {machine["load"][0]} at the start; Python {machine["python"]}, {versions}'
+    cores = f"{machine['cores']} cores ({machine['cpu']})"
+    return f"{cores}, load {machine['load'][0]} at the start; Python {machine['python']}, {versions}"
 
 
 def _cpu() -> str:
@@ -30,7 +31,9 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((entry.split(":", 1)[1].strip() for entry in lines if entry.startswith("model name")), platform.machine())
+    return next(
+        (entry.split(":", 1)[1].strip() for entry in lines if entry.startswith("model name")), platform.machine()
+    )
 
 
 def _version(name: str) -> str | None:

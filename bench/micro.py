@@ -20,14 +20,22 @@ def run(quick: bool) -> Report:
         (bare.landmarks(NMAX, 16), "L-INT max", 1, None, None),
         (bare.sorted_base(NMAX), "B-INT-QNT 0.99-quantile", 50, None, None),
     ):
-        added, asked = rate_of_updates(structure, updates // fewer, rounds), rate_of_lookups(structure, lookups // fewer, rounds)
-        report.findings.append(Finding(f"{label}, lookups", "windows anywhere, in batches", asked, "M/s", reach_lookups))
+        added, asked = (
+            rate_of_updates(structure, updates // fewer, rounds),
+            rate_of_lookups(structure, lookups // fewer, rounds),
+        )
+        report.findings.append(
+            Finding(f"{label}, lookups", "windows anywhere, in batches", asked, "M/s", reach_lookups)
+        )
         report.findings.append(Finding(f"{label}, updates", "in batches of a ring", added, "M/s", reach_updates))
     report.notes.append(
-        "Rates are per second of CPU time, which is what one core does: on a machine with more to do than cores, wall time counts the pauses "
-        "of every run longer than a time slice (a third of the rate at a load of 6), and the best of many rounds does not help."
+        "Rates are per second of CPU time: with more to do than cores, wall time counts the pauses of every run longer "
+        "than a time slice. CPU time does not, but feels who shares the caches: B-INT lookups vary most between runs."
     )
-    report.notes.append("An update is the structure's own work: the column lies in place. L-INT is one group (65,536 - 100,000 rows); more groups share its updates.")
+    report.notes.append(
+        "An update is the structure's own work: the column lies in place. L-INT is one group (65,536 - 100,000 rows); "
+        "every further group costs its updates again."
+    )
     return report
 
 

@@ -20,7 +20,13 @@ SHORTEST = 0.02  # seconds that a measured run takes, at least
 
 def structures() -> list[Bare]:
     sums = bare.base(WINDOWS, monoids.Sum(), np.int64)
-    return [bare.running_integers(WINDOWS), sums, bare.search_tree(WINDOWS), bare.materialize_all(WINDOWS), bare.materialize_none(WINDOWS)]
+    return [
+        bare.running_integers(WINDOWS),
+        sums,
+        bare.search_tree(WINDOWS),
+        bare.materialize_all(WINDOWS),
+        bare.materialize_none(WINDOWS),
+    ]
 
 
 def operations(count: int, updates: int, seed: int = 4) -> np.ndarray:
@@ -32,7 +38,9 @@ def operations(count: int, updates: int, seed: int = 4) -> np.ndarray:
 
 @cache
 def _loop(update: Any, lookup: Any) -> Callable[..., int]:
-    @numba.njit
+    @numba.njit(
+        _nrt=False
+    )  # counting references to a kernel's arrays cost R-INT three quarters of its rate, others less
     def run(ops, column, rings, nmax, update_args, lookup_args, window):
         keys, lo, hi, out = window
         mask, check = column.size - 1, 0
@@ -58,7 +66,11 @@ def perform(structure: Bare, ops: np.ndarray) -> int:
     structure.counts[0] = 1
     window = bare.KEY, np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
     loop = _loop(structure.update, structure.lookup)
-    return int(loop(ops, structure.column, structure.rings, structure.nmax, structure.update_args, structure.lookup_args, window))
+    return int(
+        loop(
+            ops, structure.column, structure.rings, structure.nmax, structure.update_args, structure.lookup_args, window
+        )
+    )
 
 
 def fill(structure: Bare) -> None:

@@ -14,7 +14,9 @@ COLORS = {
 }  # fmt: skip
 
 
-def lines(path: Path, title: str, x_label: str, y_label: str, x: list[float], series: dict[str, list[float]], log_x: bool) -> Path:
+def lines(
+    path: Path, title: str, x_label: str, y_label: str, x: list[float], series: dict[str, list[float]], log_x: bool
+) -> Path:
     figure, axes = plt.subplots(figsize=(8, 4.8), dpi=100)
     for name, y in series.items():
         dashed = "--" if name.startswith("materialize") or name == "PSoup" else "-"

@@ -24,7 +24,7 @@ class Finding:
         return self.value <= self.reach if self.at_most else self.value >= self.reach
 
     def cells(self) -> list[str]:
-        limit = "" if self.reach is None else f'{"<=" if self.at_most else ">="} {quantity(self.reach, self.unit)}'
+        limit = "" if self.reach is None else f"{'<=' if self.at_most else '>='} {quantity(self.reach, self.unit)}"
         verdict = {None: "", True: "yes", False: "NO"}[self.reached]
         return [self.workload, self.measured, quantity(self.value, self.unit), limit, verdict]
 
@@ -56,7 +56,10 @@ class Report:
         return {
             "title": self.title,
             "findings": [finding.as_json() for finding in self.findings],
-            "tables": [{"title": t.title, "header": t.header, "rows": t.rows, "figure": t.figure and t.figure.name} for t in self.tables],
+            "tables": [
+                {"title": t.title, "header": t.header, "rows": t.rows, "figure": t.figure and t.figure.name}
+                for t in self.tables
+            ],
             "notes": self.notes,
         }
 
@@ -117,7 +120,8 @@ def _aligned(header: list[str], rows: list[list[str]]) -> str:
     right = [all(_numeric(row[i]) for row in rows) for i in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(
-        "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)).rstrip() for line in lines
+        "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)).rstrip()
+        for line in lines
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 Clock = Callable[[], float]
 
 
-def interleaved(contenders: dict[str, Callable[[], Any]], rounds: int, clock: Clock = time.perf_counter) -> dict[str, float]:
+def interleaved(
+    contenders: dict[str, Callable[[], Any]], rounds: int, clock: Clock = time.perf_counter
+) -> dict[str, float]:
     """The best time of each, in seconds. Answers are dropped at once: a gigabyte of them must not slow the next one."""
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):

@@ -10,6 +10,6 @@ from frames.specs import Aggregate, Boundary, Delta, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "Threshold", "detect", "fill", "metrics", "plot", "summarize",
-    "theory", "united",
+    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "Threshold", "detect", "fill", "metrics", "plot",
+    "summarize", "theory", "united",
 ]  # fmt: skip

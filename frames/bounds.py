@@ -1,4 +1,4 @@
-"""Comparisons as intervals, so that kernels know one: `v op c` is lo <= v <= hi, and a spread passes a limit by `>=`."""
+"""Comparisons as intervals, so that kernels know one: `v op c` is lo <= v <= hi, a spread passes a limit by `>=`."""
 
 import math
 from typing import Any
@@ -43,7 +43,7 @@ def _of_integers(op: str, c: Any) -> tuple[np.int64, np.int64]:
 
 
 def limit(op: str, x: Any, whole: bool) -> Any:
-    """The number L with `spread >= L` exactly where a delta frame of `op x` closes; NaN (or int64's largest) for never."""
+    """The number L with `spread >= L` exactly where a delta frame of `op x` closes; NaN (or the largest) for never."""
     reached = op in ("<", ">=")  # "<" closes when the spread reaches x, "<=" when it exceeds it
     if whole:
         if math.isinf(x):

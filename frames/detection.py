@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from frames.aggregate_scan import scan_of
 from frames.intake import SMALL, in_parallel, key_ids, threads, timed
 from frames.quantiles import with_quantiles
-from frames.scans import Scan, scan_of
+from frames.scans import Scan
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels.framing import AT, BEGIN, KEY
@@ -38,13 +39,12 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
     which, rows = numbered(scans, instants)
     extras = [each.columns(np.arange(each.count)) for each in scans]
     extra = {name: pa.concat_arrays([e[name] for e in extras]).take(pa.array(rows)) for name in extras[0]}
-    frames = np.concatenate([each.frames for each in scans])
-    shift = len(scans).bit_length() - 1
-    frames[:, KEY] = (frames[:, KEY] << shift) | which
-    frames = frames[rows] if rows.size and not _in_order(rows) else frames
-    extra = with_quantiles(spec, table, ids, frames, extra)
+    frames = np.concatenate([each.frames for each in scans]) if len(scans) > 1 else scans[0].frames
+    if len(scans) > 1:
+        frames[:, KEY] = (frames[:, KEY] << (len(scans).bit_length() - 1)) | which
+    extra = with_quantiles(spec, table, ids, frames, rows, extra)
     named = None if keys is None or key is None else (key, keys)
-    return frames_table(np.arange(frames.shape[0]), frames, named, clock, extra)
+    return frames_table(np.arange(rows.size), frames, rows, named, clock, extra)
 
 
 def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:
@@ -87,7 +87,3 @@ def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, np.nd
     if not (sure[1:] >= sure[:-1]).all():
         order = order[np.argsort(sure, kind="stable")]
     return which, order
-
-
-def _in_order(rows: np.ndarray) -> bool:
-    return bool((rows[1:] > rows[:-1]).all())

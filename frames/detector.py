@@ -1,7 +1,7 @@
 """Detection while events arrive: push in any order, punctuate, and the frames decided so far come out.
 
 Events wait until a punctuation promises that nothing older comes; then they are sorted and taken by the same scan as
-stored events (frames/scans.py), whose state per key is all that is kept of them. Maier et al. 2012, sections 4.1 and 4.2.
+stored events (frames/scans.py), whose state per key is all that is kept of them (Maier et al. 2012, sections 4.1, 4.2).
 """
 
 from typing import Any
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from frames.aggregate_scan import scan_of
 from frames.intake import NO_KEY, key_ids, timed
 from frames.quantiles import Kept
-from frames.scans import Scan, scan_of
+from frames.scans import Scan
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels import framing
-from kernels.framing import AT, BEGIN, COUNT, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
+from kernels.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.columns import Clock, as_table, column
 from swag.errors import BadEvents, BadType, OutOfOrder
 from swag.keys import KeyTable
@@ -27,8 +28,8 @@ class Detector:
     """Frames of a stream. The result does not depend on how the stream is cut, or on the order between punctuations.
 
     fragments=True reports a frame that is certain but still open piece by piece, at every punctuation: pieces of one
-    frame have one frame_id, are disjoint and in order; the last is marked `final` (with rows 0 and no interval if nothing
-    is left to report).
+    frame have one frame_id, are disjoint and in order; the last is marked `final` (with rows 0 and no interval if
+    nothing is left to report).
     """
 
     def __init__(self, spec: Spec, *, ts: str = "ts", key: str | None = None, fragments: bool = False) -> None:
@@ -45,6 +46,7 @@ class Detector:
         self._next = 0
         self._upto: Any = None  # the latest punctuation
         self._over = False
+        self._held: int | None = None  # where the earliest piece begins that could have been reported, but waits
 
     @property
     def buffered(self) -> int:
@@ -59,7 +61,9 @@ class Detector:
         state, upto = self._scan.state, int(self._upto)
         pending = (state[:, ROWS] > 0) & (state[:, SLOT] < 0) if self.fragments else state[:, ROWS] > 0
         starts = [state[pending, START]] + ([] if self.fragments else [state[state[:, GAP_ROWS] > 0, GAP_START]])
-        return min([upto, *(int(s.min()) - 1 for s in starts if s.size)])
+        return min(
+            [upto, *(int(s.min()) - 1 for s in starts if s.size), *([] if self._held is None else [self._held - 1])]
+        )
 
     def push(self, events: Any) -> None:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
@@ -75,7 +79,8 @@ class Detector:
         if upto is not None and instants.size and instants.min() <= upto:
             row = int(np.argmax(instants <= upto))
             raise OutOfOrder(
-                f"event {row} has ts {clock.show(int(instants[row]))}, but a punctuation promised none up to {clock.show(upto)}.",
+                f"event {row} has ts {clock.show(int(instants[row]))}, "
+                f"but a punctuation promised none up to {clock.show(upto)}.",
                 "punctuate later, or drop late events before pushing",
             )
         keys, ids = key_ids(table, self.key, self._keys)
@@ -106,7 +111,10 @@ class Detector:
 
     def _check(self, clock: Clock, schema: pa.Schema) -> None:
         if self._clock is not None and clock != self._clock:
-            raise BadType(f'"{self.ts}" is {clock.type}, but has been {self._clock.type} so far.', f"cast it to {self._clock.type}")
+            raise BadType(
+                f'"{self.ts}" is {clock.type}, but has been {self._clock.type} so far.',
+                f"cast it to {self._clock.type}",
+            )
         for name in schema.names if self._schema is not None else ():
             before, now = self._schema.field(name).type, schema.field(name).type  # type: ignore[union-attr]
             if before != now:
@@ -146,14 +154,15 @@ class Detector:
         return instants[order], ids[order] if ids.size else ids, table.take(pa.array(order))
 
     def _resume(self, instants: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Where the next piece of every open frame begins: at its key's first event, or at a short run that joins a gap."""
+        """Where the next piece of an open frame begins: at its key's first event, or a short run that joins a gap."""
         assert self._scan is not None
         state, frames = self._scan.state, self._scan.frames
         firsts = np.zeros(1 if self._keys is None else max(self._keys.count, 1), np.int64)
         framing.first_instants(instants, ids, firsts)
         keys = frames[:, KEY]
         run = (frames[:, GAP] == 1) & (state[keys, ROWS] > 0)
-        return np.where(run, state[keys, START], firsts[keys])
+        held = (frames[:, COUNT] > frames[:, SENT]) & (frames[:, SENT] > 0)
+        return np.where(held, frames[:, AT], np.where(run, state[keys, START], firsts[keys]))
 
     def _report(self, resume: np.ndarray, certain: int) -> pa.Table:
         assert self._scan is not None and self._clock is not None
@@ -164,7 +173,7 @@ class Detector:
         numbers[order] = np.sort(numbers[late])
         self._next += frames.shape[0] - resume.size
         closed = frames[:, OPEN] == 0
-        chosen = np.flatnonzero(closed | (frames[:, COUNT] > frames[:, SENT]) if self.fragments else closed)
+        chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
         extra = self._kept.values(scan.columns(chosen), frames[chosen])
         out = frames[chosen]
@@ -174,13 +183,31 @@ class Detector:
             out[begun, BEGIN] = resume[chosen[begun]]
             out[:, COUNT] -= out[:, SENT]
             empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
-            frames[:, SENT] = frames[:, COUNT]
+            frames[chosen, SENT] = frames[chosen, COUNT]
         named = None if self._keys is None or self.key is None else (self.key, self._keys)
-        table = frames_table(numbers[chosen], out, named, self._clock, extra, empty)
+        table = frames_table(numbers[chosen], out, np.arange(chosen.size), named, self._clock, extra, empty)
         self._kept.drop(scan.state[:, ROWS], frames)
         self._numbers = numbers[~closed]
         scan.keep_open()
         return table
+
+    def _sendable(self, resume: np.ndarray) -> np.ndarray:
+        """Open frames with something new to report.
+
+        A gap waits while a run that may yet join it begins at the very instant the gap has got to: pieces are disjoint.
+        Where its next piece will begin is noted in AT, which has no other use by then.
+        """
+        assert self._scan is not None
+        frames, state = self._scan.frames, self._scan.state
+        keys, new = frames[:, KEY], frames[:, COUNT] > frames[:, SENT]
+        pending = (state[keys, ROWS] > 0) & (state[keys, SLOT] < 0) & (state[keys, START] == frames[:, END])
+        held = np.flatnonzero(new & (frames[:, OPEN] == 1) & (frames[:, GAP] == 1) & pending)
+        begun = held[(held < resume.size) & (frames[held, SENT] > 0)]
+        frames[begun, AT] = resume[begun]
+        starts = np.where(frames[held, SENT] > 0, frames[held, AT], frames[held, BEGIN])
+        self._held = int(starts.min()) if held.size else None
+        new[held] = False
+        return new
 
     def _nothing(self) -> pa.Table:
         """Before any event has come, no column but these has a type."""

@@ -24,7 +24,7 @@ NUMBER, KEY, START, END = range(4)  # of a stored interval; of an open frame: it
 
 
 class Filler:
-    """Joins a stream of frames (or fragments) with a stream of events. Every pair comes out once, as soon as both are there."""
+    """Joins a stream of frames (or fragments) with one of events. A pair comes out once, as soon as both are there."""
 
     def __init__(self, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0) -> None:
         check_key(key)
@@ -56,7 +56,10 @@ class Filler:
         clock, instants = timed(table, self.ts)
         self._check_clock(clock, f'"{self.ts}"')
         if self._table is not None and table.schema != self._table.schema:
-            raise BadType(f"the events' columns changed from {self._table.schema.names} or their types.", "push tables of one schema")
+            raise BadType(
+                f"the events' columns changed from {self._table.schema.names} or their types.",
+                "push tables of one schema",
+            )
         self._check_promise(clock, instants, self._events_upto, "event")
         self._keys, ids = key_ids(table, self.key, self._keys)
         self._set_clock(clock)
@@ -98,7 +101,7 @@ class Filler:
         return self._nothing()
 
     def _intervals(self, pieces: Pieces, ids: np.ndarray) -> np.ndarray:
-        """The interval each piece holds: first pieces begin `before` early, final ones end `after` late, others go on."""
+        """The interval each piece holds: first pieces begin `before` early, final ones end `after` late."""
         order = np.argsort(pieces.numbers, kind="stable")
         numbers, there, final = pieces.numbers[order], pieces.there[order], pieces.final[order]
         starts, ends, ids = pieces.starts[order], pieces.ends[order], ids[order]
@@ -108,7 +111,11 @@ class Filler:
         first = np.ones(numbers.size, bool)
         first[1:] = numbers[1:] != numbers[:-1]
         # An empty piece ends where the one before it did; only a frame's last piece is empty.
-        before = np.where(first, np.where(known, _at(self._open[:, END], at), LONG_AGO), np.concatenate([[LONG_AGO], ends[:-1]])[: first.size])
+        before = np.where(
+            first,
+            np.where(known, _at(self._open[:, END], at), LONG_AGO),
+            np.concatenate([[LONG_AGO], ends[:-1]])[: first.size],
+        )
         begun = ~first | known
         ends = np.where(there, ends, before)
         lo = np.where(begun, before + 1, np.where(there, starts - self._early, 1))
@@ -157,7 +164,9 @@ class Filler:
 
     def _check_clock(self, clock: Clock, what: str) -> None:
         if self._clock is not None and clock != self._clock:
-            raise BadType(f"{what} is {clock.type}, but has been {self._clock.type} so far.", f"cast it to {self._clock.type}")
+            raise BadType(
+                f"{what} is {clock.type}, but has been {self._clock.type} so far.", f"cast it to {self._clock.type}"
+            )
         margins(self.before, self.after, clock.unit)
 
     def _check_promise(self, clock: Clock, instants: np.ndarray, upto: Any, what: str) -> None:
@@ -165,7 +174,7 @@ class Filler:
             return
         row = int(np.argmin(instants))
         raise OutOfOrder(
-            f"a{'n event' if what == 'event' else ' frame'} at {clock.show(int(instants[row]))} comes after a punctuation promised none up to {upto}.",
+            f"{what} at {clock.show(int(instants[row]))} comes after a punctuation that promised none up to {upto}.",
             f"punctuate_{what}s later",
         )
 

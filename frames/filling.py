@@ -1,4 +1,4 @@
-"""Frames meet events: which events lie in which frame, and what they add up to. Any stream, any key of the same type."""
+"""Frames meet events of any stream: which of them lie in which frame, and what they add up to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.intake import NO_KEY, chunks, find_into, in_parallel, timed
+from frames.intake import NO_KEY, chunks, finder, in_parallel, timed
 from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
@@ -74,7 +74,7 @@ def fill(
 
     An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order.
     """
-    table, (clock, instants, ids), around = _meet(frames, events, ts, key, before, after)
+    table, (_, instants, ids), around = _meet(frames, events, ts, key, before, after)
     check_free(table)
     numbers, frame_ids, count, starts, ends = around
     row, frame = matches(instants, ids, placed(frame_ids, count, starts, ends))
@@ -89,7 +89,9 @@ def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
 
 def check_free(table: pa.Table) -> None:
     if "frame_id" in table.column_names:
-        raise BadQuery("the events have a column frame_id already.", 'rename it, or drop it: events.drop_columns(["frame_id"])')
+        raise BadQuery(
+            "the events have a column frame_id already.", 'rename it, or drop it: events.drop_columns(["frame_id"])'
+        )
 
 
 def summarize(
@@ -102,7 +104,7 @@ def summarize(
     before: Duration = 0,
     after: Duration = 0,
 ) -> pa.Table:
-    """The frames with a column per aggregate of the events in each: one lookup per frame and aggregate (intervals.py)."""
+    """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate."""
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
     whole = united(frames)
     _check_names(wanted, whole.column_names)
@@ -129,7 +131,11 @@ def laid_out(instants: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndar
     rows = None if ids.min() >= 0 else np.flatnonzero(ids >= 0)
     known = ids if rows is None else ids[rows]
     segments = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
-    order, keys, starts = np.empty(known.size, np.int64), np.empty(known.size, np.int64), np.empty(known.size + 1, np.int64)
+    order, keys, starts = (
+        np.empty(known.size, np.int64),
+        np.empty(known.size, np.int64),
+        np.empty(known.size + 1, np.int64),
+    )
     if not bool((known[1:] >= known[:-1]).all()):
         runs = timeline.group_by_key(known, np.zeros(count, np.int64), order, keys, starts)
         if not bool((keys[1:runs] > keys[: runs - 1]).all()):  # runs come by first appearance; segments are by key
@@ -147,9 +153,13 @@ def _check_names(aggregates: list[Aggregate], taken: list[str]) -> None:
     seen = set(taken)
     for aggregate in aggregates:
         if not isinstance(aggregate, Aggregate):
-            raise BadQuery(f"{aggregate!r} is not an aggregate.", 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])')
+            raise BadQuery(
+                f"{aggregate!r} is not an aggregate.", 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])'
+            )
         if str(aggregate) in seen:
-            raise BadQuery(f'two columns would be named "{aggregate}".', f'name one apart: sw.{aggregate.kind}(…).alias("…")')
+            raise BadQuery(
+                f'two columns would be named "{aggregate}".', f'name one apart: sw.{aggregate.kind}(…).alias("…")'
+            )
         seen.add(str(aggregate))
 
 
@@ -166,11 +176,16 @@ def _meet(frames: Any, events: Any, ts: str, key: str | None, before: Duration, 
     keys = KeyTable(own.type)
     frame_ids = keys.encode(own, key)
     array = column(table, key, "key is")
-    return table, (clock, instants, found_keys(keys, array, key)), (pieces.numbers, frame_ids, max(keys.count, 1), starts, ends)
+    return (
+        table,
+        (clock, instants, found_keys(keys, array, key)),
+        (pieces.numbers, frame_ids, max(keys.count, 1), starts, ends),
+    )
 
 
 def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
     """The id of each event's key, -1 for keys without frames, on all cores."""
     one, ids = one_chunk(array), np.empty(len(array), np.int64)
-    in_parallel(lambda s: find_into(keys, one[s.start : s.stop], key, ids[s]), chunks(len(array)))
+    find = finder(keys, one, key)
+    in_parallel(lambda s: find(one[s.start : s.stop], ids[s]), chunks(len(array)))
     return ids

@@ -1,5 +1,6 @@
 """Events in: a ts column as int64, keys as dense ids (on all cores), the columns a spec reads."""
 
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels import hashing
+from kernels import frame_keys
 from swag.columns import Clock, clock_of, column, instants, one_chunk
 from swag.errors import BadQuery
 from swag.keys import KeyTable
@@ -39,7 +40,7 @@ def chunks(size: int) -> list[slice]:
     """As many slices as there are cores, or one if there is little to do."""
     parts = threads() if size >= SMALL else 1
     edges = [size * i // parts for i in range(parts + 1)]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
@@ -59,19 +60,28 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
         return keys, keys.encode(array, key)
     keys.encode(array[:SAMPLE], key)
     ids = np.empty(len(array), np.int64)
-    missing = in_parallel(lambda s: find_into(keys, array[s.start : s.stop], key, ids[s]), chunks(len(array)))
-    if any(missing):  # keys that the sample lacks
+    find = finder(keys, array, key)
+    missing = in_parallel(lambda s: find(array[s.start : s.stop], ids[s]), chunks(len(array)))
+    if min(missing) < 0:  # keys that the sample lacks
         rows = np.flatnonzero(ids < 0)
         ids[rows] = keys.encode(array.take(pa.array(rows)), key)
     return keys, ids
 
 
-def find_into(keys: KeyTable, array: pa.Array, key: str, ids: np.ndarray) -> bool:
-    """The ids of keys, into their place; True if one is unknown (-1)."""
-    if keys._by_value and not pa.types.is_dictionary(array.type) and array.type == keys.type:
-        if array.null_count:
-            keys.find(array, key)  # which says what is wrong
-        hashing.find_integers(keys._numbers(array), keys._table, keys._values, ids)
-    else:
-        ids[:] = keys.find(array, key)
-    return bool(ids.size) and int(ids.min()) < 0
+def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.ndarray], int]:
+    """A function that writes the ids of keys to their place, -1 for unknown ones, and returns the smallest."""
+
+    def by_hash(some: pa.Array, ids: np.ndarray) -> int:
+        ids[:] = keys.find(some, key)
+        return int(ids.min(initial=0))
+
+    plain = pa.types.is_signed_integer(array.type) and array.type == keys.type and not array.null_count
+    if not plain or not keys.count:
+        return by_hash
+    known = np.asarray(keys.column().cast(pa.int64()))
+    low, high = int(known.min()), int(known.max())
+    if high - low >= frame_keys.WIDEST:
+        return by_hash
+    table = np.full(high - low + 1, -1)
+    table[known - low] = np.arange(known.size)
+    return lambda some, ids: int(frame_keys.find_in_range(np.asarray(some.cast(pa.int64())), low, table, ids))

@@ -1,8 +1,8 @@
 """One lookup per interval and aggregate, from the structures that serve windows.
 
 Events are laid out once, key after key, in order of ts: an interval of a key is then two positions, and all keys lie in
-one ring of kernels/timeline.py that never turns. Structures are built when an aggregate first needs one and shared by all
-that do; intervals may overlap at no extra cost.
+one ring of kernels/timeline.py that never turns. Structures are built when an aggregate first needs one, and shared by
+all that do; intervals may overlap at no extra cost.
 
     count, first, last        positions
     sum, mean, wmean          R-INT    O(1)            (integers exact, floats certified)

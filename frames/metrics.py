@@ -1,8 +1,8 @@
 """How well windows, samples or other summaries stand in for frames: the measures of both papers.
 
-    duration_error, existence_error         Maier et al. 2012, section 5.1
-    jaccard_distance, earth_movers_distance,
-    rms_error                               Grossniklaus et al. 2016, section 4
+duration_error, existence_error         Maier et al. 2012, section 5.1
+jaccard_distance, earth_movers_distance,
+rms_error                               Grossniklaus et al. 2016, section 4
 """
 
 from typing import Any
@@ -25,8 +25,8 @@ def tumbling_windows(
 ) -> tuple[pa.Table, pa.Table]:
     """Tumbling windows of `width`, aligned at 0, and those of them that a heuristic takes for an episode of `spec`.
 
-    A window is taken if the min, max or avg of its events satisfies the threshold. Both tables look like frames; a window
-    lasts from its first moment to its last, and windows without events are not there.
+    A window is taken if the min, max or avg of its events satisfies the threshold. Both tables look like frames; a
+    window lasts from its first moment to its last, and windows without events are not there.
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
@@ -91,7 +91,10 @@ def jaccard_distance(a: Any, b: Any) -> float:
             raise BadQuery(f"the bitmaps are {a.shape} and {b.shape} large.", "render both on one grid")
         both, either = int(np.count_nonzero(a & b)), int(np.count_nonzero(a | b))
     else:
-        left, right = set(np.asarray(a).tolist() if isinstance(a, np.ndarray) else a), set(b.tolist() if isinstance(b, np.ndarray) else b)
+        left, right = (
+            set(np.asarray(a).tolist() if isinstance(a, np.ndarray) else a),
+            set(b.tolist() if isinstance(b, np.ndarray) else b),
+        )
         both, either = len(left & right), len(left | right)
     return 1 - both / either if either else 0.0
 

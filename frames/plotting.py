@@ -18,11 +18,13 @@ COLUMNS = 1200  # of pixels, about: more points per column than this can not be 
 FRAME, GAP, LINE, EDGE = "#f2a65a", "#d9dde3", "#274060", "#c1121f"
 
 
-def plot(frames: Any, events: Any, *, y: str, ts: str = "ts", key: Any = None, ax: Any = None, label: str = "") -> "Axes":
+def plot(
+    frames: Any, events: Any, *, y: str, ts: str = "ts", key: Any = None, ax: Any = None, label: str = ""
+) -> "Axes":
     """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both.
 
-    At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no spike
-    is lost. Frames narrower than a column are drawn one column wide, and neighbours that touch there as one.
+    At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
+    spike is lost. Frames narrower than a column are drawn one column wide, and neighbours that touch there as one.
     """
     import matplotlib.pyplot as plt
 
@@ -88,7 +90,9 @@ def _shade(ax: Any, starts: np.ndarray, ends: np.ndarray, width: int, colour: st
     x0, x1 = _numbers(left, clock), _numbers(right, clock)
     corners = np.stack([np.stack([x0, np.zeros_like(x0)], 1), np.stack([x0, np.ones_like(x0)], 1),
                         np.stack([x1, np.ones_like(x1)], 1), np.stack([x1, np.zeros_like(x1)], 1)], 1)  # fmt: skip
-    spans = PolyCollection(list(corners), facecolors=colour, edgecolors="none", alpha=0.55, transform=ax.get_xaxis_transform(), zorder=0)
+    spans = PolyCollection(
+        list(corners), facecolors=colour, edgecolors="none", alpha=0.55, transform=ax.get_xaxis_transform(), zorder=0
+    )
     ax.add_collection(spans, autolim=False)
 
 

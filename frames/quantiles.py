@@ -13,12 +13,13 @@ from kernels.framing import AT, COUNT, OPEN
 
 
 def with_quantiles(
-    spec: Spec, table: pa.Table, ids: np.ndarray, frames: np.ndarray, extra: dict[str, pa.Array]
+    spec: Spec, table: pa.Table, ids: np.ndarray, frames: np.ndarray, rows: np.ndarray, extra: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """Replace `value` where it is a quantile. table, ids: the events, in order of ts within each key."""
+    """Replace `value` of frames[rows] where it is a quantile. table, ids: the events, in order of ts per key."""
     if not is_quantile(spec):
         return extra
     assert isinstance(spec, Aggregate)
+    frames = frames[rows]
     order = np.argsort(ids, kind="stable") if ids.size else np.arange(table.num_rows)
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
@@ -50,7 +51,7 @@ class Kept:
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
         if not self.active or self.table is None:
             return extra
-        return with_quantiles(self.spec, self.table, self.ids, frames, extra)
+        return with_quantiles(self.spec, self.table, self.ids, frames, np.arange(frames.shape[0]), extra)
 
     def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
         """Keep the last rows[k] events of key k; frames that are open move along."""

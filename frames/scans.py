@@ -1,7 +1,7 @@
 """A spec at work: the columns it reads, what it remembers of every key, and the kernel that takes the next events.
 
-A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found so
-far are the first `count` rows of `frames` (kernels/framing.py), and what goes with each of them lies beside, row by row.
+A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found
+so far are the first `count` rows of `frames` (kernels/framing.py), and what goes with each lies beside, row by row.
 """
 
 from typing import Any
@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from frames.bounds import interval, limit
-from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
-from kernels import frame_aggregates, frame_delta, framing, monoids
+from frames.intake import chunks, in_parallel
+from frames.specs import BEFORE, Boundary, Delta, Threshold
+from kernels import frame_delta, framing
 from kernels.framing import AT, GAP_SLOT, LAST, OPEN, SLOT, Block, Found
-from swag.columns import Field, field, is_discrete, is_number, to_arrow, valid_rows
-from swag.errors import BadType, SumOverflow
-from swag.families import result_type
-from swag.user_defined import compiled
+from swag.columns import Field, field, is_discrete, is_number, to_arrow
+from swag.errors import BadType
 from swag.windows import in_units
 
 SIZE = 1 << 17  # events per kernel call: their row numbers stay in the cache
@@ -53,6 +52,7 @@ class Scan:
     def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, part: int = 0, parts: int = 1) -> bool:
         """Take the events of a part of the keys. False: they are not in order of ts within each key."""
         scratch = np.empty(SIZE + 1, np.int64)
+        self.make_room(self.count + ts.size // 16)  # pages that are not written to cost nothing
         for base in range(0, ts.size, SIZE):
             size = min(SIZE, ts.size - base)
             own, rows = ids[base : base + size] if ids.size else NO_KEYS, EVERY[:size]
@@ -72,7 +72,7 @@ class Scan:
             self.note(before, data)
             if at == block.rows.size:
                 return True
-            self.make_room(2 * self.found.frames.shape[0])
+            self.make_room(4 * self.found.frames.shape[0])
 
     def note(self, before: int, data: Any) -> None:
         """Frames from `before` on are new."""
@@ -106,9 +106,9 @@ class Scan:
         """Room for what else is remembered per key."""
 
     def make_room(self, slots: int) -> None:
-        self.found = Found(extended(self.found.frames, slots, 0), self.found.count)
+        self.found = Found(extended(self.found.frames, slots, None), self.found.count)
         for name in self.extras:
-            setattr(self, name, extended(getattr(self, name), slots, 0))
+            setattr(self, name, extended(getattr(self, name), slots, None))
 
     def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
         """What is reported of these frames beside their interval."""
@@ -119,8 +119,10 @@ def extended(array: np.ndarray, size: int, fill: Any) -> np.ndarray:
     """The array with room for `size` rows."""
     if size <= array.shape[0]:
         return array
-    grown = np.full((size, *array.shape[1:]), fill, array.dtype)
+    grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[: array.shape[0]] = array
+    if fill is not None:
+        grown[array.shape[0] :] = fill
     return grown
 
 
@@ -163,7 +165,8 @@ class BoundaryScan(Scan):
     def data(self, table: pa.Table, size: int) -> np.ndarray:
         cells = np.empty((len(self.spec.columns), size), np.int64)
         for d, (name, cut) in enumerate(self.spec.cells.items()):
-            cells_of(number(table, name, "the boundary reads"), cut, cells[d])
+            column = number(table, name, "the boundary reads")
+            in_parallel(lambda s: cells_of(part_of(column, s), cut, cells[d, s]), chunks(size))  # noqa: B023
         return cells
 
     def step(self, block: Block, data: np.ndarray, first: int) -> int:
@@ -235,94 +238,6 @@ class DeltaScan(Scan):
         self.high = extended(self.high, count * len(self.spec.columns), self.nothing[1])
 
 
-class AggregateScan(Scan):
-    extras = ("values", "sizes")
-
-    def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
-        super().__init__()
-        self.spec, aggregate = spec, spec.aggregate
-        self.type = result_type(aggregate, kinds)
-        self.op = operator(spec, kinds)
-        whole = is_discrete(self.type)
-        self.needs = (aggregate.ddof or 0) + 1
-        self.rule = (*interval(spec.op, spec.c, whole), self.needs)
-        self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
-        column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
-        self.partials = monoids.empty_state(self.op, column, 0)
-        self.sums = isinstance(self.op, frame_aggregates.WholeSum | frame_aggregates.WholeMean)
-        self.counts = np.zeros(0, np.int64)
-        self.values, self.sizes = np.zeros(1024, np.int64 if whole else np.float64), np.zeros(1024, np.int64)
-
-    def data(self, table: pa.Table, size: int) -> tuple[Any, np.ndarray]:
-        aggregate = self.spec.aggregate
-        if aggregate.kind == "count":
-            valid = valid_rows(table, aggregate.columns[0], f"{aggregate} counts") if aggregate.columns else None
-            counted = np.ones(1, np.int64) if valid is None else valid.astype(np.int64)
-            return (np.broadcast_to(counted, size).copy() if valid is None else counted), NONE
-        fields = [number(table, name, f"{aggregate} reads") for name in aggregate.columns]
-        valid = np.ones(size, bool) if any(f.valid is not None for f in fields) else NONE
-        for f in fields:
-            if f.valid is not None:
-                valid &= f.valid
-        if aggregate.kind == "quantile":
-            values = fields[0].values.astype(np.float64)
-            with np.errstate(invalid="ignore"):
-                below = values < self.spec.c if self.spec.op in ("<", ">=") else values <= self.spec.c
-            return (values, below.astype(np.float64)), valid
-        if len(fields) == 1:
-            return fields[0].values, valid
-        return tuple(f.values.astype(np.float64) for f in fields), valid
-
-    def step(self, block: Block, data: Any, first: int) -> int:
-        at = int(self.kernel(self.op, data, self.rule, block, self._keys(), self._out(), first))
-        if at == frame_aggregates.OVERFLOW:
-            raise SumOverflow(f'a frame of {self.spec.aggregate} does not fit int64.', "cast the column to float64")
-        return at
-
-    def touch(self) -> None:
-        super().touch()
-        frame_aggregates.measure_open(self.op, self.needs, self._keys(), self._out())
-
-    def grow_keys(self, count: int) -> None:
-        self.counts = extended(self.counts, count, 0)
-        if isinstance(self.partials, tuple):
-            self.partials = tuple(extended(partial, count, 0) for partial in self.partials)
-        else:
-            self.partials = extended(self.partials, count, 0)
-
-    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        return {"value": to_arrow(self.values[rows], self.sizes[rows] >= self.needs, self.type)}
-
-    def _keys(self) -> tuple[Any, ...]:
-        return self.state, self.partials, self.counts
-
-    def _out(self) -> tuple[Any, ...]:
-        return self.found, self.values, self.sizes
-
-
-def operator(spec: Aggregate, kinds: Kinds) -> Any:
-    """The monoid an aggregate frame grows by."""
-    aggregate, kind = spec.aggregate, spec.aggregate.kind
-    whole = bool(aggregate.columns) and is_discrete(kinds[aggregate.columns[0]])
-    if kind == "count":
-        return monoids.Sum()
-    if kind in ("sum", "mean"):
-        if whole:
-            return frame_aggregates.WholeSum() if kind == "sum" else frame_aggregates.WholeMean()
-        return frame_aggregates.FloatSum(kind == "mean")
-    if kind in ("var", "std"):
-        return frame_aggregates.Variance(aggregate.ddof or 0, kind == "std")
-    if kind in ("cov", "corr"):
-        return frame_aggregates.Covariance(aggregate.ddof or 0, kind == "corr")
-    if kind == "quantile":
-        return frame_aggregates.Split(aggregate.phi or 0.5, aggregate.method == "linear")
-    if kind == "aggregate":
-        assert aggregate.user is not None
-        return compiled(aggregate.user)
-    simple = {"min": monoids.Min, "max": monoids.Max, "first": frame_aggregates.First, "last": frame_aggregates.Last}
-    return {**simple, "wmean": frame_aggregates.WeightedMean}[kind]()
-
-
 def number(table: pa.Table, name: str, asked_by: str) -> Field:
     column = field(table, name, asked_by)
     if not is_number(column.type):
@@ -330,13 +245,9 @@ def number(table: pa.Table, name: str, asked_by: str) -> Field:
     return column
 
 
+def part_of(column: Field, rows: slice) -> Field:
+    return Field(column.values[rows], None if column.valid is None else column.valid[rows], column.type)
+
+
 def mask(column: Field) -> np.ndarray:
     return NONE if column.valid is None else column.valid
-
-
-def scan_of(spec: Spec, kinds: Kinds, unit: str | None) -> Scan:
-    if isinstance(spec, Threshold):
-        return ThresholdScan(spec, kinds, unit)
-    if isinstance(spec, Boundary):
-        return BoundaryScan(spec, kinds, unit)
-    return DeltaScan(spec, kinds, unit) if isinstance(spec, Delta) else AggregateScan(spec, kinds, unit)

@@ -7,6 +7,7 @@ Aggregate(sw.sum("volume"), ">=", 25)                runs cut by an aggregate of
 """
 
 import datetime
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -103,15 +104,19 @@ class Delta:
         hint = 'fr.Delta("fl", 0.05) or fr.Delta({"rho": 0.1, "dye": 0.2})'
         if isinstance(column, Mapping) != (x is None) or (isinstance(column, Mapping) and not column):
             raise BadQuery("Delta takes a column and x, or a mapping of columns to their x.", hint)
-        limits = dict(column) if isinstance(column, Mapping) else {column: x}
+        limits: dict[str, Any] = dict(column) if isinstance(column, Mapping) else {column: x}
         if measure not in ("first", "range"):
-            raise BadQuery(f'measure={measure!r} is neither "first" nor "range".', 'fr.Delta("fl", 0.05, measure="range")')
+            raise BadQuery(
+                f'measure={measure!r} is neither "first" nor "range".', 'fr.Delta("fl", 0.05, measure="range")'
+            )
         _check_op(op, (*BEFORE, *WITH), "Delta")
         for name, limit in limits.items():
             _check_name(name, "Delta", hint)
             _check_number(limit, "x", "Delta")
             if limit < 0 or (limit == 0 and op in ("<", ">=")):
-                raise BadQuery(f'Delta("{name}", {limit!r}, op="{op}"): no spread is below 0, and each one reaches it.', hint)
+                raise BadQuery(
+                    f'Delta("{name}", {limit!r}, op="{op}"): no spread is below 0, and each one reaches it.', hint
+                )
         object.__setattr__(self, "limits", limits)
         object.__setattr__(self, "measure", measure)
         object.__setattr__(self, "op", op)
@@ -123,7 +128,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Frames cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one that makes it true."""
+    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one that does it."""
 
     aggregate: Aggregated
     op: Op
@@ -131,7 +136,10 @@ class Aggregate:
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregated):
-            raise BadQuery(f"Aggregate takes an aggregate of swag, not {self.aggregate!r}.", 'fr.Aggregate(sw.sum("volume"), ">=", 25)')
+            raise BadQuery(
+                f"Aggregate takes an aggregate of swag, not {self.aggregate!r}.",
+                'fr.Aggregate(sw.sum("volume"), ">=", 25)',
+            )
         _check_op(self.op, (*BEFORE, *WITH), "Aggregate")
         _check_number(self.c, "c", "Aggregate")
 
@@ -146,7 +154,8 @@ Spec = Threshold | Boundary | Delta | Aggregate
 def check_spec(spec: Any) -> None:
     if not isinstance(spec, Threshold | Boundary | Delta | Aggregate):
         raise BadQuery(
-            f"{spec!r} says nothing about frames.", 'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)'
+            f"{spec!r} says nothing about frames.",
+            'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)',
         )
 
 
@@ -166,7 +175,9 @@ def _check_number(value: Any, name: str, kind: str) -> None:
 
 
 def _check_duration(duration: Any, name: str) -> None:
-    if isinstance(duration, bool) or not isinstance(duration, int | np.integer | str | datetime.timedelta | np.timedelta64):
+    if isinstance(duration, bool) or not isinstance(
+        duration, int | np.integer | str | datetime.timedelta | np.timedelta64
+    ):
         raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "2m".', f'{name}="2m"')
     if (int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)) < 0:
         raise BadQuery(f"{name}={duration!r} is negative.", f'{name}="2m"')
@@ -176,7 +187,9 @@ def _checked_cut(name: str, cut: Any) -> Any:
     """A width > 0, or breaks as a tuple of ascending numbers."""
     if isinstance(cut, int | float | np.integer | np.floating) and not isinstance(cut, bool):
         if not (cut > 0 and math.isfinite(cut)):
-            raise BadQuery(f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)')
+            raise BadQuery(
+                f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)'
+            )
         return cut
     hint = f'fr.Boundary("{name}", breaks=[20, 40, 60])'
     if not isinstance(cut, Sequence | np.ndarray) or isinstance(cut, str) or len(cut) == 0:
@@ -184,6 +197,6 @@ def _checked_cut(name: str, cut: Any) -> Any:
     breaks = tuple(cut.tolist() if isinstance(cut, np.ndarray) else cut)
     for b in breaks:
         _check_number(b, "a break", "Boundary")
-    if any(not a < b for a, b in zip(breaks, breaks[1:], strict=False)):
+    if any(not a < b for a, b in itertools.pairwise(breaks)):
         raise BadQuery(f'the breaks of "{name}" do not ascend: {list(breaks)}.', hint)
     return breaks

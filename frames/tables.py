@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.framing import BEGIN, COUNT, END, KEY
+from kernels import framing
 from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
@@ -18,31 +18,36 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 def check_key(key: str | None) -> None:
     if key in OURS:
-        raise BadQuery(f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column")
+        raise BadQuery(
+            f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
+        )
 
 
 def frames_table(
     numbers: np.ndarray,
     frames: np.ndarray,
+    rows: np.ndarray,
     keys: tuple[str, KeyTable] | None,
     clock: Clock,
     extra: dict[str, pa.Array],
     empty: np.ndarray | None = None,
 ) -> pa.Table:
-    """One row per frame. empty: pieces without events, whose interval is null."""
+    """One row per frame, frames[rows]. empty: pieces without events, whose interval is null."""
     valid = None if empty is None else ~empty
-    columns: dict[str, Any] = {"frame_id": pa.array(numbers.astype(np.int64))}
+    fields = np.empty((4, rows.size), np.int64)
+    framing.gather(frames, rows, fields)
+    columns: dict[str, Any] = {"frame_id": pa.array(numbers.astype(np.int64, copy=False))}
     if keys is not None:
-        columns[keys[0]] = keys[1].column(frames[:, KEY].copy())
-    columns["start"] = to_arrow(frames[:, BEGIN].copy(), valid, clock.type)
-    columns["end"] = to_arrow(frames[:, END].copy(), valid, clock.type)
-    columns["rows"] = pa.array(frames[:, COUNT].copy())
+        columns[keys[0]] = keys[1].column(fields[framing.KEY])
+    columns["start"] = to_arrow(fields[framing.BEGIN], valid, clock.type)
+    columns["end"] = to_arrow(fields[framing.END], valid, clock.type)
+    columns["rows"] = pa.array(fields[framing.COUNT])
     return pa.table({**columns, **extra})
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Frames or fragments as arrays: number, interval, is there an interval at all, is it the last piece of its frame."""
+    """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame."""
 
     numbers: np.ndarray
     starts: np.ndarray
@@ -60,9 +65,16 @@ def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
     own = clock_of(start, "start")
     for name, array in (("start", start), ("end", end)):
         if array.type != (clock or own).type:
-            raise BadType(f'"{name}" is {array.type}, but ts is {(clock or own).type}.', f"cast the frames to {(clock or own).type}")
+            raise BadType(
+                f'"{name}" is {array.type}, but ts is {(clock or own).type}.',
+                f"cast the frames to {(clock or own).type}",
+            )
     there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
-    final = np.asarray(one_chunk(column(table, "final", "fragments say"))) if "final" in table.column_names else np.ones(len(there), bool)
+    final = (
+        np.asarray(one_chunk(column(table, "final", "fragments say")))
+        if "final" in table.column_names
+        else np.ones(len(there), bool)
+    )
     starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
     return own, Pieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
 

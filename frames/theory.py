@@ -20,6 +20,7 @@ proof of Lemma 2 builds the framing from left to right, each frame the first can
 measure="first") that construction is the definition.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -40,7 +41,9 @@ def possible(events: Sequence[Event]) -> list[Frame]:
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The possible frames that satisfy the local condition."""
     rows = in_order(events, ts)
-    return [(s, e) for s, e in possible(rows) if holds(spec, rows[s : e + 1]) and is_long_enough(spec, rows[s : e + 1], ts)]
+    return [
+        (s, e) for s, e in possible(rows) if holds(spec, rows[s : e + 1]) and is_long_enough(spec, rows[s : e + 1], ts)
+    ]
 
 
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
@@ -92,7 +95,9 @@ def holds(spec: Spec, extent: Sequence[Event]) -> bool:
     if isinstance(spec, Boundary):
         return len({cell(spec, event) for event in extent}) == 1
     if isinstance(spec, Delta):
-        passed = any(passes(spread(spec, [event[name] for event in extent]), spec.op, x) for name, x in spec.limits.items())
+        passed = any(
+            passes(spread(spec, [event[name] for event in extent]), spec.op, x) for name, x in spec.limits.items()
+        )
         return passed != (spec.op in BEFORE)
     value = aggregate(spec.aggregate, extent)
     if value is None:  # of no values yet: nothing is broken, nothing reached
@@ -238,9 +243,7 @@ def covers(framing: Iterable[Frame], frames: Iterable[Frame]) -> bool:
 def is_drained(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
     """It covers the candidates, and would not without any one of its frames."""
     found = list(found)
-    return covers(framing, found) and not any(
-        covers([f for f in framing if f != frame], found) for frame in framing
-    )
+    return covers(framing, found) and not any(covers([f for f in framing if f != frame], found) for frame in framing)
 
 
 def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
@@ -250,7 +253,7 @@ def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
 
 def is_disjoint(framing: Sequence[Frame]) -> bool:
     ordered = sorted(framing)
-    return all(a[1] < b[0] for a, b in zip(ordered, ordered[1:], strict=False))
+    return all(a[1] < b[0] for a, b in itertools.pairwise(ordered))
 
 
 def partitions(framing: Sequence[Frame], events: Sequence[Event]) -> bool:

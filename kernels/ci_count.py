@@ -7,8 +7,8 @@
 
 A level keeps the time of one event. A key with more than v events in the window has the v-th event from the end inside
 it, hence also any kept event nearer to the end: the last level that lies wholly within the last v events gives a
-superset, and it is nearly v events deep. An ordered index per level (kernels/wheel.py) returns the keys whose kept time is
-inside the window, all of them and no others. `count < v` asks the first level that lies wholly beyond: what is kept
+superset, and it is nearly v events deep. An ordered index per level (kernels/wheel.py) returns the keys whose kept time
+is inside the window, all of them and no others. `count < v` asks the first level that lies wholly beyond: what is kept
 there must be out of the window, for the keys with an event in it.
 
 An event moves the kept times one level up; those of size 2^s move when m + p is a multiple of 2^s (m: events so far):
@@ -23,7 +23,7 @@ from    Arasu & Widom 2004, sections 4.1.1 and 4.1.2
 Returned for `> v`: more than v (1 - eps), eps = 2 / (p + 2), and 3/4 for p = 1. See `relaxation`.
 
 Levels are indexed from the first lookup that asks for them: a level that no condition needs only has its times moved,
-which is a copy within one cache line. Blocks of p levels of one size are the unit of memory; a key's blocks are a chain.
+which is a copy within one cache line. The unit of memory is a block, the p levels of one size; a key has a chain.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of th
 class Levels(NamedTuple):
     p: int
     keys: np.ndarray  # int64 [key, 2]: its block of size 1, 0 if it has none; events so far (CI-SUM: their sum)
-    blocks: np.ndarray  # int32 [block, 4]; row 0: in FILL how many are free, in UPPER the first, whose UPPER is the next
+    blocks: np.ndarray  # int32 [block, 4]; row 0: in FILL how many are free, in UPPER the first, which has the next
     wheel: wheels.Wheel  # entry: block * p + q, level q of the block's size; root: s * p + q
 
 
@@ -103,7 +103,7 @@ def level_beyond(v: int, p: int) -> int | None:
 
 
 def relaxation(p: int, below: bool = False) -> float:
-    """The eps that holds for every threshold: a count returned for > v is above v (1 - eps); for < v, below v (1 + eps)."""
+    """The eps for all thresholds: what is returned for > v is above v (1 - eps), for < v below v (1 + eps)."""
     if below:
         return 3.0 if p == 1 else 2 / p
     return 0.75 if p == 1 else 2 / (p + 2)
@@ -195,8 +195,8 @@ def trim(p, blocks, cells, links, tree, b, horizon):
 def order_by_key(ids, shift, starts, order):
     """order = the rows of a batch, neighbouring keys (2^shift of them) together, each key's rows in order of arrival.
 
-    starts: a zero per neighbourhood and one more. With 10^6 keys a batch of as many events is taken in twice as fast this
-    way: what it touches of blocks and lists is in the cache.
+    starts: a zero per neighbourhood and one more. With 10^6 keys a batch of as many events is taken in twice as fast
+    this way: what it touches of blocks and lists is in the cache.
     """
     for e in range(ids.size):
         starts[(ids[e] >> shift) + 1] += 1

@@ -9,10 +9,10 @@
      v0 |-------------o  rank 1
         +---------------------- time
 
-A key qualifies for `max >= v` if its latest element not below v is inside the window. Only an element's rank matters (how
-many thresholds it reaches), so the stairs of a key have strictly falling ranks, and an element that reaches no threshold
-costs a search and nothing more. The band of a stair is cut into nodes of a segment tree over the thresholds; every node
-has an ordered index of times (kernels/wheel.py). A lookup walks the nodes on the way from its threshold to the root.
+A key qualifies for `max >= v` if its latest element not below v is inside the window. Only an element's rank matters
+(how many thresholds it reaches), so the stairs of a key have strictly falling ranks, and an element that reaches no
+threshold costs a search and nothing more. The band of a stair is cut into nodes of a segment tree over the thresholds;
+every node has an ordered index of times (kernels/wheel.py). A lookup walks the nodes from its threshold to the root.
 
 needs   time-based windows that end now; the thresholds (others get the next lower one's answer: a superset)
 costs   update O(log m) amortised for m thresholds, lookup O(log m + keys returned), both exact

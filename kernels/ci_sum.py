@@ -7,25 +7,25 @@
       kept P         -            8       12    13         8            16         18     19
                                                        was level 2     <----- new: P > 13 ----->
 
-After a, level (s, q) must hold P = 2^s ((M + p) / 2^s - p - q). Beyond the old M that is a copy of the new element. Else
-P was kept before, as P is a multiple of all smaller sizes too: in the level that P's old distance to the end fell in.
-Sizes are redone from the largest that changes down, so what is read has not been overwritten, and the largest that
+After a, level (s, q) must hold P = 2^s ((M + p) / 2^s - p - q). Beyond the old M that is a copy of the new element.
+Else P was kept before, as P is a multiple of all smaller sizes too: in the level that P's old distance to the end fell
+in. Sizes are redone from the largest that changes down, so what is read has not been overwritten, and the largest that
 changes is the top bit in which M + p differs: log2(a) + 1 on average, whatever M is.
 
 needs   values >= 0; a zero adds nothing
 costs   update O(p log a) amortised; lookups, space and guarantee are those of kernels/ci_count.py
 from    Arasu & Widom 2004, section 4.2; the single pass over the levels is ours
 
-Floats are counted in units of 1 / scale, and each key carries the fraction of a unit it has not counted yet (`in_units`):
-the units of a window then differ from its sum by less than one unit at either end, however many elements it holds, and a
-threshold moved by two units (`slack`) keeps the superset. Rounding each value up, as a first version did, kept it for > and
-lost it for <.
+Floats are counted in units of 1 / scale, and each key carries the fraction of a unit it has not counted yet
+(`in_units`): the units of a window then differ from its sum by less than one unit at either end, however many elements
+it holds, and a threshold moved by two units keeps the superset. Rounding each value up would keep it for > and lose it
+for <; rounding down, the other way round.
 """
 
 import numpy as np
 
 from kernels import wheel as wheels
-from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, drop, drop_chain, opened, put, take_block, trim
+from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, opened, put, take_block, trim
 from kernels.jit import kernel
 from kernels.wheel import helper
 
@@ -44,10 +44,10 @@ def first_negative(values):
 
 @kernel
 def in_units(values, ids, scale, rest, out):
-    """out[e] = whole units that key ids[e] has come to by values[e]; rest[k]: the fraction of a unit left. NaN adds none."""
+    """out[e] = the whole units that key ids[e] has come to by values[e]; rest[k]: the fraction left. NaN adds none."""
     for e in range(ids.size):
         units = values[e] * scale
-        if units >= LARGEST:
+        if units >= LARGEST or values[e] == np.inf:
             out[e] = LARGEST
         elif units > 0:
             units += rest[ids[e]]

@@ -9,11 +9,11 @@ costs   O(1) per event (one cache line of state), O(1) per frame
 from    Grossniklaus et al. 2016, section 5 (ProcessTuple: close, update, open), Maier et al. 2012, section 4.1
 
 `state[k]` is what a key remembers; `frames[slot]` is what comes out, in the order in which frames become certain. Scans
-take a block of events at a time, those listed in `rows`. They stop when `frames` is full, to be called again with a larger
-one, and return where they stopped: rows.size when done, -1 - row at the first row that is older than its key's last.
+take a block of events at a time, those listed in `rows`. They stop when `frames` is full, to be called again with a
+larger one, and return where they stopped: rows.size when done, -1 - row at a row that is older than its key's last.
 
-Events are taken in arrival order, whatever their keys. Indices are unsigned: a signed one that may be negative, as far as
-the compiler knows, is checked for that at each use, and the scan takes twice as long.
+Events are taken in arrival order, whatever their keys. Indices are unsigned: a signed one, which may be negative as far
+as the compiler knows, is checked for that at each use, and the scan takes twice as long.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
 @kernel
 def rows_of_part(ids, part, parts, rows):
-    """List the rows whose key belongs to a part; returns how many. Branchless: a mispredicted `if` costs 4 times more."""
+    """List the rows whose key belongs to a part; returns how many. Branchless: keys come in no order to predict."""
     n = 0
     for e in range(ids.size):
         rows[n] = e
@@ -267,3 +267,12 @@ def first_instants(ts, ids, instants):
     """instants[k] = the ts of the first row of key k."""
     for e in range(ts.size - 1, -1, -1):
         instants[ids[e] if ids.size else 0] = ts[e]
+
+
+@kernel
+def gather(frames, rows, fields):
+    """fields[c, i] = frames[rows[i], c], for the first columns: one pass, where strided copies take one each."""
+    for i in range(rows.size):
+        r = np.uint64(rows[i])
+        for c in range(fields.shape[0]):
+            fields[c, i] = frames[r, c]

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels import monoids
+from kernels.edges import unsigned
 from kernels.jit import kernel
 from kernels.running import add_up, two_sum
 
@@ -58,21 +59,6 @@ def settle(sums, lost, out):
     """Compensated partials to sums; where a sum is infinite or NaN, what it lost is no number either."""
     for i in range(out.size):
         out[i] = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]
-
-
-class Running(NamedTuple):
-    """Running sums of rows base, base + 1, … of `values`: pairs[i] = hi, lo of the first i. A sum of at least `sure` is certain."""
-
-    values: np.ndarray
-    base: int
-    pairs: np.ndarray
-    sure: float
-
-
-def running(values, base, end):
-    pairs = np.empty((end - base + 1, 2))
-    lost, size = accumulate(values[base:end], pairs)
-    return Running(values, base, pairs, certainty(values[base:end], lost, size))
 
 
 def certainty(values, lost, size):
@@ -112,61 +98,44 @@ def multiples(values, per_grain):
 
 
 @kernel
-def subtract(run, lo, hi, out):
-    """out[i] = the sum of rows [lo[i], hi[i]). Returns how many are in doubt."""
-    pairs, base, doubted = run.pairs, run.base, 0
+def subtract(pairs, base, sure, lo, hi, out):
+    """out[i] = the sum of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many are in doubt: less than `sure`."""
+    doubted = 0
     for i in range(lo.size):
-        a, b = lo[i] - base, hi[i] - base
+        a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)
         s = (pairs[b, 0] - pairs[a, 0]) + (pairs[b, 1] - pairs[a, 1])
-        doubted += not abs(s) >= run.sure
+        doubted += not abs(s) >= sure
         out[i] = s
     return doubted
 
 
 @kernel
-def subtract_in_step(run, lo, hi, out):
-    """The same for windows [lo, hi), [lo + 1, hi + 1), …: unit strides, twice as fast."""
-    left, right, doubted = run.pairs[lo - run.base :], run.pairs[hi - run.base :], 0
+def subtract_in_step(left, right, sure, out):
+    """The same for windows that go on row by row, given the pairs from the first ones' edges on: unit strides are faster."""
+    doubted = 0
     for i in range(out.size):
         s = (right[i, 0] - left[i, 0]) + (right[i, 1] - left[i, 1])
-        doubted += not abs(s) >= run.sure
+        doubted += not abs(s) >= sure
         out[i] = s
     return doubted
 
 
 @kernel
-def reconsider(run, lo, hi, out):
+def reconsider(values, sure, lo, hi, out):
     """Add up the windows whose sums are in doubt, row by row. False: that would cost too much."""
     budget = PATIENCE * lo.size
     for i in range(lo.size):
-        if not abs(out[i]) >= run.sure:
+        if not abs(out[i]) >= sure:
             budget -= hi[i] - lo[i]
             if budget < 0:
                 return False
-            out[i] = add_up(run.values, 0, -1, lo[i], hi[i])
+            out[i] = add_up(values, 0, -1, lo[i], hi[i])
     return True
-
-
-class Centred(NamedTuple):
-    """Rows base, base + 1, … of `values`: sums[i] = of x - c and (x - c)^2 over the first i, which changed changes[i] times."""
-
-    values: np.ndarray
-    base: int
-    sums: np.ndarray
-    changes: np.ndarray
-
-
-def centred(values, base, end):
-    rows = values[base:end]
-    with np.errstate(all="ignore"):
-        centre = rows.mean() if rows.size else 0.0
-    sums, changes = np.empty((rows.size + 1, 2)), np.empty(rows.size + 1, np.int32)
-    accumulate_centred(rows, centre if np.isfinite(centre) else 0.0, sums, changes)
-    return Centred(values, base, sums, changes)
 
 
 @kernel
 def accumulate_centred(values, centre, sums, changes):
+    """sums[i] = of x - centre and its square over values[:i], which have changed changes[i] times."""
     s, ss, n = 0.0, 0.0, 0
     before = values[0] if values.size else 0.0
     for i in range(values.size):
@@ -180,56 +149,54 @@ def accumulate_centred(values, centre, sums, changes):
 
 
 @kernel
-def variances(rows, lo, hi, ddof, root, out):
-    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root. False: too many are in doubt, all is to be done anew.
+def variances(sums, base, lo, hi, ddof, root, out):
+    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base`. Returns how many are in doubt.
 
     Page by page: gathering, dividing and roots in one loop are 3 ns slower, as nothing of it can be vectorised.
+    Those in doubt are NaN.
     """
-    n, budget = np.empty(PAGE), PATIENCE * lo.size
+    n, doubted = np.empty(PAGE), 0
     for first in range(0, lo.size, PAGE):
         stop = min(first + PAGE, lo.size)
-        a, b, page = lo[first:stop], hi[first:stop], out[first:stop]
-        error = rows.sums[b[-1] - rows.base, 1] * DOUBT
-        if spreads(rows, a, b, error, n, page):
-            budget = reconsider_spreads(rows, a, b, error, page, budget)
-            if budget < 0:
-                return False
+        page = out[first:stop]
+        error = sums[hi[stop - 1] - base, 1] * DOUBT
+        spreads(sums, base, lo[first:stop], hi[first:stop], n, page)
         for i in range(page.size):
-            page[i] /= n[i] * (n[i] - ddof)
+            doubtful = not page[i] >= n[i] * n[i] * error
+            page[i] = np.nan if doubtful else page[i] / (n[i] * (n[i] - ddof))
+            doubted += doubtful
         if root:
             for i in range(page.size):
                 page[i] = np.sqrt(page[i])
-    return True
-
-
-@kernel
-def spreads(rows, lo, hi, error, n, out):
-    """out[i] = n m2 of rows [lo[i], hi[i]), n[i] of them. Returns how many are in doubt."""
-    sums, base, doubted = rows.sums, rows.base, 0
-    for i in range(lo.size):
-        a, b = lo[i] - base, hi[i] - base
-        n[i] = b - a
-        s = sums[b, 0] - sums[a, 0]
-        out[i] = (sums[b, 1] - sums[a, 1]) * n[i] - s * s
-    for i in range(lo.size):
-        doubted += not out[i] >= n[i] * n[i] * error
     return doubted
 
 
 @kernel
-def reconsider_spreads(rows, lo, hi, error, out, budget):
-    """n m2 of the windows in doubt, from their own rows. Returns what is left of the budget."""
+def spreads(sums, base, lo, hi, n, out):
+    """out[i] = n m2 of rows [lo[i], hi[i]), and n[i] how many they are."""
     for i in range(lo.size):
-        n = hi[i] - lo[i]
-        if n > 0 and not out[i] >= np.float64(n) * n * error:
-            if rows.changes[hi[i] - rows.base] == rows.changes[lo[i] - rows.base + 1]:
-                out[i] = rows.values[lo[i]] - rows.values[lo[i]]  # a constant: exactly 0, or NaN
+        a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)
+        n[i] = b - a
+        s = sums[b, 0] - sums[a, 0]
+        out[i] = (sums[b, 1] - sums[a, 1]) * n[i] - s * s
+
+
+@kernel
+def reconsider_variances(values, changes, base, lo, hi, ddof, root, out):
+    """Compute those in doubt from their own rows. False: that would cost too much."""
+    budget = PATIENCE * lo.size
+    for i in range(lo.size):
+        if lo[i] < hi[i] and np.isnan(out[i]):
+            if changes[hi[i] - base] == changes[lo[i] - base + 1]:
+                m2 = values[lo[i]] - values[lo[i]]  # a constant: exactly 0, or NaN
             else:
-                budget -= n
+                budget -= hi[i] - lo[i]
                 if budget < 0:
-                    return budget
-                out[i] = n * deviations(rows.values, lo[i], hi[i])
-    return budget
+                    return False
+                m2 = deviations(values, lo[i], hi[i])
+            v = m2 / np.float64(hi[i] - lo[i] - ddof)
+            out[i] = np.sqrt(v) if root else v
+    return True
 
 
 @kernel
@@ -262,7 +229,7 @@ def accumulate_integers(values, run):
 @kernel
 def integer_differences(run, base, lo, hi, out):
     for i in range(lo.size):
-        out[i] = run[hi[i] - base] - run[lo[i] - base]
+        out[i] = run[unsigned(hi[i] - base)] - run[unsigned(lo[i] - base)]
 
 
 @kernel

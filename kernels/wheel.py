@@ -4,11 +4,11 @@
                      |                                 lists are unordered and doubly linked through the entries
                      +--> | . | list | list | . |
 
-Every slot covers an aligned range of 2^shift times (shift a multiple of 5), a finer wheel divides one slot. A wheel that
-nobody has asked is one list, so placing and moving entries is free of charge; a walk takes lists on the far side of its
-boundary whole and compares entry by entry only in the list that the boundary cuts. Where that comparison was mostly in
-vain, the list is divided among a finer wheel: the next walk finds the work done. A slot of one single time is never
-compared. Wheels and slots that run empty are handed back at once, so whatever a walk enters holds something.
+Every slot covers an aligned range of 2^shift times (shift a multiple of 5), a finer wheel divides one slot. A wheel
+that nobody has asked is one list, so placing and moving entries is free of charge; a walk takes lists on the far side
+of its boundary whole and compares entry by entry only in the list that the boundary cuts. Where that comparison was
+mostly in vain, the list is divided among a finer wheel: the next walk finds the work done. A slot of one single time is
+never compared. Wheels and slots that run empty are handed back at once, so whatever a walk enters holds something.
 
 needs   times are any int64; an entry is in one wheel at most
 costs   place, move and remove O(1) amortised (an entry is handed down 13 times at most, in practice once or twice);
@@ -16,11 +16,11 @@ costs   place, move and remove O(1) amortised (an entry is handed down 13 times 
 space   16 bytes per entry, 288 per finer wheel
 from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
 
-Many wheels live in one set of arrays, each known by its root slot. `cells` holds the time of an entry and, in the same 16
-bytes, its links (`links` is the same memory seen as int32): moving an entry costs one cache line for it and one for each
-neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them, on arrays whose references are not
-counted (`opened`): handing the arrays from function to function was measured at six times the work itself, and counting
-their references inside the helpers at four times.
+Many wheels live in one set of arrays, each known by its root slot. `cells` holds the time of an entry and, in the same
+16 bytes, its links (`links` is the same memory seen as int32): moving an entry costs one cache line for it and one for
+each neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them, on arrays whose references
+are not counted (`opened`): handing the arrays from function to function was measured at six times the work itself, and
+counting their references inside the helpers at four times.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from kernels.jit import FLAGS, kernel
+from kernels.jit import FLAGS
 
 FAN, DIGIT = 32, 5  # slots of a wheel; 32 so that a bitmap of them needs no sign bit
 TOP = 60  # the shift of the coarsest wheel: it covers all of int64
@@ -72,7 +72,7 @@ bare = (lambda array: array) if numba.config.DISABLE_JIT else intrinsic(_bare)
 class Wheel(NamedTuple):
     cells: np.ndarray  # int64 [entry, 2]: the time, and its links
     links: np.ndarray  # int32 [entry, 4]: the same memory
-    tree: np.ndarray  # int64 [wheel, 36]: slots; bitmap of those in use, the digits above its own, shift, slot it hangs from
+    tree: np.ndarray  # int64 [wheel, 36]: slots, bitmap of those in use, the digits above its own, shift, slot it is in
 
 
 def empty(roots: int, entries: int, spare: int = 16) -> Wheel:
@@ -286,7 +286,7 @@ def collect(links, tree, slot, out, found, stack):
 
 @helper
 def walk(cells, links, tree, slot, x, newer, out):
-    """out = the entries with time > x (newer), or <= x (not newer), in any order; how many, or out.size + 1 if too many.
+    """out = the entries with time > x (newer), or <= x, in any order; how many, or out.size + 1 if they do not fit.
 
     Divides the list that x cuts if comparing it was mostly in vain (and a spare wheel is left to do it with).
     """

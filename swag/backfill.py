@@ -113,23 +113,45 @@ class End(Part):
         return answer
 
 
+@dataclass(eq=False)
+class Running:
+    """Double-double running sums of rows `base` …; a sum that is at least `sure` is certain."""
+
+    values: np.ndarray
+    base: int
+    pairs: np.ndarray
+    sure: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, a: int, b: int) -> "Running":
+        pairs = np.empty((b - a + 1, 2))
+        lost, size = swept.accumulate(values[a:b], pairs)
+        return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
+
+    def answer(self, block: Block, out: np.ndarray) -> bool:
+        """False if too many sums are in doubt."""
+        lo, hi = block.lo, block.hi
+        if block.in_step:
+            left, right = self.pairs[lo[0] - self.base :], self.pairs[hi[0] - self.base :]
+            doubted = swept.subtract_in_step(left, right, self.sure, out)
+        else:
+            doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, out)
+        return not doubted or swept.reconsider(self.values, self.sure, lo, hi, out)
+
+
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self._run: swept.Running = chunk.once((part, name), lambda: swept.running(values, *part.rows(chunk)))
+        self._running: Running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: Sweep | None = None
 
     def __call__(self, block: Block, out: np.ndarray) -> None:
         if self._sweep is None:
-            if block.in_step:
-                doubted = swept.subtract_in_step(self._run, block.lo[0], block.hi[0], out)
-            else:
-                doubted = swept.subtract(self._run, block.lo, block.hi, out)
-            if not doubted or swept.reconsider(self._run, block.lo, block.hi, out):
+            if self._running.answer(block, out):
                 return
-            self._sweep = self._part.sweep(self._chunk, swept.Compensated(), self._run.values, self._name)
+            self._sweep = self._part.sweep(self._chunk, swept.Compensated(), self._running.values, self._name)
         partials = np.empty(out.size), np.empty(out.size)
         self._sweep(block, partials)
         swept.settle(*partials, out)
@@ -211,12 +233,36 @@ class WeightedMean(Part):
         return answer
 
 
+@dataclass(eq=False)
+class Centred:
+    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed."""
+
+    values: np.ndarray
+    base: int
+    sums: np.ndarray
+    changes: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
+        with np.errstate(all="ignore"):
+            centre = values[a:b].mean() if b > a else 0.0
+        sums, changes = np.empty((b - a + 1, 2)), np.empty(b - a + 1, np.int32)
+        swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
+        return cls(values, a, sums, changes)
+
+    def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
+        """False if too many variances are in doubt."""
+        lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
+        doubted = swept.variances(self.sums, self.base, lo, hi, ddof, root, out)
+        return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
+
+
 class Variance(Part):
     """var and std, of any ddof."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         values = self.column(0, np.float64)
-        rows = chunk.once((self, "centred"), lambda: swept.centred(values, *self.rows(chunk)))
+        rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, *self.rows(chunk)))
         sweep: Answer | None = None
 
         def answer(block: Block) -> None:
@@ -225,7 +271,7 @@ class Variance(Part):
                 if sweep is not None:
                     break
                 slot = output.slot(block)
-                if swept.variances(rows, block.lo, block.hi, aggregate.ddof, aggregate.kind == "std", slot):
+                if rows.answer(block, aggregate, slot):
                     output.settle(block, slot)
                 else:
                     sweep = _swept(self, chunk, outputs, monoids.Moments(), values)

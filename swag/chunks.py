@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import edges
-from swag.stored import Requests, Selection
+from swag.stored import Requests, Selection, Timeline
 from swag.windows import Reach
 
 FARTHEST = 2**63 - 1
@@ -103,7 +103,7 @@ class Chunk:
     """Requests first:last, and what was built to answer them."""
 
     requests: Requests
-    timeline: edges.Timeline
+    timeline: Timeline
     first: int
     last: int
     made: dict[Any, Any] = field(default_factory=dict)
@@ -119,16 +119,16 @@ class Chunk:
         open_end = reach.near == 0  # it ends with the newest row that the request sees
         hi = self.requests.end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
         each = self.requests.each_event
-        in_step = each and not reach.by_time and self.requests.runs.segment.size == 1 and first >= reach.far
+        in_step = each and not reach.by_time and self.requests.runs.shape[0] == 2 and first >= reach.far
         return Block(first, lo, hi, int(open_end and each), in_step)
 
     def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
         out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
         requests = self.requests
         if reach.by_time and back <= FARTHEST:
-            edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
+            edges.by_time(*self.timeline, requests.runs, requests.now, back, first, out)
         else:  # by rows; or further back than any two timestamps lie apart
-            edges.by_rows(self.timeline, requests.runs, requests.end, min(back, FARTHEST), first, out)
+            edges.by_rows(self.timeline[1], requests.runs, requests.end, min(back, FARTHEST), first, out)
         return out
 
     def seen(self, reach: Reach) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Events in: anything tabular to Arrow, Arrow to the two kinds of array that kernels know (int64, float64)."""
 
+import datetime
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,7 +63,8 @@ def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
         raise UnknownColumn(
             f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one"
         )
-    raise UnknownColumn(f'{asked_by} "{name}", but the events have: {", ".join(names)}.', f'"{nearest(name, names)}"')
+    have = f"the events have: {', '.join(names)}" if names else "the events have no columns"
+    raise UnknownColumn(f'{asked_by} "{name}", but {have}.', nearest(name, names))
 
 
 def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -94,6 +96,11 @@ class Clock:
             at = at.as_py() if at.type != self.type else at.cast(pa.int64()).as_py()
         if isinstance(at, int | np.integer) and not isinstance(at, bool):
             return int(at)
+        if isinstance(at, str) and self.unit is not None:
+            try:
+                at = datetime.datetime.fromisoformat(at)
+            except ValueError:
+                raise BadType(f"{what}={at!r} is no point in time.", f'{what}="2024-03-01T09:30:00"') from None
         if self.unit is None:
             raise BadType(f"{what}={at!r} is not a whole number, but ts is an integer column.", f"{what}=1700000000")
         try:

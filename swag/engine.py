@@ -10,6 +10,7 @@ import pyarrow as pa
 from swag import intake
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
+from swag.filters import Filters
 from swag.having import filter_table
 from swag.lateness import Held
 from swag.lookups import Lookups
@@ -23,17 +24,23 @@ from swag.windows import Duration, in_units, nanoseconds, reach
 class Engine:
     """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
 
-    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. algorithm:
+    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. epsilon: how far
+    off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys). algorithm:
     "auto", or one of swag.planner.ALGORITHMS for every group that it can serve.
     """
 
     def __init__(
-        self, ts: str = "ts", key: str | None = None, lateness: Duration | None = None, algorithm: str = "auto"
+        self,
+        ts: str = "ts",
+        key: str | None = None,
+        lateness: Duration | None = None,
+        epsilon: float = 0.2,
+        algorithm: str = "auto",
     ) -> None:
         if algorithm not in ALGORITHMS:
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
-                f'algorithm="{nearest(algorithm, list(ALGORITHMS))}"',
+                f"algorithm={nearest(algorithm, list(ALGORITHMS)) or ALGORITHMS[0]}",
             )
         if algorithm in COMPARED and key is not None:
             raise BadQuery(
@@ -47,6 +54,7 @@ class Engine:
         self._store = Store(keyed=key is not None)
         self._plan = Plan(self._store, algorithm)
         self._asked = Lookups(self._store, self._plan)
+        self._filters = Filters(self._store, self._plan, epsilon)
         self._held: Held | None = None
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
         self._lookups = 0
@@ -57,7 +65,7 @@ class Engine:
         """Register one query, or several; returns the name, or the names. All of them or none."""
         one = isinstance(query, Query | str) or not isinstance(query, Iterable)
         queries: list[Any] = [query] if one else list(query)  # type: ignore[arg-type]
-        check_names(queries, set(self._queries))
+        check_names(queries, self._queries)
         self._check(queries)
         self._queries |= {q.label: q for q in queries}
         self._plan.add(
@@ -65,12 +73,14 @@ class Engine:
             self._reaches,
             flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0),
         )
+        self._filters.changed = True
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
     def unregister(self, name: str) -> None:
         query = self._known(name)
         del self._queries[name]
         self._plan.remove(query, self._reaches)
+        self._filters.changed = True
 
     @property
     def queries(self) -> list[Query]:
@@ -81,7 +91,7 @@ class Engine:
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store
-        table = intake.read(events, self._queries.values(), self.ts, self.key)
+        table = intake.read(events, self._plan.readers, self.ts, self.key)
         if table.num_rows == 0:
             return 0
         first, known = store.clock is None, store.key_count
@@ -89,16 +99,18 @@ class Engine:
             ts = intake.timestamps(table, self.ts, store)
             if first:
                 self._start()
-            found = intake.fields(table, self._queries.values(), store)
+            found = intake.fields(table, self._plan.readers, store)
             ids = intake.key_ids(table, self.key, store)
             store.grow_keys()
             if self._held is None:
                 return self._apply(table, ts, ids, found)
-            intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
+            chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
+            self._filters.check(found, chosen)
+            taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen)
         except Exception:
             self._take_back(first, known)
             raise
-        taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen)
+        store.note_types(found)
         self._pass(int(ts.max(initial=MIN)))
         return taken
 
@@ -127,17 +139,21 @@ class Engine:
         released = None if self._held is None else self._held.release(self._store.now)
         if released is not None:
             table, ts, ids = released
-            table = intake.with_missing(table, self._queries.values(), self.ts, self.key)
-            self._apply(table, ts, ids, intake.fields(table, self._queries.values(), self._store))
+            table = intake.with_missing(table, self._plan.readers, self.ts, self.key)
+            self._apply(table, ts, ids, intake.fields(table, self._plan.readers, self._store))
         self._store.tidy(16)
 
     def _apply(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, found: dict[str, Any]) -> int:
         masks = self._plan.masks(found)
         rows = intake.rows(ts, ids, found, intake.chosen_rows(masks, table, found))
         batch = self._store.grouped(rows)
+        if self._held is None:
+            self._filters.check(found, rows.chosen)
         # From here on nothing can fail.
-        self._plan.prepare(found)
+        self._filters.changed |= self._plan.prepare(found)
+        self._filters.prepare()
         self._plan.update(self._store.append(rows, batch))
+        self._filters.update(rows)
         self._store.tidy(16 + ts.size // 8)
         return ts.size
 
@@ -153,7 +169,9 @@ class Engine:
         self._lookups += 1
         if key is not None and self.key is None:
             raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
-        ids = self._asked.ids(None if self.key is None or key is None else key, self.key)
+        ids = self._candidates(query, at) if key is None and self.key is not None else self._asked.ids(key, self.key)
+        if not exact and query.having is not None and self.key is not None:
+            return pa.table({self.key: self._key_column(ids)})
         columns, present = self._answer([query], ids, at)
         if query.condition is not None:
             present[:, 0] &= query.condition.holds(columns[0])
@@ -162,9 +180,14 @@ class Engine:
                 return 0 if query.aggregate.kind == "count" and query.having is None else None
             return columns[0][0].as_py() if query.having is None or present[0, 0] else None
         chosen = np.flatnonzero(present[:, 0])
-        if not exact and query.having is not None:
-            return pa.table({self.key: self._key_column(ids[chosen])})
         return pa.table({self.key: self._key_column(ids[chosen]), "value": columns[0].take(pa.array(chosen))})
+
+    def _candidates(self, query: Query, at: Any) -> np.ndarray:
+        """The keys to look at: those that an index can not rule out, or all."""
+        found = None
+        if query.having is not None and self._store.clock is not None:
+            found = self._filters.candidates(query, self._store.now if at is None else self._store.clock.instant(at))
+        return self._asked.ids(None, self.key) if found is None else found
 
     def lookup_all(self, at: Any = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query."""
@@ -221,7 +244,8 @@ class Engine:
             "late": 0 if held is None else held.late,
             "keys": self._store.key_count if self.key is not None else 0,
             "kept": int(self._store.main.arena.kept(self._store.key_count).sum()),
-            "bytes": self._store.bytes + self._plan.bytes,
+            "structures": len(self._plan.groups),
+            "bytes": self._store.bytes + self._plan.bytes + self._filters.bytes,
             "updates": self._plan.updates,
             "lookups": self._lookups,
             "complete_since": self._plan.complete_since(self._queries.values()),
@@ -248,7 +272,7 @@ class Engine:
             known = ", ".join(names[:20]) if names else "none"
             raise UnknownQuery(
                 f'no query is named "{name}"; registered: {known}.',
-                f'"{nearest(name, names)}"' if names else "engine.register(…)",
+                nearest(name, names) if names else "engine.register(…)",
             )
         return self._queries[name]
 

@@ -48,8 +48,8 @@ class BadSnapshot(SwagError, ValueError):
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """The known name closest to a misspelt one, or the first."""
+    """A hint: the known name that a misspelt one is close to, in quotes; nothing where none is."""
     import difflib
 
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-    return close[0] if close else name
+    close = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1, cutoff=0.5)
+    return next((f'"{each}"' for each in known if close and each.lower() == close[0]), "")

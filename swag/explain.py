@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 
 def explain(engine: "Engine") -> str:
+    engine._plan.settle()
+    engine._filters.prepare()
     stats = engine.stats()
     store, plan = engine._store, engine._plan
     stream = f'one stream per "{engine.key}"' if engine.key else "one stream"
@@ -27,8 +29,10 @@ def explain(engine: "Engine") -> str:
             f"positions: {_names(free)}",
             "    no structure: counts and ends are read off the window's edges, O(1)",
         ]
-    shared = sum(len(group.queries) for group in plan.groups.values())
-    lines += ["", f"{shared} answers from {len(plan.groups)} structures"]
+    filters = engine._filters.explain(engine.queries)
+    lines += ["", *filters] if filters else []
+    answers, structures = _many(len(engine.queries), "answer"), _many(len(plan.groups), "structure")
+    lines += ["", f"{answers} from {structures}"]
     return "\n".join(lines)
 
 
@@ -46,12 +50,12 @@ def _group(group: Group) -> list[str]:
 
 def _names(names: list[str], most: int = 4) -> str:
     shown = ", ".join(names[:most])
-    more = (
-        f", … ({len(names)} queries)"
-        if len(names) > most
-        else f" ({len(names)} quer{'y' if len(names) == 1 else 'ies'})"
-    )
-    return shown + more
+    return f"{shown}{', …' if len(names) > most else ''} ({_many(len(names), 'query')})"
+
+
+def _many(count: int, what: str) -> str:
+    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {what if count == 1 else plural}"
 
 
 def _size(count: float) -> str:

@@ -35,10 +35,11 @@ class Part:
     user: UserDefined | None = None
 
     def __str__(self) -> str:
-        return f"{self.family}({', '.join(self.columns)})"
+        return f"{self.family}({', '.join(name.removesuffix(AS_FLOAT) for name in self.columns)})"
 
 
 PRODUCT = " * "  # a derived column: "price * volume"
+AS_FLOAT = " * 1"
 
 _FAMILY = {"sum": "sum", "mean": "sum", "var": "moments", "std": "moments", "min": "min", "max": "max"}
 _FAMILY |= {"cov": "comoments", "corr": "comoments", "quantile": "quantile", "aggregate": "user"}
@@ -50,7 +51,7 @@ def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
         return ()
     if aggregate.kind == "wmean":
         x, w = aggregate.columns
-        return Part("sum", (f"{x}{PRODUCT}{w}",)), Part("sum", (f"{w}{PRODUCT}1",))
+        return Part("sum", (f"{x}{PRODUCT}{w}",)), Part("sum", (f"{w}{AS_FLOAT}",))
     return (Part(_FAMILY[aggregate.kind], aggregate.columns, aggregate.user),)
 
 

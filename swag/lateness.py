@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.timeline import judge
+from swag.errors import BadType
 from swag.space import group
 
 
@@ -27,11 +28,9 @@ class Held:
         """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied."""
         late = self._late(ts, ids, now, latest, seen)
         fresh = np.flatnonzero(~late)
-        self.late += ts.size - fresh.size
         table = table if fresh.size == ts.size else table.take(pa.array(fresh))
-        self.table = (
-            table if self.table is None else pa.concat_tables([self.table, table], promote_options="permissive")
-        )
+        self.table = table if self.table is None else _joined(self.table, table)
+        self.late += ts.size - fresh.size
         self.ts, self.ids = np.concatenate([self.ts, ts[fresh]]), np.concatenate([self.ids, ids[fresh]])
         return fresh.size
 
@@ -63,3 +62,11 @@ class Held:
         waiting = np.empty(all_ts.size, np.int64)
         judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
         return late[self.ts.size :]
+
+
+def _joined(waiting: pa.Table, table: pa.Table) -> pa.Table:
+    """Columns that only one of them has are null in the other: a query came in between."""
+    try:
+        return pa.concat_tables([waiting, table], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
+        raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None

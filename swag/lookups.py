@@ -37,6 +37,7 @@ class Lookups:
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
         """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
         assert self.store.clock is not None
+        self.plan.settle()
         unit = self.store.clock.unit
         windows: dict[Reach, int] = {}
         which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]

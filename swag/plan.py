@@ -28,6 +28,8 @@ class Plan:
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._columns: dict[str, int] = {}  # the columns read, and since which event
+        self._readers: list[Query] | None = None
+        self._settled = True  # every query has its spaces and structures
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -47,8 +49,8 @@ class Plan:
             for name in query.aggregate.columns:
                 self._columns.setdefault(name, store.events)
         if store.clock is not None:
-            store.retain(reaches(self.queries.values()))
-        self._make_groups()
+            store.retain(reaches(queries), more=True)
+        self._readers, self._settled = None, False
 
     def _add_late(self, query: Query) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
@@ -75,15 +77,30 @@ class Plan:
         self._since.pop(query.label, None)
         if self.store.clock is not None:
             self.store.retain(reaches(self.queries.values()))
-        self._make_groups()
+        self._readers, self._settled = None, False
+        self.settle()
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def masks(self, found: dict[str, Field]) -> set[Mask]:
         """The sets of rows that count, once this batch is in."""
-        nullable = self.nullable | {name for name, column in found.items() if column.valid is not None}
-        queries = self.queries.values()
+        nullable, queries = self.nullable_with(found), self.readers
         return {EVERY_EVENT} | {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
+
+    @property
+    def readers(self) -> list[Query]:
+        """One query for each way to read a batch: what a batch costs does not grow with the number of queries."""
+        if self._readers is None:
+            since = self._since
+            ways = {
+                (q.aggregate.kind, q.aggregate.columns, q.where, since.get(q.label, 0)): q
+                for q in self.queries.values()
+            }
+            self._readers = list(ways.values())
+        return self._readers
+
+    def nullable_with(self, found: dict[str, Field]) -> set[str]:
+        return self.nullable | {name for name, column in found.items() if column.valid is not None}
 
     def mask(self, query: Query, nullable: set[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
@@ -94,18 +111,28 @@ class Plan:
         """The rows that make a key present in its answer: those of the window, null or not."""
         return Mask(query.where, since=self._since.get(query.label, 0))
 
-    def prepare(self, found: dict[str, Field]) -> None:
-        """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own."""
+    def prepare(self, found: dict[str, Field]) -> bool:
+        """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
+
+        True if anything had to be changed.
+        """
         with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
+        self.store.note_types(found)
         for name, column in found.items():
-            if not pa.types.is_null(column.type):
-                self.store.types.setdefault(name, column.type)
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
+        changed = bool(with_nulls) or not self._settled
         if with_nulls:
             self._narrow(with_nulls)
-        self._make_groups(found)
+        if changed:
+            self._make_groups(found)
+        return changed
+
+    def settle(self) -> None:
+        """Spaces and structures for queries that have none yet, as far as their columns are known."""
+        if not self._settled:
+            self._make_groups()
 
     def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
         for (mask, _), group in self.groups.items():
@@ -120,12 +147,13 @@ class Plan:
         for group in self.groups.values():
             if self.algorithm == "auto" and group.due():
                 choice = choose(group.part, group.structure.dtype, self.algorithm, group)
-                if choice.structure is not type(group.structure):
+                switched = choice.structure is not type(group.structure)
+                if switched:
                     group.structure.drop()
                     group.structure = choice.structure(group.space, group.part)
                     group.structure.rebuild(self.store.key_count)
                 group.reason = choice.reason
-                group.reset()
+                group.start_over(switched)
 
     # -- groups -------------------------------------------------------------------------------------------------------
 
@@ -163,6 +191,7 @@ class Plan:
                 wanted[mask, _moments(part)] += wanted.pop((mask, part))
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
+        self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
         for (mask, part), names in wanted.items():
             if (mask, part) not in self.groups:
                 if not all(name in self.store.spaces[mask].raw for name in part.columns):

@@ -23,7 +23,7 @@ COMPARED: dict[str, type[Structure]] = {
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
-RELUCTANCE = 1.5  # how much cheaper another structure must be: rebuilding is not free
+MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Group:
     lookups: int = 0
     levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
     log_width: float = 0.0  # summed over lookups
+    regret: float = 0.0  # what the other structure would have saved so far, in combines
 
     def note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
         widths = (hi - lo)[hi > lo]
@@ -57,9 +58,11 @@ class Group:
     def due(self) -> bool:
         return self.updates + self.lookups >= RECONSIDER
 
-    def reset(self) -> None:
+    def start_over(self, switched: bool) -> None:
         self.updates = self.lookups = 0
         self.log_width = 0.0
+        if switched:
+            self.regret = 0.0
 
 
 def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = None) -> Choice:
@@ -108,16 +111,21 @@ def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> C
 
 
 def _by_cost(seen: Group | None) -> Choice:
+    """Base intervals or landmarks: switch once what that would have saved pays for building the other from the rows."""
     if seen is None or not seen.lookups:
         return Choice(Dyadic, "not subtractable: cheapest updates, until lookups outweigh them")
+    current, groups = type(seen.structure), max(1, len(seen.levels))
+    if groups > MOST_GROUPS:
+        return Choice(Dyadic, f"not subtractable; widths spread over {groups} powers of two, too many for landmarks")
     width = seen.log_width / seen.lookups
-    groups = max(1, len(seen.levels))
     dyadic = seen.updates + seen.lookups * (1 + width)
     landmark = seen.updates * 4 * groups + seen.lookups * 2
-    asked = (
-        f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}, {groups} landmark groups"
+    seen.regret = max(0.0, seen.regret + (dyadic - landmark if current is Dyadic else landmark - dyadic))
+    rebuild = int(seen.space.arena.kept(seen.space.arena.rings.shape[0]).sum()) * (
+        4 * groups if current is Dyadic else 1
     )
-    current = type(seen.structure)
-    if landmark * (1 if current is Landmark else RELUCTANCE) < dyadic * (RELUCTANCE if current is Landmark else 1):
-        return Choice(Landmark, f"{asked}: landmarks cost {landmark / dyadic:.2f} of base intervals")
-    return Choice(Dyadic, f"{asked}: base intervals cost {dyadic / landmark:.2f} of landmarks")
+    other = Landmark if current is Dyadic else Dyadic
+    asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}"
+    if seen.regret > rebuild:
+        return Choice(other, f"{asked}: saves {seen.regret:,.0f} combines for {rebuild:,} to build it")
+    return Choice(current, f"{asked}: {other.name} would not pay for being built")

@@ -1,5 +1,6 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,12 +58,12 @@ class Query:
         return self.label
 
 
-def check_names(queries: "list[Query]", taken: "set[str] | None" = None) -> None:
+def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
     """A name can be taken once."""
-    seen = set(taken or ())
+    seen: set[str] = set()
     for query in queries:
         if not isinstance(query, Query):
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
-        if query.label in seen:
+        if query.label in seen or query.label in taken:
             raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: sw.Query(…, name="…")')
         seen.add(query.label)

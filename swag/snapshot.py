@@ -32,7 +32,15 @@ from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns
 
 MAGIC, VERSION = b"SWAGSNAP", 1
 _HEAD = struct.Struct("<8sIQ")
-_DTYPES = {"int64": np.int64, "float64": np.float64, "complex128": np.complex128, "uint8": np.uint8, "bool": np.bool_}
+_DTYPES = {
+    "int64": np.int64,
+    "float64": np.float64,
+    "complex128": np.complex128,
+    "uint64": np.uint64,
+    "int32": np.int32,
+    "uint8": np.uint8,
+    "bool": np.bool_,
+}
 _KINDS: list[type[Structure]] = [Running, RunningFloats, Dyadic, Landmark, SortedRuns, *COMPARED.values()]
 _STRUCTURES = {kind.__name__: kind for kind in _KINDS}
 
@@ -108,7 +116,9 @@ def save(engine: Engine, path: Path) -> None:
     store, plan, writer = engine._store, engine._plan, _Writer()
     spaces = list(store.spaces.values())
     header = {
-        "engine": {"ts": engine.ts, "key": engine.key, "algorithm": engine.algorithm},
+        "engine": {
+            "ts": engine.ts, "key": engine.key, "algorithm": engine.algorithm, "epsilon": engine._filters.epsilon,
+        },
         "lateness": duration_to_json(engine.lateness),
         "queries": [query_to_json(query) for query in engine.queries],
         "advanced": engine._advanced if isinstance(engine._advanced, int) else None,
@@ -127,6 +137,10 @@ def save(engine: Engine, path: Path) -> None:
         "spaces": [_save_space(space, writer) for space in spaces],
         "groups": [_save_group(group, spaces, writer) for group in plan.groups.values()],
         "held": None if engine._held is None else _save_held(engine._held, writer),
+        "filters": [
+            {"index": i, "arrays": {name: writer.put(array) for name, array in entry.index.saved().items()}}
+            for i, entry in enumerate(engine._filters.entries.values()) if entry.index is not None
+        ],
     }  # fmt: skip
     writer.write(path, header)
 
@@ -158,7 +172,7 @@ def _save_group(group: Group, spaces: list[Space], writer: _Writer) -> dict[str,
         "queries": group.queries, "structure": type(structure).__name__, "reason": group.reason,
         "counted": [group.updates, group.lookups, structure.updates, structure.lookups],
         "uncertain": getattr(structure, "uncertain", 0),
-        "levels": sorted(group.levels), "log_width": group.log_width,
+        "levels": sorted(group.levels), "log_width": group.log_width, "regret": group.regret,
         "held": [writer.put(column.data) for column in structure.held],
         "saved": {name: writer.put(array) for name, array in structure.saved().items()},
     }  # fmt: skip
@@ -196,6 +210,7 @@ def load(path: Path, queries: list[Query]) -> Engine:
     plan._kept_since, plan._since = saved["kept_since"], saved["since"]
     for entry in header["groups"]:
         _load_group(engine, entry, arrays)
+    _load_filters(engine, header["filters"], arrays)
     if header["held"] is not None:
         engine._held = _load_held(header["held"], arrays)
     return engine
@@ -245,8 +260,17 @@ def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray])
     group.updates, group.lookups, structure.updates, structure.lookups = entry["counted"]
     if isinstance(structure, RunningFloats):
         structure.uncertain = entry["uncertain"]
-    group.levels, group.log_width = set(entry["levels"]), entry["log_width"]
+    group.levels, group.log_width, group.regret = set(entry["levels"]), entry["log_width"], entry["regret"]
     plan.groups[space.mask, part] = group
+
+
+def _load_filters(engine: Engine, saved: list[dict[str, Any]], arrays: list[np.ndarray]) -> None:
+    filters = engine._filters
+    filters.register()
+    entries = list(filters.entries.items())
+    for each in saved:
+        key, entry = entries[each["index"]]
+        filters.restore(key, entry, {name: arrays[index] for name, index in each["arrays"].items()})
 
 
 def _load_held(entry: dict[str, Any], arrays: list[np.ndarray]) -> Held:

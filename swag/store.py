@@ -74,10 +74,11 @@ class Store:
             self.spaces[mask] = space
         return self.spaces[mask]
 
-    def retain(self, reaches: list[Reach]) -> None:
-        """Keep what these windows can still reach."""
-        self.keep_rows = max((r.far for r in reaches if not r.by_time), default=0)
-        self.keep_time = max((r.far for r in reaches if r.by_time), default=None)
+    def retain(self, reaches: list[Reach], more: bool = False) -> None:
+        """Keep what these windows can still reach; `more`: and what was to be kept before."""
+        rows = [r.far for r in reaches if not r.by_time] + [self.keep_rows if more else 0]
+        times = [r.far for r in reaches if r.by_time] + ([self.keep_time] if more and self.keep_time is not None else [])
+        self.keep_rows, self.keep_time = max(rows), max(times, default=None)
 
     @property
     def horizon(self) -> int:
@@ -85,6 +86,12 @@ class Store:
         if self.keep_time is None:
             return MAX
         return max(MIN, self.now - self.keep_time)
+
+    def note_types(self, fields: dict[str, Field]) -> None:
+        """The type a column came in first is the type it has (nulls alone have none)."""
+        for name, column in fields.items():
+            if not pa.types.is_null(column.type):
+                self.types.setdefault(name, column.type)
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""

@@ -15,6 +15,9 @@ from swag.keys import KeyTable
 from swag.predicate import holds
 
 
+Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/edges.py
+
+
 def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.ndarray | None, np.ndarray]:
     """The order of rows by (id, ts), stable (None: they are in it), and where each segment starts."""
     if ids is None:
@@ -61,15 +64,14 @@ class Stored:
         return cls(table, clock, instant if order is None else instant[order], starts, order, keys)
 
     @cached_property
-    def timeline(self) -> edges.Timeline:
+    def timeline(self) -> Timeline:
         """With one segment more, which is empty: that of all unknown keys."""
-        starts = np.append(self.starts, self.starts[-1])
-        shift, offset = np.empty(starts.size - 1, np.int64), np.empty(starts.size, np.int64)
-        edges.measure(self.ts, starts, shift, offset)
-        index = np.empty(offset[-1], np.int32 if self.ts.size < 2**31 else np.int64)
-        timeline = edges.Timeline(self.ts, starts, shift, offset, index)
-        edges.fill(timeline)
-        return timeline
+        segments = np.zeros((self.starts.size + 1, 3), np.int64)
+        segments[:, edges.START] = np.append(self.starts, self.starts[-1])
+        edges.measure(self.ts, segments)
+        index = np.empty(segments[-1, edges.OFFSET], np.int32 if self.ts.size < 2**31 else np.int64)
+        edges.fill(self.ts, segments, index)
+        return self.ts, segments, index
 
     def field(self, name: str, asked_by: str) -> Field:
         if name not in self.fields:
@@ -131,7 +133,7 @@ class Requests:
 
     now: np.ndarray
     end: np.ndarray
-    runs: edges.Runs
+    runs: np.ndarray
     order: np.ndarray | None
     each_event: bool
 
@@ -148,7 +150,7 @@ class Requests:
         for name in (ts,) if key is None else (ts, key):
             if name not in table.column_names:
                 have = ", ".join(table.column_names)
-                raise UnknownColumn(f'requests need a column "{name}", but have: {have}.', f'rename "{nearest(name, table.column_names)}"')
+                raise UnknownColumn(f'requests need a column "{name}", but have: {have}.', nearest(name, table.column_names))
         times = instants(_as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
         if stored.keys is not None and key is not None:
@@ -157,13 +159,14 @@ class Requests:
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
         requests = cls(times if order is None else times[order], np.empty(times.size, np.int64), _runs(starts), order, False)
-        edges.by_time(stored.timeline, requests.runs, requests.now, 0, 0, requests.end)
+        edges.by_time(*stored.timeline, requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
 
-def _runs(starts: np.ndarray) -> edges.Runs:
+def _runs(starts: np.ndarray) -> np.ndarray:
+    """One run of requests per segment that has any, and a row for the end."""
     segment = np.flatnonzero(np.diff(starts))
-    return edges.Runs(np.append(starts[segment], starts[-1]), segment)
+    return np.column_stack([np.append(starts[segment], starts[-1]), np.append(segment, -1)])
 
 
 def _as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArray:

@@ -8,8 +8,8 @@ those keys. So answers are exact, and their cost follows the keys returned.
       SumIndex      the same over values >= 0                                       kernels/ci_sum.py
       ExtremaIndex  max and min, exact but for thresholds it was not made for       kernels/ci_extrema.py
 
-Windows are time-based and end now: far < ts <= now as in swag.windows.Reach. One that ends earlier (near > 0, or a lookup
-in the past) gets a superset too, if a wider one. What lies further back than `longest` is forgotten.
+Windows are time-based and end now: far < ts <= now as in swag.windows.Reach. One that ends earlier (near > 0, or a
+lookup in the past) gets a superset too, if a wider one. What lies further back than `longest` is forgotten.
 """
 
 import math
@@ -108,10 +108,10 @@ class SubstreamIndex:
         raise NotImplementedError
 
     def _walked(self, walk: Any, *arguments: Any) -> np.ndarray:
-        """What a walk returns, in a buffer that grows until it fits."""
+        """What a walk returns, in a buffer that grows until it fits; in order, which depends on no earlier lookup."""
         while (found := walk(*arguments, self._out)) > self._out.size:
             self._out = np.empty(2 * self._out.size, np.int64)
-        return self._out[:found].copy()
+        return np.sort(self._out[:found])
 
 
 class CountIndex(SubstreamIndex):
@@ -177,9 +177,9 @@ class CountIndex(SubstreamIndex):
         ci_count.expire(self.state, begin, end, horizon)
 
     def saved(self) -> dict[str, np.ndarray]:
-        wheel = self.state.wheel
-        about = np.array([self.now, self.key_count, self.state.p])
-        return {"about": about, "keys": self.state.keys, "blocks": self.state.blocks, "cells": wheel.cells, "tree": wheel.tree}
+        p, keys, blocks, wheel = self.state
+        about = np.array([self.now, self.key_count, p])
+        return {"about": about, "keys": keys, "blocks": blocks, "cells": wheel.cells, "tree": wheel.tree}
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.now, self.key_count, p = (int(each) for each in arrays["about"])
@@ -189,7 +189,7 @@ class CountIndex(SubstreamIndex):
 class SumIndex(CountIndex):
     """CI-SUM over a column of integers >= 0, or of floats in units of 1 / scale (chosen by the first values).
 
-    presence: the index that knows which keys have a row at all, as a zero leaves no trace here; it is asked for < and <=.
+    presence: the index that knows which keys have a row at all, as a zero leaves no trace here; asked for < and <=.
     """
 
     def __init__(
@@ -328,12 +328,13 @@ class ExtremaIndex(SubstreamIndex):
     def saved(self) -> dict[str, np.ndarray]:
         state = self.state
         arrays = {name: getattr(state, name) for name in ("ladder", "keys", "stairs", "times", "entries")}
-        return arrays | {"about": np.array([self.now, self.key_count]), "cells": state.wheel.cells, "tree": state.wheel.tree}
+        about = np.array([self.now, self.key_count])
+        return arrays | {"about": about, "cells": state.wheel.cells, "tree": state.wheel.tree}
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.now, self.key_count = (int(each) for each in arrays["about"])
-        parts = (arrays[name] for name in ("ladder", "keys", "stairs", "times", "entries"))
-        self.state = ci_extrema.Stairs(*parts, _wheel(arrays))
+        ladder, keys, stairs = arrays["ladder"], arrays["keys"], arrays["stairs"]
+        self.state = ci_extrema.Stairs(ladder, keys, stairs, arrays["times"], arrays["entries"], _wheel(arrays))
 
 
 _TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
@@ -347,7 +348,7 @@ def _turned(v: float, dtype: np.dtype) -> float:
 def _scale(values: np.ndarray) -> float:
     """A power of two that makes the largest of the first values about 2^24 units; 0 as long as there is none."""
     largest = np.max(values, where=np.isfinite(values), initial=0.0)
-    return 2.0 ** (24 - math.frexp(largest)[1]) if largest > 0 else 0.0
+    return 2.0 ** min(24 - math.frexp(largest)[1], 1000) if largest > 0 else 0.0
 
 
 def _wheel(arrays: dict[str, np.ndarray]) -> wheels.Wheel:

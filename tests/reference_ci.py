@@ -1,8 +1,8 @@
-"""CI-COUNT as the paper writes it (figure 7), on sorted containers: slow, small, and the other side of differential tests.
+"""CI-COUNT as the paper writes it (figure 7), on sorted containers: slow, small, the other side of differential tests.
 
 Positions count a key's events from 1. TSTAMP[k, l] is the time of the event that is in level l and whose position is a
-multiple of the level's size; SEARCHTREE[l] has the same times in order. With p > 1 (section 4.1.2) there are p levels of
-every size; `size(l)` and the distances from the end that a level covers are the only things that change.
+multiple of the level's size; SEARCHTREE[l] has the same times in order. With p > 1 (section 4.1.2) there are p levels
+of every size; `size(l)` and the distances from the end that a level covers are the only things that change.
 """
 
 from __future__ import annotations

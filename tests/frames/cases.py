@@ -10,7 +10,9 @@ import swag as sw
 from frames import theory
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
-LATEST = sw.aggregate("x", lift=lambda x: (x, 1), combine=lambda a, b: (b[0], a[1] + b[1]), lower=lambda a: a[0] * a[1], identity=(0.0, 0))
+LATEST = sw.aggregate(
+    "x", lift=lambda x: (x, 1), combine=lambda a, b: (b[0], a[1] + b[1]), lower=lambda a: a[0] * a[1], identity=(0.0, 0)
+)
 
 SPECS: dict[str, Any] = {
     "threshold >": fr.Threshold("x", ">", 1),
@@ -115,6 +117,7 @@ def actual(frames: pa.Table, key: str | None) -> list[tuple[Any, ...]]:
 
 def same(a: list[tuple[Any, ...]], b: list[tuple[Any, ...]]) -> bool:
     """Keys in any order; floats but for the last digits."""
+
     def order(row: tuple[Any, ...]) -> Any:
         return str(row[0])
 

@@ -12,7 +12,7 @@ from tests.frames.cases import SPECS, actual, expected, same, streams, table
 
 @pytest.mark.parametrize("name", SPECS)
 @given(rows=streams())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_detect_equals_the_final_framing(name, rows):
     spec = SPECS[name]
     for key in (None, "k"):
@@ -108,7 +108,9 @@ def test_keys_on_several_cores_and_growing_buffers(name, monkeypatch):
     assert several.equals(fr.detect(SPECS[name], events, key="k"))
     by_key = np.lexsort((np.arange(size), np.asarray(events["k"])))
     grouped = fr.detect(SPECS[name], events.take(pa.array(by_key)), key="k")
-    as_sets = [sorted(zip(*(t[c].to_pylist() for c in ("k", "start", "end", "rows")), strict=True)) for t in (several, grouped)]
+    as_sets = [
+        sorted(zip(*(t[c].to_pylist() for c in ("k", "start", "end", "rows")), strict=True)) for t in (several, grouped)
+    ]
     assert as_sets[0] == as_sets[1]
 
 

@@ -21,12 +21,15 @@ def numbered(rows):
 
 def pairs(tables):
     return sorted(
-        pair for t in tables if "row" in t.column_names for pair in zip(t["row"].to_pylist(), t["frame_id"].to_pylist(), strict=True)
+        pair
+        for t in tables
+        if "row" in t.column_names
+        for pair in zip(t["row"].to_pylist(), t["frame_id"].to_pylist(), strict=True)
     )
 
 
 @given(data=st.data(), frames=framings(), rows=streams(), before=st.integers(0, 2), after=st.integers(0, 2))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after):
     for key in (None, "k"):
         filler = fr.Filler(key=key, before=before, after=after)
@@ -54,12 +57,15 @@ def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after
 @pytest.mark.parametrize("fragments", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), rows=streams(most=16), before=st.integers(0, 2), after=st.integers(0, 2))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_detector_feeds_a_filler(name, fragments, data, rows, before, after):
     """Frames of a stream, filled with the same stream: detection, promises and filling go on together."""
     events = [{**row, "row": at} for at, row in enumerate(rows)]
     for key in (None, "k"):
-        detector, filler = fr.Detector(SPECS[name], key=key, fragments=fragments), fr.Filler(key=key, before=before, after=after)
+        detector, filler = (
+            fr.Detector(SPECS[name], key=key, fragments=fragments),
+            fr.Filler(key=key, before=before, after=after),
+        )
         rest, out = list(events), []
         for t in sorted(data.draw(st.lists(st.integers(-1, 10), max_size=4))):
             now = [row for row in rest if row["ts"] <= t]
@@ -72,7 +78,9 @@ def test_a_detector_feeds_a_filler(name, fragments, data, rows, before, after):
             out += [filler.punctuate_events(t), filler.punctuate_frames(detector.promised)]
         detector.push(table(rest))
         out += [filler.push_events(numbered(rest)), filler.push_frames(detector.finish())]
-        wanted = fr.fill(fr.detect(SPECS[name], table(rows), key=key), numbered(events), key=key, before=before, after=after)
+        wanted = fr.fill(
+            fr.detect(SPECS[name], table(rows), key=key), numbered(events), key=key, before=before, after=after
+        )
         assert pairs(out) == pairs([wanted])
 
 
@@ -103,7 +111,9 @@ def test_promises_are_kept():
         filler.push_events({"ts": np.array([5]), "k": np.array(["a"])})
     filler.punctuate_frames(3)
     with pytest.raises(sw.OutOfOrder, match="punctuate_frames later"):
-        filler.push_frames({"frame_id": np.array([0]), "k": np.array(["a"]), "start": np.array([3]), "end": np.array([9])})
+        filler.push_frames(
+            {"frame_id": np.array([0]), "k": np.array(["a"]), "start": np.array([3]), "end": np.array([9])}
+        )
     filler.push_events({"ts": np.array([6]), "k": np.array(["a"])})
     with pytest.raises(sw.BadType, match="one schema"):
         filler.push_events({"ts": np.array([6]), "k": np.array(["a"]), "y": np.array([1])})

@@ -77,7 +77,8 @@ class Model:
             self.held[where][entry] = t
 
 
-ACTIONS = st.tuples(st.sampled_from(["put", "put", "remove", "walk"]), st.integers(0, 59), st.integers(0, ROOTS - 1), TIMES)
+NAMES = st.sampled_from(["put", "put", "remove", "walk"])
+ACTIONS = st.tuples(NAMES, st.integers(0, 59), st.integers(0, ROOTS - 1), TIMES)
 
 
 @settings(max_examples=150, deadline=None)

@@ -14,7 +14,7 @@ from swag.families import Part, parts_of
 from swag.planner import choose
 from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
 from tests.kernels.checks import check
-from tests.kernels.harness import FEWER, REGISTERED, Batch, Plan, Stream, check_arena, plans
+from tests.kernels.harness import FEWER, JIT, REGISTERED, Batch, Plan, Stream, check_arena, plans
 from tests.kernels.operators import LAST, NAMED, OPERATORS, Operator
 
 EVERY_OPERATOR = (Dyadic, Landmark, PSoup, MaterializeAll, MaterializeNone)
@@ -79,12 +79,13 @@ def test_a_structure_rebuilt_from_the_rows_kept_answers_alike(
     assert wrong_answers(stream, operator, structure, *stream.windows(6)) == []
     assert structure.bytes >= 0
     structure.drop()
-    assert all(column not in stream.space.arena.columns for column in structure.held)
+    assert not any(kept is column for column in structure.held for kept in stream.space.arena.columns)
 
 
 LONG = Plan(1, False, 0.0005, 7, (Batch(9000, 9000, None), Batch(1, 9000, None), Batch(5000, 6000, None), Batch(300, 6000, None)))
 
 
+@pytest.mark.skipif(not JIT, reason="stretches are short when kernels are not compiled (tests/kernels/conftest.py)")
 @crossed
 def test_windows_of_thousands_of_rows(kind: type[Structure], operator: Operator) -> None:
     """Wide enough for stretches (kernels/landmark.py, kernels/naive.py)."""
@@ -192,4 +193,6 @@ def test_the_engine_answers_alike_with_what_it_is_compared_with(algorithm: str) 
             answers.append(rows + engine.lookup_all().to_pylist())
         ts += 2
         for expected, actual in zip(*answers, strict=True):
-            assert actual == pytest.approx(expected, rel=1e-9, nan_ok=True)
+            assert [v is None for v in actual.values()] == [v is None for v in expected.values()]
+            numbers = [name for name, value in expected.items() if value is not None]
+            assert [actual[n] for n in numbers] == pytest.approx([expected[n] for n in numbers], rel=1e-9, nan_ok=True)

@@ -1,0 +1,21 @@
+"""Integer keys that lie close together need no hashing: their ids are read off a table of the whole range.
+
+costs   1 ns per row, a quarter of a probe into kernels/hashing.py; space: the range of the keys
+"""
+
+import numpy as np
+
+from kernels.jit import kernel
+
+WIDEST = 1 << 20  # the largest range worth a table: it should stay in the second-level cache
+
+
+@kernel
+def find_in_range(values, low, table, ids):
+    """ids[e] = table[values[e] - low], -1 outside the table. Returns the smallest id found: -1 if a key is unknown."""
+    size, least = np.uint64(table.size), np.int64(0)
+    for e in range(values.size):
+        at = np.uint64(values[e] - low)
+        ids[e] = table[at] if at < size else -1
+        least = min(least, ids[e])
+    return least

@@ -1,0 +1,70 @@
+"""The measures of the papers, on pictures small enough to count by eye."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import frames as fr
+import swag as sw
+from frames import metrics
+from frames.plotting import envelope
+
+
+def intervals(*pairs):
+    columns = {"frame_id": range(len(pairs)), "start": [a for a, _ in pairs], "end": [b for _, b in pairs]}
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+
+
+def test_duration_and_existence_errors():
+    #  ts       0 1 2 3 4 5 6 7 8 9
+    #  frames     [---]     [-]   []
+    #  windows  [-----]  [---]
+    frames, windows = intervals((1, 3), (6, 7), (9, 9)), intervals((0, 3), (4, 5))
+    events = {"ts": np.arange(10)}
+    assert metrics.duration_error(frames, windows, events) == 6  # 0, 4 and 5 too much; 6, 7 and 9 missing
+    assert metrics.existence_error(frames, windows) == (2, 1)
+    assert metrics.existence_error(frames, intervals()) == (3, 0)
+
+
+def test_windows_are_picked_by_a_heuristic():
+    spec, events = fr.Threshold("x", "<", 40), {"ts": np.arange(6), "x": np.array([30, 50, 30, 35, 60, 70])}
+    for heuristic, starts in (("min", [0, 2]), ("max", [2]), ("avg", [2])):
+        windows, taken = metrics.tumbling_windows(spec, events, 2, heuristic)
+        assert windows.num_rows == 3
+        assert taken["start"].to_pylist() == starts
+
+
+def test_distances():
+    a, b = np.array([[True, True], [False, False]]), np.array([[True, False], [True, False]])
+    assert metrics.jaccard_distance(a, b) == pytest.approx(2 / 3)
+    assert metrics.jaccard_distance({1, 2}, {2, 1}) == 0
+    assert metrics.jaccard_distance(set(), set()) == 0
+    assert metrics.earth_movers_distance([0, 3, 0], [0, 0, 3]) == 3
+    assert metrics.earth_movers_distance([1, 0, 0, 1], [0, 1, 1, 0]) == 2
+    assert metrics.rms_error([0, 0, 3, 0], [0, 0, 0, 0]) == 1.5
+    with pytest.raises(sw.BadQuery):
+        metrics.rms_error([1], [1, 2])
+
+
+def test_a_plot_of_a_million_points_draws_a_few_thousand_and_loses_no_spike():
+    x = np.zeros(1_000_000)
+    x[[3, 500_000]] = 9, -9
+    t, v = envelope(np.arange(x.size), x)
+    assert t.size < 5_000
+    assert (v.min(), v.max()) == (-9, 9)
+    events = {"ts": np.arange(x.size), "x": x}
+    ax = fr.plot(fr.detect(fr.Threshold("x", ">", 1, partition=True), events), events, y="x")
+    assert len(ax.collections) == 2
+    assert "1 frames" in ax.get_title(loc="left")
+
+
+def test_a_plot_shows_one_key():
+    events = {"ts": np.arange(4), "k": np.array(list("abab")), "x": np.arange(4.0)}
+    frames = fr.detect(fr.Threshold("x", ">", 1), events, key="k")
+    with pytest.raises(sw.BadQuery, match="a plot shows one"):
+        fr.plot(frames, events, y="x")
+    assert "1 frames over 2 events" in fr.plot(frames, events, y="x", key=("k", "a")).get_title(loc="left")

@@ -1,0 +1,67 @@
+"""What means nothing is refused where it is written, with a hint."""
+
+import numpy as np
+import pytest
+
+import frames as fr
+import swag as sw
+
+EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "c"])}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: fr.Threshold("x", "!=", 1), "compares by"),
+        (lambda: fr.Threshold("x", ">", "1"), "with a number"),
+        (lambda: fr.Threshold("x", ">", float("nan")), "with a number"),
+        (lambda: fr.Threshold("", ">", 1), "name of a column"),
+        (lambda: fr.Threshold("x", ">", 1, min_rows=0), "min_rows"),
+        (lambda: fr.Threshold("x", ">", 1, min_duration="2 parsecs"), "not a duration"),
+        (lambda: fr.Threshold("x", ">", 1, min_duration=-1), "negative"),
+        (lambda: fr.Threshold("x", ">", 1, partition=1), "True nor False"),
+        (lambda: fr.Boundary("x"), "either a width or breaks"),
+        (lambda: fr.Boundary("x", 1, breaks=[1]), "either a width or breaks"),
+        (lambda: fr.Boundary("x", 0), "number > 0"),
+        (lambda: fr.Boundary("x", breaks=[2, 1]), "do not ascend"),
+        (lambda: fr.Boundary("x", breaks=[]), "neither a width nor breaks"),
+        (lambda: fr.Boundary({}), "mapping"),
+        (lambda: fr.Delta("x"), "a column and x"),
+        (lambda: fr.Delta("x", 0), "no spread is below 0"),
+        (lambda: fr.Delta("x", 1, measure="last"), "neither"),
+        (lambda: fr.Delta("x", 1, op="=="), "compares by"),
+        (lambda: fr.Aggregate("sum", ">", 1), "aggregate of swag"),
+        (lambda: fr.Aggregate(sw.sum("x"), "==", 1), "compares by"),
+        (lambda: fr.detect("x > 1", EVENTS), "nothing about frames"),
+        (lambda: fr.detect(fr.Threshold("y", ">", 1), EVENTS), '"y"'),
+        (lambda: fr.detect(fr.Threshold("name", ">", 1), EVENTS), "type string"),
+        (lambda: fr.detect(fr.Threshold("x", ">", 1, min_duration="2m"), EVENTS), "integer column"),
+        (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, ts="name"), "ts is an integer or a timestamp"),
+        (
+            lambda: fr.detect(fr.Threshold("x", ">", 1), {**EVENTS, "start": np.arange(3)}, key="start"),
+            "rename the key",
+        ),
+        (lambda: fr.Detector(fr.Threshold("x", ">", 1)).push([1, 2]), "no table"),
+        (lambda: fr.metrics.tumbling_windows(fr.Threshold("x", ">", 1), EVENTS, 1, "median"), "min, max, avg"),
+    ],
+)
+def test_is_refused(make, says):
+    with pytest.raises(sw.SwagError, match=says):
+        make()
+
+
+def test_specs_are_values():
+    assert fr.Boundary({"x": 4.25, "y": 4.2}) == fr.Boundary({"x": 4.25, "y": 4.2})
+    assert hash(fr.Delta("x", 1)) == hash(fr.Delta({"x": 1}))
+    assert fr.Delta("x", 1) != fr.Delta("x", 1, op="<=")
+    assert len({fr.Threshold("x", ">", 1), fr.Threshold("x", ">", 1)}) == 1
+
+
+def test_bounds_beyond_the_numbers():
+    whole, floats = {"ts": np.arange(2), "x": np.array([1, 2])}, {"ts": np.arange(2), "x": np.array([1, np.inf])}
+    assert fr.detect(fr.Threshold("x", "<", float("inf")), whole)["rows"].to_pylist() == [2]
+    assert fr.detect(fr.Threshold("x", ">", 10**30), whole).num_rows == 0
+    assert fr.detect(fr.Threshold("x", ">", float("inf")), floats).num_rows == 0
+    assert fr.detect(fr.Threshold("x", ">=", float("inf")), floats)["start"].to_pylist() == [1]
+    assert fr.detect(fr.Threshold("x", "==", 1.5), whole).num_rows == 0
+    assert fr.detect(fr.Delta("x", float("inf"), op="<="), floats)["rows"].to_pylist() == [2]

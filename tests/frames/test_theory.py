@@ -1,0 +1,74 @@
+"""The papers' conditions and closures, on small streams: what the docs say about uniqueness is what holds."""
+
+import pytest
+from hypothesis import given, settings
+
+import frames as fr
+import swag as sw
+from frames import theory
+from tests.frames.cases import SPECS, streams
+
+
+def events(*values):
+    return [{"ts": t, "x": v} for t, v in enumerate(values)]
+
+
+UNION = [
+    name for name, spec in SPECS.items() if isinstance(spec, fr.Threshold | fr.Boundary) and not spec.columns == ()
+]
+
+
+@pytest.mark.parametrize("name", UNION)
+@given(rows=streams(most=8, keys=1))
+@settings(max_examples=25, deadline=None)
+def test_maximal_frames_cover_are_drained_and_disjoint(name, rows):
+    spec = SPECS[name]
+    found, framing = theory.candidates(spec, rows), theory.final(spec, rows)
+    assert theory.has_union_closure(found)
+    assert all(theory.is_maximal(frame, found) for frame in framing)
+    assert theory.covers(framing, found)
+    assert theory.is_drained(framing, found)
+    assert theory.is_saturated(framing, found)
+    assert theory.is_disjoint(framing)
+    if isinstance(spec, fr.Boundary):
+        assert theory.partitions(framing, rows)
+
+
+@given(rows=streams(most=8, keys=1))
+@settings(max_examples=40, deadline=None)
+def test_delta_by_range_has_the_closures_that_make_it_unique(rows):
+    below, above = fr.Delta("i", 2, measure="range"), fr.Delta("i", 2, measure="range", op=">=")
+    assert theory.has_sub_interval_closure(theory.candidates(below, rows))
+    assert theory.has_super_interval_closure(theory.candidates(above, rows), rows)
+    assert theory.partitions(theory.final(below, rows), rows)
+    assert theory.is_disjoint(theory.final(above, rows))
+
+
+def test_greedy_and_literal_reading_differ_for_delta_frames():
+    rows, spec = events(0, 1, 2, 3), fr.Delta("x", 2.5, measure="range")
+    found = theory.candidates(spec, rows)
+    literal = [frame for frame in found if theory.is_maximal(frame, found)]
+    assert literal == [(0, 2), (1, 3)]  # covers, is drained, but overlaps
+    assert theory.covers(literal, found)
+    assert theory.is_drained(literal, found)
+    assert theory.final(spec, rows) == [(0, 2), (3, 3)]
+
+
+def test_greedy_and_literal_reading_differ_for_aggregate_frames():
+    rows, spec = events(1, 30), fr.Aggregate(sw.sum("x"), ">=", 25)
+    found = theory.candidates(spec, rows)
+    assert [frame for frame in found if theory.is_minimal(frame, found)] == [(1, 1)]
+    assert theory.final(spec, rows) == [(0, 1)]
+
+
+def test_measure_first_and_means_have_no_closure_and_are_greedy_by_definition():
+    rows = events(0, 3, 1, 4)
+    assert not theory.has_sub_interval_closure(theory.candidates(fr.Delta("x", 3.5), events(3, 0, 4)))
+    assert not theory.has_sub_interval_closure(theory.candidates(fr.Aggregate(sw.mean("x"), "<", 2), rows))
+    assert theory.final(fr.Aggregate(sw.mean("x"), "<", 2), rows) == [(0, 2)]
+
+
+def test_possible_frames_and_tables():
+    assert theory.possible(events(1, 2, 3)) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+    assert theory.final(fr.Threshold("x", ">", 1), {"ts": [2, 1, 0], "x": [5, 0, 7]}) == [(0, 0), (2, 2)]
+    assert theory.gaps([(1, 1)], events(1, 2, 3)) == [(0, 0), (2, 2)]

@@ -9,7 +9,8 @@ import numba
 import numpy as np
 
 from kernels import dyadic, landmark, monoids, naive, psoup, running, sorted_runs
-from kernels.timeline import HEAD, TAIL
+from kernels.monoids import combine, invert, lift, load, store
+from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 KEY = np.zeros(1, np.int64)
 
@@ -78,6 +79,13 @@ def running_integers(nmax: int) -> Bare:
     return Bare(
         "R-INT", nmax, column, rings, counts, running.update, arguments, running.lookup, (op, state, total, rings)
     )
+
+
+def running_body(nmax: int) -> Bare:
+    """R-INT by the bodies of its kernels' loops: one row, one window, without a call made for batches."""
+    structure = running_integers(nmax)
+    structure.name, structure.update, structure.lookup = "R-INT (loop body)", _add_one, _ask_one
+    return structure
 
 
 def running_floats(nmax: int) -> Bare:
@@ -177,3 +185,18 @@ def _slide_all(op, rows, windows, front, back, far, lo, hi, answers, rings):
 def _recall(answers, keys, lo, hi, out):
     for w in range(lo.shape[1]):
         out[w] = answers[hi[0, w] - lo[0, w] - 1]
+
+
+@numba.njit(_nrt=False)
+def _add_one(op, columns, state, total, rings, keys, counts):
+    slot = rings[0, OFFSET] + ((rings[0, TAIL] - 1) & (rings[0, CAPACITY] - 1))
+    run = load(total, 0)
+    store(state, slot, run)
+    store(total, 0, combine(op, run, lift(op, columns, slot)))
+
+
+@numba.njit(_nrt=False)
+def _ask_one(op, state, total, rings, keys, lo, hi, out):
+    offset, mask, b = rings[0, OFFSET], rings[0, CAPACITY] - 1, hi[0, 0]
+    upto = load(total, 0) if b == rings[0, TAIL] else load(state, offset + (b & mask))
+    store(out, 0, invert(op, upto, load(state, offset + (lo[0, 0] & mask))))

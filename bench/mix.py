@@ -20,13 +20,8 @@ SHORTEST = 0.02  # seconds that a measured run takes, at least
 
 def structures() -> list[Bare]:
     sums = bare.base(WINDOWS, monoids.Sum(), np.int64)
-    return [
-        bare.running_integers(WINDOWS),
-        sums,
-        bare.search_tree(WINDOWS),
-        bare.materialize_all(WINDOWS),
-        bare.materialize_none(WINDOWS),
-    ]
+    ours = [bare.running_integers(WINDOWS), bare.running_body(WINDOWS), sums]
+    return [*ours, bare.search_tree(WINDOWS), bare.materialize_all(WINDOWS), bare.materialize_none(WINDOWS)]
 
 
 def operations(count: int, updates: int, seed: int = 4) -> np.ndarray:

@@ -128,7 +128,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one that does it."""
+    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one it needs."""
 
     aggregate: Aggregated
     op: Op

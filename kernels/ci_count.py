@@ -280,6 +280,30 @@ def newer(state, level, x, out):
     return found
 
 
+@kernel
+def decided(state, level, beyond, x, out):
+    """As `newer`, the keys first whose kept time at the level `beyond` is after x too; how many, and how many of these.
+
+    level, beyond: the level within and the one beyond the v-th event from the end. They are at most two apart, so the
+    entry found leads to the other one; the keys that come first have v events for certain, only the rest need a check.
+    """
+    p, _, blocks, cells, links, tree = opened(state)
+    found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
+    certain = 0
+    for i in range(min(found, out.size)):
+        b = out[i] // p
+        owner = np.int64(blocks[b, OWNER])
+        for _ in range(beyond // p - level // p):
+            b = np.int64(blocks[b, UPPER]) if b > 0 else b
+        if b > 0 and beyond % p < blocks[b, FILL] and cells[b * p + beyond % p, 0] > x:
+            out[i] = out[certain]
+            out[certain] = owner
+            certain += 1
+        else:
+            out[i] = owner
+    return found, certain
+
+
 @helper
 def kept_time(p, keys, blocks, cells, k, level):
     """The time kept for a key at a level, or NEVER."""

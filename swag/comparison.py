@@ -1,4 +1,4 @@
-"""What the paper compares its structures with, as structures: same interface, same answers, other costs (section 6.1)."""
+"""What the paper compares its structures with (section 6.1), as structures: the same answers at other costs."""
 
 from collections.abc import Iterable
 
@@ -46,9 +46,7 @@ class PSoup(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        psoup.lookup(
-            self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys, lo, hi, out
-        )
+        psoup.lookup(self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys, lo, hi, out)
         self.lookups += lo.size
         return out
 
@@ -135,7 +133,7 @@ class MaterializeAll(Structure):
         rows = self.columns, ring[OFFSET], ring[CAPACITY] - 1
         naive.slide(self.op, rows, self.windows, self.front, self.back, lo, hi, self.answers)
         far, near = ring[TAIL] - lo, ring[TAIL] - hi
-        if not (np.array_equal(far, self.far) and np.array_equal(near, self.near)):  # windows by rows stay where they are
+        if not (np.array_equal(far, self.far) and np.array_equal(near, self.near)):  # by rows they stay where they are
             self.far, self.near = far, near
             naive.index(far, near, self.table)
         self.upto = int(ring[TAIL]), 0 if self.store is None else self.store.now
@@ -151,7 +149,7 @@ class MaterializeAll(Structure):
         return lo, np.maximum(tail - near, lo)
 
     def _make_room(self, widths: np.ndarray) -> None:
-        """A front has room for all rows of its window; where one has not, all are laid out anew, and their windows too."""
+        """A front has room for all rows of its window; where one has not, all are laid out anew, and start afresh."""
         room = self.windows[:, naive.ROOM]
         if (widths > room).any():
             room = np.where(widths > room, 1 << np.ceil(np.log2(np.maximum(widths, 8))).astype(np.int64), room)

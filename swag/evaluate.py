@@ -42,9 +42,11 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in asked]
     evaluation.run()
-    for query, answer in zip(asked, answers, strict=True):
-        front = front.append_column(query.label, answer.array(stored))
-    return front
+    arrays = [answer.array(stored) for answer in answers]
+    schema = front.schema
+    for query, array in zip(asked, arrays, strict=True):
+        schema = schema.append(pa.field(query.label, array.type))
+    return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
 def _checked(queries: Any) -> list[Query]:

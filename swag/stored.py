@@ -69,7 +69,7 @@ class Stored:
         segments = np.zeros((self.starts.size + 1, 3), np.int64)
         segments[:, edges.START] = np.append(self.starts, self.starts[-1])
         edges.measure(self.ts, segments)
-        index = np.empty(segments[-1, edges.OFFSET], np.int32 if self.ts.size < 2**31 else np.int64)
+        index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
         edges.fill(self.ts, segments, index)
         return self.ts, segments, index
 

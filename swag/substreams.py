@@ -138,6 +138,22 @@ class CountIndex(SubstreamIndex):
         level = ci_count.level_beyond(most + 1, self.state.p)
         return keys if level is None else keys[: ci_count.without(self.state, level, x, keys)]
 
+    def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates in two parts: keys that satisfy the condition for certain, and keys to be checked."""
+        least = self._least(op, v) if op in (">", ">=") else None
+        beyond = None if least is None or now - near < self.now else self._beyond(least)
+        if least is None or beyond is None:
+            return np.empty(0, np.int64), self.candidates(far, op, v, now, near)
+        level = self._asked(least)
+        while True:
+            found, certain = ci_count.decided(self.state, level, beyond, max(MIN, now - far), self._out)
+            if found <= self._out.size:
+                return np.sort(self._out[:certain]), np.sort(self._out[certain:found])
+            self._out = np.empty(2 * self._out.size, np.int64)
+
+    def _beyond(self, least: int) -> int | None:
+        return ci_count.level_beyond(least, self.state.p)
+
     def present(self, far: int, now: int) -> np.ndarray:
         return self._at_least(1, max(MIN, now - far))
 
@@ -156,10 +172,14 @@ class CountIndex(SubstreamIndex):
     def _at_least(self, least: int | None, x: int) -> np.ndarray:
         if least is None:
             return np.empty(0, np.int64)
+        return self._walked(ci_count.newer, self.state, self._asked(least), x)
+
+    def _asked(self, least: int) -> int:
+        """The level that answers for a count, indexed, with a wheel to spare to divide a list with."""
         level = ci_count.level_within(least, self.state.p)
-        self.state = ci_count.with_room(self.state, 0, 1)  # a wheel to divide a list with
+        self.state = ci_count.with_room(self.state, 0, 1)
         ci_count.build(self.state, level)
-        return self._walked(ci_count.newer, self.state, level, x)
+        return level
 
     @property
     def _capacity(self) -> int:
@@ -212,6 +232,15 @@ class SumIndex(CountIndex):
         if (op == ">=" and v <= 0) or (op == ">" and v < 0):
             return self.present(far, now)
         return super().candidates(far, op, v, now, near)
+
+    def _beyond(self, least: int) -> int | None:
+        """Nothing is certain of a float sum, whose threshold was lowered, nor of values that were cut."""
+        return None if self.floats or least >= ci_sum.LARGEST else super()._beyond(least)
+
+    def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        if (op == ">=" and v <= 0) or (op == ">" and v < 0):
+            return np.empty(0, np.int64), self.present(far, now)
+        return super().decided(far, op, v, now, near)
 
     def _least(self, op: Op, v: float) -> int | None:
         if self.floats:

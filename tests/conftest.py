@@ -3,6 +3,8 @@
     HYPOTHESIS_PROFILE=ci         the default: reproducible, the same examples every time
     HYPOTHESIS_PROFILE=thorough   ten times as many, new ones every time
     HYPOTHESIS_PROFILE=jit-off    a few, for kernels that are not compiled
+
+Another number of examples than the profile's is a share of it, so that all of them grow and shrink together.
 """
 
 import os
@@ -26,6 +28,7 @@ WRAPPING = ("overflow encountered", "invalid value encountered", "divide by zero
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":  # integers wrap and NaN spreads in kernels: meant, and silent when compiled
+    """Integers wrap and NaN spreads in kernels: meant, and silent when they are compiled."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         for message in WRAPPING:
             config.addinivalue_line("filterwarnings", f"ignore:{message}:RuntimeWarning")

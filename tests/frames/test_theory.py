@@ -13,9 +13,7 @@ def events(*values):
     return [{"ts": t, "x": v} for t, v in enumerate(values)]
 
 
-UNION = [
-    name for name, spec in SPECS.items() if isinstance(spec, fr.Threshold | fr.Boundary) and not spec.columns == ()
-]
+UNION = [name for name, spec in SPECS.items() if isinstance(spec, fr.Threshold | fr.Boundary)]
 
 
 @pytest.mark.parametrize("name", UNION)

@@ -42,7 +42,9 @@ def check_dyadic(stream: Stream, operator: Operator, structure: Dyadic) -> None:
             half = p & -p
             if p - half >= head and p + half <= tail:
                 rows = stream.rows[k][p - half : p + half]
-                assert is_fold(operator, rows, state, offset + p % capacity), f"node {p} of key {k} is not that of {rows}"
+                assert is_fold(operator, rows, state, offset + p % capacity), (
+                    f"node {p} of key {k} is not that of {rows}"
+                )
 
 
 def check_landmark(stream: Stream, operator: Operator, structure: Landmark) -> None:
@@ -52,7 +54,9 @@ def check_landmark(stream: Stream, operator: Operator, structure: Landmark) -> N
             check_landmarks_of_key(stream, operator, group, structure, int(k))
 
 
-def check_landmarks_of_key(stream: Stream, operator: Operator, group: LandmarkGroup, structure: Landmark, k: int) -> None:
+def check_landmarks_of_key(
+    stream: Stream, operator: Operator, group: LandmarkGroup, structure: Landmark, k: int
+) -> None:
     """Up to every row from its landmark and the one before, and from every row of a full block to the next landmark."""
     prefix, longer, suffix = group.state(structure)
     offset, capacity, head, tail = group.arena.rings[k].tolist()
@@ -122,5 +126,3 @@ def check_sorted_runs(stream: Stream, structure: SortedRuns) -> None:
                 slot = offset + start % capacity
                 block = runs[level, slot : slot + size]
                 assert np.array_equal(block, np.sort(values[start : start + size]), equal_nan=values.dtype.kind == "f")
-
-

@@ -1,9 +1,11 @@
 """Streams for kernel tests: batches through a Store, as the engine applies them, next to plain lists of all that came.
 
-    stream = Stream(keys=3, dtype=np.int64)          structures live in stream.space
-    structure = Dyadic(stream.space, part)
-    stream.append(rng, size=40, keep=100)            expires, relocates, writes, then brings every structure up to date
-    stream.rows[k][lo:hi]                            what a window [lo, hi) of key k holds
+    stream = Stream(plan, values)
+    stream.structures.append(Dyadic(stream.space, part))
+    stream.append(batch)                 expires, relocates, writes, then brings every structure up to date
+    stream.rows[k][lo:hi]                what a window [lo, hi) of key k holds
+
+A plan is numbers that Hypothesis draws and shrinks; everything else follows from its seed.
 """
 
 from collections.abc import Callable, Sequence
@@ -137,7 +139,8 @@ def filled(values: np.ndarray) -> Space:
     column = space.add_raw("x", values.dtype.type)
     space.arena.add_keys(1)
     space.arena.make_room(key, count, lambda keys, coming: None)
-    column.data[space.arena.take_slots(swag.space.Batch(np.arange(values.size), key, np.array([0, values.size])))] = values
+    batch = swag.space.Batch(np.arange(values.size), key, np.array([0, values.size]))
+    column.data[space.arena.take_slots(batch)] = values
     return space
 
 

@@ -1,4 +1,4 @@
-"""The operators that structures are crossed with: an aggregate, the values to try it on, and its truth in plain Python."""
+"""The operators that structures are crossed with: an aggregate, values to try it on, and its truth in plain Python."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ def mild_integers(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
     return integers(rng, n, 0.0)
 
 
-
 @dataclass(frozen=True)
 class Operator:
     name: str
@@ -54,7 +53,8 @@ class Operator:
     def answers(self, n: np.ndarray, state: Any) -> list[Any]:
         """Partials to answers, as lookups do it."""
         values, valid = lower(self.aggregate, n, [state])
-        return [v if ok else None for v, ok in zip(values.tolist(), (n > 0 if valid is None else valid).tolist(), strict=True)]
+        valid = n > 0 if valid is None else valid
+        return [v if ok else None for v, ok in zip(values.tolist(), valid.tolist(), strict=True)]
 
     def mismatch(self, rows: Sequence[Row], actual: Any) -> str | None:
         expected, allowed = self.truth(rows)
@@ -107,7 +107,7 @@ def wrapping_sum(rows: Sequence[Row]) -> tuple[Any, float]:
     return ((sum(row[0] for row in rows) + 2**63) % 2**64 - 2**63, 0) if rows else (None, 0)
 
 
-# -- user-defined: functions that are compiled, and run as they are by the oracle ------------------------------------------
+# -- user-defined: functions that are compiled, and run as they are by the oracle ----------------------------------
 
 
 def itself(x):  # type: ignore[no-untyped-def]

@@ -78,6 +78,9 @@ def test_candidates_are_a_superset(kind: str, data: st.DataObject) -> None:
             found = index.candidates(t, op, v, at, near).tolist()
             assert len(set(found)) == len(found)
             assert exact <= set(found), (op, v, t, at)
+            if isinstance(index, CountIndex):
+                certain, doubtful = (set(each.tolist()) for each in index.decided(t, op, v, at, near))
+                assert certain <= exact <= certain | doubtful == set(found)
             if kind in ("max", "min") and (op, v) in CONDITIONS[::2] and at >= now and near == 0:
                 assert exact == set(found)
         index.expire(now)

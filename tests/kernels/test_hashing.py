@@ -96,7 +96,9 @@ def test_texts_get_the_ids_a_dict_would_give(first: list[bytes], second: list[by
 
 @pytest.mark.parametrize(("kind", "values"), [(Integers, INTEGERS), (Texts, TEXTS)])
 @given(data=st.data())
-def test_forgetting_a_batch_leaves_the_table_as_it_was(kind: type, values: st.SearchStrategy, data: st.DataObject) -> None:
+def test_forgetting_a_batch_leaves_the_table_as_it_was(
+    kind: type, values: st.SearchStrategy, data: st.DataObject
+) -> None:
     kept, refused, next_one = (data.draw(values) for _ in range(3))
     keys, other = kind(), kind()
     keys.encode(kept)

@@ -65,7 +65,7 @@ def test_something_huge_that_has_passed_costs_no_digit_and_no_time(passed: float
     values = 100 + np.random.default_rng(1).normal(size=20_000)
     values[17] = passed
     structure = of(values)
-    windows = [(18, 20_000), (18, 60), (400, 500), (19_000, 20_000), (12_345, 12_346), (0, 20_000), (17, 30), (1000, 19_999)]
+    windows = [(18, 20_000), (18, 60), (400, 500), (19_000, 20_000), (123, 124), (0, 20_000), (17, 30), (999, 19_999)]
     assert is_right(values, windows, sums(structure, windows))
     assert isinstance(structure, RunningFloats)
     assert structure.uncertain == 0 or passed == 1e25
@@ -139,4 +139,3 @@ def test_integers_wrap_and_come_back() -> None:
     values[500:] = 3
     structure = of(values, Running)
     assert sums(structure, [(500, 1000), (499, 500), (498, 500)]) == [1500, 2**62, -(2**63)]
-

@@ -1,7 +1,5 @@
 """Every structure with every operator that it may hold: a lookup is the fold of its window, and of nothing else."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,7 +33,9 @@ def made(kind: type[Structure], operator: Operator, stream: Stream) -> Structure
     return structure
 
 
-def wrong_answers(stream: Stream, operator: Operator, structure: Structure, lo: np.ndarray, hi: np.ndarray) -> list[str]:
+def wrong_answers(
+    stream: Stream, operator: Operator, structure: Structure, lo: np.ndarray, hi: np.ndarray
+) -> list[str]:
     """Of these windows, those whose answer is not the fold of their rows."""
     answers = operator.answers((hi - lo).reshape(-1), structure.lookup(stream.keys, lo, hi))
     edges = [(k, int(a), int(b)) for k in stream.keys for a, b in zip(lo[k], hi[k], strict=True)]
@@ -82,7 +82,8 @@ def test_a_structure_rebuilt_from_the_rows_kept_answers_alike(
     assert not any(kept is column for column in structure.held for kept in stream.space.arena.columns)
 
 
-LONG = Plan(1, False, 0.0005, 7, (Batch(9000, 9000, None), Batch(1, 9000, None), Batch(5000, 6000, None), Batch(300, 6000, None)))
+BATCHES = Batch(9000, 9000, None), Batch(1, 9000, None), Batch(5000, 6000, None), Batch(300, 6000, None)
+LONG = Plan(keys=1, masked=False, odd=0.0005, seed=7, batches=BATCHES)
 
 
 @pytest.mark.skipif(not JIT, reason="stretches are short when kernels are not compiled (tests/kernels/conftest.py)")
@@ -127,7 +128,7 @@ def test_materialized_without_a_store_windows_count_the_rows_of_their_space() ->
     assert structure.folded == 0
 
 
-# -- pairs that must be refused --------------------------------------------------------------------------------------------
+# -- pairs that must be refused --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("aggregate", [sw.max("x"), sw.min("x"), LAST])
@@ -158,9 +159,10 @@ def test_quantiles_are_sorted_runs_under_any_algorithm(algorithm: str) -> None:
 def test_a_float_inverse_is_not_trusted_unless_asked_for() -> None:
     mean = sw.aggregate("x", lambda x: x, lambda a, b: a + b, lambda a: a, 0.0, invert=lambda a, b: a - b)
     exact = sw.aggregate("x", lambda x: int(x), lambda a, b: a + b, lambda a: a, 0, invert=lambda a, b: a - b)
-    structure: Callable[[sw.Aggregate, str], type] = lambda each, algorithm: choose(  # noqa: E731
-        parts_of(each)[0], np.dtype(np.float64), algorithm
-    ).structure
+
+    def structure(aggregate: sw.Aggregate, algorithm: str) -> type[Structure]:
+        return choose(parts_of(aggregate)[0], np.dtype(np.float64), algorithm).structure
+
     assert structure(mean, "auto") is Dyadic and structure(mean, "r-int") is Running
     assert structure(exact, "auto") is Running
 

@@ -31,7 +31,8 @@ def test_grouping_is_stable(keys_known: int, ids: np.ndarray) -> None:
     order, keys, starts, runs = grouped(ids, seen)
     expected = {int(k): np.flatnonzero(ids == k).tolist() for k in ids}
     assert sorted(keys[:runs].tolist()) == sorted(expected)
-    assert [order[starts[r] : starts[r + 1]].tolist() for r in range(runs)] == [expected[k] for k in keys[:runs].tolist()]
+    for r in range(runs):
+        assert order[starts[r] : starts[r + 1]].tolist() == expected[keys[r]]
     assert starts[0] == 0 or runs == 0
     assert starts[runs] == ids.size
     assert not seen.any()
@@ -65,7 +66,7 @@ def test_the_first_position_after_a_time(times: list[int], x: int, data: st.Data
     assert timeline.first_after(ts, 64, 63, first + lo, first + hi, x) == expected
 
 
-# -- rings ---------------------------------------------------------------------------------------------------------------
+# -- rings --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shift", [0, 2])
@@ -168,7 +169,7 @@ def test_memory_follows_what_is_kept() -> None:
     assert arena.rings[0, CAPACITY] == 8 and arena.rings[0, OFFSET] % 8 == 0
 
 
-# -- masked spaces and windows -------------------------------------------------------------------------------------------
+# -- masked spaces and windows ------------------------------------------------------------------------------------
 
 
 @given(plan=plans())
@@ -180,17 +181,11 @@ def test_ranks_count_the_rows_before_a_position_that_count(plan: Plan) -> None:
         for k in stream.keys:
             main, own = stream.store.main.arena.rings[k], stream.space.arena.rings[k]
             positions = np.arange(main[HEAD], main[TAIL] + 1)[None, :]
-            ranks = positions.copy()
-            timeline.to_ranks(ranks, np.array([k]), stream.store.main.arena.rings, rank_of(stream), stream.space.arena.rings)
+            ranks, _ = stream.space.to_positions(np.array([k]), positions, positions)
             steps = np.diff(ranks[0])
             assert ((steps == 0) | (steps == 1)).all()
             assert ranks[0, -1] == own[TAIL] == len(stream.rows[k])
             assert ranks[0, 0] >= own[HEAD]
-
-
-def rank_of(stream: Stream) -> np.ndarray:
-    assert stream.space.rank is not None
-    return stream.space.rank.data
 
 
 @given(plan=plans())
@@ -245,8 +240,9 @@ def test_only_a_window_that_lost_rows_is_called_short() -> None:
     rings, lost = np.array([[0, 8, 2, 5]]), np.array([20])
     lo, hi = np.empty((2, 1, 1), np.int64)
 
-    def short(by_time: int, far: int, near: int, now: int = 50) -> bool:
-        return timeline.edges(rings, ts, lost, np.zeros(1, np.int64), np.array([[by_time, far, near]]), now, lo, hi) >= 0
+    def short(by_time: int, far: int, near: int) -> bool:
+        window = np.array([[by_time, far, near]])
+        return timeline.edges(rings, ts, lost, np.zeros(1, np.int64), window, 50, lo, hi) >= 0
 
     assert not short(0, 3, 0) and short(0, 4, 0) and short(0, 5, 2) and not short(0, 5, 5)
     assert not short(1, 20, 50) and short(1, 19, 50)

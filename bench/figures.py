@@ -52,9 +52,12 @@ def figure_9(folder: Path, quick: bool) -> Report:
         "Integers."
     )
     report.notes.append(
-        "R-INT, B-INT, PSoup and materialize none run by the kernels made for batches, called with one row or window. For "
-        "R-INT that call costs far more than its work: its other line is the loop body alone. So where B-INT lies above "
-        "R-INT, calls are compared, not structures; no such line was made for B-INT or PSoup. Verdicts: the slower line."
+        "R-INT, B-INT, PSoup and materialize none run by the kernels made for batches, called with one row or window. "
+        "For "
+        "R-INT that call costs far more than its work: its other line is the loop body alone. So where B-INT lies "
+        "above "
+        "R-INT, calls are compared, not structures; no such line was made for B-INT or PSoup. Verdicts: the slower "
+        "line."
     )
     return report
 

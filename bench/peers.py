@@ -38,8 +38,10 @@ def by_time(count: int, widths: list[int], rounds: int, spacing: str) -> Report:
     if spacing == "poisson":
         report.findings.append(_extrapolation(events, widths))
         report.notes.append(
-            f"DuckDB's time is that of {len(_some(widths))} windows over the first {_fewer(count):,} events, times what "
-            "is left out. The last line: by how much that is off for one window over all events (above 1: ratios too low)."
+            f"DuckDB's time is that of {len(_some(widths))} windows over the first {_fewer(count):,} events, times "
+            f"what "
+            "is left out. The last line: by how much that is off for one window over all events (above 1: ratios too "
+            "low)."
         )
     return report
 

@@ -9,7 +9,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 COLORS = {
-    "R-INT": "#1f5fa8", "R-INT (floats)": "#6fa8dc", "R-INT (loop body)": "#6fa8dc", "B-INT": "#c8501e", "L-INT": "#2e8b57", "B-INT-QNT": "#7b3fa0",
+    "R-INT": "#1f5fa8", "R-INT (floats)": "#6fa8dc", "R-INT (loop body)": "#6fa8dc", "B-INT": "#c8501e",
+    "L-INT": "#2e8b57", "B-INT-QNT": "#7b3fa0",
     "PSoup": "#777777", "materialize all": "#a8861b", "materialize none": "#333333",
 }  # fmt: skip
 

@@ -30,7 +30,8 @@ class AggregateScan(Scan):
         self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)
-        self.sums = isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean)
+        if isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
+            self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
         self.values, self.sizes = np.zeros(1024, np.int64 if whole else np.float64), np.zeros(1024, np.int64)
 

@@ -4,6 +4,7 @@ Events wait until a punctuation promises that nothing older comes; then they are
 stored events (frames/scans.py), whose state per key is all that is kept of them (Maier et al. 2012, sections 4.1, 4.2).
 """
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from frames.tables import check_key, frames_table
 from kernels import framing
 from kernels.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.columns import Clock, as_table, column
-from swag.errors import BadEvents, BadType, OutOfOrder
+from swag.errors import BadEvents, BadType, OutOfOrder, SwagError
 from swag.keys import KeyTable
 
 END_OF_TIME = np.iinfo(np.int64).max
@@ -98,16 +99,16 @@ class Detector:
             self._upto = t
             return self._nothing()
         instant = self._clock.instant(t, "t")
-        self._upto = instant if self._upto is None else max(instant, self._upto)
-        return self._advance(self._upto, False)
+        upto = instant if self._upto is None else max(instant, self._upto)
+        table = self._advance(upto, False)
+        self._upto = upto
+        return table
 
     def finish(self) -> pa.Table:
         """The stream is over: the rest of its frames."""
-        self._over = True
-        if self._clock is None:
-            return self._nothing()
-        self._upto = END_OF_TIME
-        return self._advance(END_OF_TIME, True)
+        table = self._nothing() if self._clock is None else self._advance(END_OF_TIME, True)
+        self._upto, self._over = END_OF_TIME, True
+        return table
 
     def _check(self, clock: Clock, schema: pa.Schema) -> None:
         if self._clock is not None and clock != self._clock:
@@ -123,10 +124,17 @@ class Detector:
     def _advance(self, upto: int, over: bool) -> pa.Table:
         assert self._scan is not None
         scan, carried = self._scan, self._scan.count
+        waiting, saved = self._waiting, {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail}
         instants, ids, table = self._take(upto)
         resume = self._resume(instants, ids)
         scan.add_keys(1 if self._keys is None else max(self._keys.count, 1))
-        in_order = scan.run(instants, ids, scan.data(table, instants.size))
+        try:
+            in_order = scan.run(instants, ids, scan.data(table, instants.size))
+        except SwagError:  # an integer sum that does not fit: everything as it was
+            self._waiting = waiting
+            for name, value in saved.items():
+                setattr(scan, name, value)
+            raise
         assert in_order, "events were sorted"
         self._kept.add(table, ids, scan.frames[carried:])
         certain = scan.count

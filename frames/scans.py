@@ -28,6 +28,7 @@ class Scan:
     """The part common to all specs: state per key, frames found, growth of both."""
 
     extras: tuple[str, ...] = ()  # names of arrays with an entry per frame
+    may_fail: tuple[str, ...] = ()  # what to restore after events that were refused half way
 
     def __init__(self) -> None:
         self.state = np.zeros((0, 8), np.int64)

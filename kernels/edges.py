@@ -4,7 +4,7 @@
     |...............|....................|
             ^ lo    ^ hi                   a window is two positions, absolute: [lo, hi)
 
-Requests come in the same order, so edges never go back, from one segment to the next neither: what reads them can sweep.
+Requests come in the same order, so edges never go back, also from segment to segment: what reads them sweeps.
 
 By time, an edge is found without looking at the one before: `index` says for each bucket of time where it begins, and
 with 2 to 4 buckets per row a step or two remain. Two pointers that chase each other cost 9 ns per edge on Poisson
@@ -20,14 +20,14 @@ LATEST = np.iinfo(np.int64).max
 BUCKETS = 4  # at most, per row; half as many cost 0.5 ns per edge more
 FEW = 8  # rows that need no index
 
-
-START, SHIFT, OFFSET = range(3)  # segment k: rows from segments[k, START] on; its buckets of time are 2^SHIFT wide, at OFFSET
-FIRST, SEGMENT = range(2)  # run r: requests from runs[r, FIRST] on, all of one segment. Both tables end with a row for the end
+# Two tables, each with one row more for the end:
+START, SHIFT, OFFSET = range(3)  # segment k: rows from segments[k, START] on; buckets of 2^SHIFT from OFFSET on
+FIRST, SEGMENT = range(2)  # run r: requests from runs[r, FIRST] on, all of one segment
 
 
 @kernel
 def unsigned(i):
-    """An index that is known not to be negative. Numba lets negative ones wrap, which costs 40 % of a loop that gathers."""
+    """An index that is not negative. Numba lets negative ones wrap, which is nearly 40 % of a loop that gathers."""
     return np.uint64(i)
 
 
@@ -52,7 +52,7 @@ def ordered(ts, starts):
 
 @kernel
 def measure(ts, segments):
-    """Given where segments start: how wide their buckets are, and where those go; width -1 for a segment that does without."""
+    """Given where segments start: how wide their buckets are, and where those go. -1: this segment does without."""
     segments[0, OFFSET] = 0
     for k in range(segments.shape[0] - 1):
         first, end = segments[k, START], segments[k + 1, START]
@@ -70,7 +70,8 @@ def measure(ts, segments):
 def fill(ts, segments, index):
     """index[offset + b] = the first row of a segment in bucket b or a later one. Given all -1.
 
-    First the buckets that have rows, then the gaps: half the time of walking rows and buckets side by side.
+    First the buckets that have rows, then the gaps: 5 ms for a million rows, whatever the arrivals. To walk along rows
+    and buckets together takes 13 ms on Poisson arrivals, and 2 ms on regular ones.
     """
     for k in range(segments.shape[0] - 1):
         first, end, shift, at = segments[k, START], segments[k + 1, START], segments[k, SHIFT], segments[k, OFFSET]

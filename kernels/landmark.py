@@ -17,8 +17,8 @@ two. A group keeps rows as far back as its own windows reach, so groups of suffi
 Aggregates in wide blocks are put together from stretches of 2^11 rows, which costs two more combines per row: added up
 row by row, four million times 0.1 is 3.7e-11 off, and sums are promised to 1e-12.
 
-`sweep` is the same idea over stored events, where windows come in order: one landmark that moves on when the last window
-has left it behind (van Herk; Gil & Werman), so a single pass serves any width with two combines per answer.
+`sweep` is the same idea over stored events, where windows come in order: one landmark that moves on when the last
+window has left it behind (van Herk; Gil & Werman), so a single pass serves any width with two combines per answer.
 """
 
 import numpy as np
@@ -112,7 +112,7 @@ def sweep(op, columns, lo, hi, mark, scratch, out):
         if upto == m:
             run = lift(op, columns, unsigned(m))
             upto += 1
-        while i < lo.size and lo[unsigned(i)] < m:  # while the landmark is in the window: 1.6 ns faster as a loop of its own
+        while i < lo.size and lo[unsigned(i)] < m:  # the landmark is in the window: 1 ns faster as a loop of its own
             a, b = unsigned(lo[unsigned(i)]), hi[unsigned(i)]
             while upto < b:
                 run = combine(op, run, lift(op, columns, unsigned(upto)))

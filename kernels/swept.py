@@ -5,16 +5,16 @@ chunks, stays in the cache while all windows are read off it, and a NaN or a 1e3
 
 Every answer is certified, so that it depends on the rows of its own window alone:
 
-    float sums  running sums are double-doubles, 106 bits. The bits that were lost on the way are known exactly, so is a bound
-                on the error of any answer; an answer that is not 1e12 times larger is doubted. Mostly nothing was lost:
-                values that are multiples of one power of two, 2^104 of which exceed their sum (any million of ordinary
-                doubles), add up exactly, and no answer is doubted, zero neither.
+    float sums  running sums are double-doubles, 106 bits. What rounding took on the way is known exactly and bounds the
+                error of any answer; one that is not 1e12 times larger is doubted. Mostly nothing was lost: values that
+                are multiples of one power of two, 2^103 of which exceed their sum (as of any million of ordinary
+                doubles), add up exactly, and no answer is doubted, not even 0.
     moments     running sums of x - c and (x - c)^2, c near the data. An m2 that is not 1e8 times its error is doubted.
 
-A doubted answer is computed from its own rows, as long as that costs a few rows per answer; if it does not, the caller is
-told to sweep with operators that never subtract (Compensated, Moments).
-Tried: certifying by rows * |run[lo]| * 2^-103 per answer doubts every window that cancels, and costs 0.5 ns more; the
-difference of two double-doubles by two_sum instead of two subtractions: 0.7 ns more, for the last bit.
+A doubted answer is computed from its own rows, as long as that costs a few rows per answer; where it does not, the
+caller is told to sweep with operators that never subtract (Compensated, Moments).
+Tried: certifying by rows * |run[lo]| * 2^-103, answer by answer, doubts every window that cancels. The difference of
+two double-doubles by two_sum, not by two subtractions: 0.7 ns more, for the last bit.
 """
 
 from typing import NamedTuple
@@ -62,18 +62,18 @@ def settle(sums, lost, out):
 
 
 def certainty(values, lost, size):
-    """The least sum that is certain: 0 if all are."""
+    """The least sum that is certain, given what was lost and the sum of |values|: 0 if all are."""
     if not np.isfinite(size):
         return np.inf
-    per_grain = np.ldexp(1.0, 103 - int(np.frexp(size)[1]))
-    if size == 0 or (lost == 0 and per_grain < np.inf and multiples(values, per_grain)):
+    grains = 103 - int(np.frexp(size)[1])  # log2 of the grains to 1, if size is to be less than 2^103 of them
+    if size == 0 or (lost == 0 and grains < 1024 and multiples(values, 2.0**grains)):
         return 0.0
     return float(1e12 * (lost + size * 2.0**-104))
 
 
 @kernel
 def accumulate(values, pairs):
-    """pairs[i] = the sum of values[:i], hi and lo. Returns what rounding took from them in all, and the sum of |values|."""
+    """pairs[i] = the sum of values[:i], hi and lo. Returns what rounding took in all, and the sum of |values|."""
     hi, lo, lost, size = 0.0, 0.0, 0.0, 0.0
     for i in range(values.size):
         pairs[i, 0], pairs[i, 1] = hi, lo
@@ -99,7 +99,7 @@ def multiples(values, per_grain):
 
 @kernel
 def subtract(pairs, base, sure, lo, hi, out):
-    """out[i] = the sum of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many are in doubt: less than `sure`."""
+    """out[i] = the sum of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many are doubted: < sure."""
     doubted = 0
     for i in range(lo.size):
         a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)
@@ -111,7 +111,7 @@ def subtract(pairs, base, sure, lo, hi, out):
 
 @kernel
 def subtract_in_step(left, right, sure, out):
-    """The same for windows that go on row by row, given the pairs from the first ones' edges on: unit strides are faster."""
+    """The same for windows that go on row by row, given the pairs from the first window's edges on: unit strides."""
     doubted = 0
     for i in range(out.size):
         s = (right[i, 0] - left[i, 0]) + (right[i, 1] - left[i, 1])
@@ -150,10 +150,10 @@ def accumulate_centred(values, centre, sums, changes):
 
 @kernel
 def variances(sums, base, lo, hi, ddof, root, out):
-    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base`. Returns how many are in doubt.
+    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base`.
 
-    Page by page: gathering, dividing and roots in one loop are 3 ns slower, as nothing of it can be vectorised.
-    Those in doubt are NaN.
+    Returns how many are in doubt; those are NaN. Page by page: to gather, divide and take
+    roots in one loop is 3 ns slower, as nothing of it is vectorised.
     """
     n, doubted = np.empty(PAGE), 0
     for first in range(0, lo.size, PAGE):

@@ -1,7 +1,7 @@
 """How stored events are aggregated: per family of aggregates, a way to answer a block of windows, given their edges.
 
-What a chunk reads (`Part`) is built over the rows that its windows can see, once for all of them; `start` gives the function that
-answers block after block of one window, for all aggregates of the family.
+What a chunk reads (`Part`) is built over the rows that its windows can see, once for all of them; `start` gives the
+function that answers block after block of one window, for all aggregates of the family.
 
     count, first, last     positions alone
     sum, mean, wmean       differences of running sums       in doubt: swept, compensated
@@ -42,7 +42,7 @@ class Sweep:
 
 @dataclass(eq=False)
 class Part:
-    """What answers are read from: columns within a selection, for all windows and all aggregates of a family that ask."""
+    """What answers are read from: columns within a selection, for all windows and aggregates of a family that ask."""
 
     columns: tuple[str, ...]
     selection: Selection
@@ -182,7 +182,7 @@ class Sums(Part):
 
 @dataclass(eq=False)
 class IntegerSums(Part):
-    """sum and mean of an integer column: exact. `beyond`: requests whose sum does not fit int64, and the answers they spoil."""
+    """sum and mean of an integer column: exact. `beyond`: requests whose sum does not fit int64, and its place."""
 
     beyond: list[tuple[int, Output]] = field(default_factory=list)
 
@@ -339,9 +339,7 @@ class Quantile(Part):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         a, b = self.rows(chunk)
         order = chunk.once((self, "order"), lambda: ranked.rank(self.column()[a:b]))
-        cursors = {
-            aggregate: chunk.once((self, aggregate), lambda: ranked.room(*order)) for aggregate in outputs
-        }
+        cursors = {aggregate: chunk.once((self, aggregate), lambda: ranked.room(*order)) for aggregate in outputs}
         for ranking in cursors.values():
             ranked.empty(ranking)
 

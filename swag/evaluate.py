@@ -22,9 +22,9 @@ from swag.windows import Reach, reach
 def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "ts", key: str | None = None) -> pa.Table:
     """Every query at every event, or at every request: one row each, in input order.
 
-    At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of requests with
-    columns ts (and key): the requests' own columns, then one per query; a request sees all events with an equal or older ts.
-    Events and requests may come in any order.
+    At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
+    requests with columns ts (and key): the requests' own columns, then one per query; a request sees all events with an
+    equal or older ts. Events and requests may come in any order.
     """
     asked = _checked(queries)
     for name, value in (("ts", ts), ("key", key)):
@@ -53,10 +53,15 @@ def _checked(queries: Any) -> list[Query]:
     if isinstance(queries, Query):
         return [queries]
     if isinstance(queries, str) or not isinstance(queries, Iterable):
-        raise BadQuery(f"queries are {queries!r}, not a list of queries.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)')
+        raise BadQuery(
+            f"queries are {queries!r}, not a list of queries.",
+            'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)',
+        )
     asked = list(queries)
     if not asked:
-        raise BadQuery("there is no query to answer.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)')
+        raise BadQuery(
+            "there is no query to answer.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
+        )
     check_names(asked)
     return asked
 
@@ -65,8 +70,9 @@ def _keep_apart(queries: list[Query], front: pa.Table) -> None:
     taken = set(front.column_names)
     for query in queries:
         if query.label in taken:
+            columns = ", ".join(front.column_names)
             raise BadQuery(
-                f'query "{query.label}" has the name of a column that comes before the answers: {", ".join(front.column_names)}.',
+                f'query "{query.label}" has the name of a column that comes before the answers: {columns}.',
                 'name it apart: sw.Query(…, name="…")',
             )
 
@@ -136,7 +142,7 @@ class Evaluation:
         self._refuse_overflow()
 
     def _chunks(self) -> list[Chunk]:
-        """Chunks of requests; larger ones where windows are so long that chunks would read the same rows over and over."""
+        """Chunks of requests; larger ones where windows are so long that chunks would read most rows over and over."""
         count, timeline, size = self.requests.count, self.stored.timeline, chunks.CHUNK
         while True:
             cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]

@@ -147,7 +147,7 @@ def _lower_user(aggregate: Aggregate, n: np.ndarray, state: Any) -> np.ndarray:
 
 
 def interpolate(low: np.ndarray, high: np.ndarray, fraction: np.ndarray) -> np.ndarray:
-    """NumPy's linear quantile: exact at both ends, whatever their size. Where one is infinite, so is what lies between."""
+    """NumPy's linear quantile: exact at both ends, whatever their size; infinite between where one of them is."""
     with np.errstate(all="ignore"):
         step = high.astype(np.float64) - low
         value = np.where(fraction < 0.5, low + step * fraction, high - step * (1 - fraction))

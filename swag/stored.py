@@ -14,7 +14,6 @@ from swag.errors import BadType, UnknownColumn, nearest
 from swag.keys import KeyTable
 from swag.predicate import holds
 
-
 Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/edges.py
 
 
@@ -150,7 +149,9 @@ class Requests:
         for name in (ts,) if key is None else (ts, key):
             if name not in table.column_names:
                 have = ", ".join(table.column_names)
-                raise UnknownColumn(f'requests need a column "{name}", but have: {have}.', nearest(name, table.column_names))
+                raise UnknownColumn(
+                    f'requests need a column "{name}", but have: {have}.', nearest(name, table.column_names)
+                )
         times = instants(_as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
         if stored.keys is not None and key is not None:
@@ -158,7 +159,9 @@ class Requests:
             ids = stored.keys.find(column(table, key, "key is"), key)
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
-        requests = cls(times if order is None else times[order], np.empty(times.size, np.int64), _runs(starts), order, False)
+        requests = cls(
+            times if order is None else times[order], np.empty(times.size, np.int64), _runs(starts), order, False
+        )
         edges.by_time(*stored.timeline, requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
@@ -175,9 +178,16 @@ def _as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArra
     if kind == clock.type or (pa.types.is_integer(kind) and clock.unit is None):
         return times
     clock_of(times, name)
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(clock.type) and (kind.tz is None) == (clock.type.tz is None):
+    if (
+        pa.types.is_timestamp(kind)
+        and pa.types.is_timestamp(clock.type)
+        and (kind.tz is None) == (clock.type.tz is None)
+    ):
         try:
             return times.cast(clock.type)
         except pa.ArrowInvalid:
             pass
-    raise BadType(f'"{name}" of the requests is {kind}, that of the events {clock.type}.', f"cast both to one type, e.g. {clock.type}")
+    raise BadType(
+        f'"{name}" of the requests is {kind}, that of the events {clock.type}.',
+        f"cast both to one type, e.g. {clock.type}",
+    )

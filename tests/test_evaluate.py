@@ -22,11 +22,15 @@ from tests import oracle
 from tests.oracle import Agg, Q, agg, mismatches
 
 NAN, INF = math.nan, math.inf
-SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()})
+SCHEMA = pa.schema(
+    {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()}
+)
 
 # --- The same query for the oracle and for us -------------------------------------------------------------
 
-GAP = sw.aggregate("x", lift=lambda x: (x, x), combine=lambda a, b: (a[0], b[1]), lower=lambda a: a[1] - a[0], identity=(0.0, 0.0))
+GAP = sw.aggregate(
+    "x", lift=lambda x: (x, x), combine=lambda a, b: (a[0], b[1]), lower=lambda a: a[1] - a[0], identity=(0.0, 0.0)
+)
 ORACLE_GAP = Agg(
     "user",
     ("x",),
@@ -41,9 +45,18 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     *((make(c), agg(kind, c)) for kind, make in (("sum", sw.sum), ("mean", sw.mean)) for c in "xi"),
     *((make(c), agg(kind, c)) for kind, make in (("min", sw.min), ("max", sw.max)) for c in "xi"),
     *((make(c), agg(kind, c)) for kind, make in (("first", sw.first), ("last", sw.last)) for c in "xis"),
-    *((make(c, ddof=d), agg(kind, c, ddof=d)) for kind, make in (("var", sw.var), ("std", sw.std)) for c in "xi" for d in (0, 1)),
+    *(
+        (make(c, ddof=d), agg(kind, c, ddof=d))
+        for kind, make in (("var", sw.var), ("std", sw.std))
+        for c in "xi"
+        for d in (0, 1)
+    ),
     *((sw.quantile(c, p), agg("quantile", c, phi=p)) for c in "xi" for p in (0.01, 0.5, 0.9, 1.0)),
-    *((sw.quantile(c, p, method="linear"), agg("quantile", c, phi=p, method="linear")) for c in "xi" for p in (0.3, 1.0)),
+    *(
+        (sw.quantile(c, p, method="linear"), agg("quantile", c, phi=p, method="linear"))
+        for c in "xi"
+        for p in (0.3, 1.0)
+    ),
     (sw.median("x"), agg("median", "x")),
     (sw.wmean("x", "y"), agg("wmean", "x", "y")),
     (sw.wmean("x", "i"), agg("wmean", "x", "i")),
@@ -72,7 +85,9 @@ def ranges(until: st.SearchStrategy[int], t: st.SearchStrategy[int]) -> st.Searc
 
 UNTIL = st.sampled_from([0, 0, 1, 3])
 WINDOWS = rows(UNTIL) | ranges(UNTIL, st.integers(1, 12) | st.sampled_from([2**41, 2**62, 2**63 - 9, 2**70]))
-QUERIES = st.lists(st.tuples(st.sampled_from(AGGREGATES), WINDOWS, st.sampled_from(list(WHERE))), min_size=1, max_size=5)
+QUERIES = st.lists(
+    st.tuples(st.sampled_from(AGGREGATES), WINDOWS, st.sampled_from(list(WHERE))), min_size=1, max_size=5
+)
 
 TAME = st.floats(-100, 100) | st.sampled_from([0.0, 1.0, -1.0, 0.1])
 WILD = TAME | st.sampled_from([NAN, INF, -INF, 1e18, -1e18, 1e300, -1e300, 1e9 + 0.25, 1e9 - 0.5])
@@ -120,23 +135,31 @@ def check(asked: list[Any], stream: list[dict[str, Any]], at: list[dict[str, Any
 
 PIECES = st.sampled_from([(10**6, 10**6, 1), (5, 2, 1), (7, 7, 2), (1, 1, 2)])
 KEYS = st.sampled_from([None, "k"])
-RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=3 * settings().max_examples, suppress_health_check=list(HealthCheck))
 
 
 @RELAXED
 @given(QUERIES, events(TIMES, WILD) | events(SMALL_TIMES, TAME), KEYS, PIECES)
-def test_at_each_event(asked: list[Any], stream: list[dict[str, Any]], key: str | None, size: tuple[int, int, int]) -> None:
+def test_at_each_event(
+    asked: list[Any], stream: list[dict[str, Any]], key: str | None, size: tuple[int, int, int]
+) -> None:
     with pieces(*size):
         check(asked, stream, None, key)
 
 
-REQUESTS = st.lists(st.fixed_dictionaries({"ts": TIMES | st.integers(-3, 20), "k": st.sampled_from("abcd")}), max_size=12)
+REQUESTS = st.lists(
+    st.fixed_dictionaries({"ts": TIMES | st.integers(-3, 20), "k": st.sampled_from("abcd")}), max_size=12
+)
 
 
 @RELAXED
 @given(QUERIES, events(TIMES, WILD) | events(SMALL_TIMES, TAME), REQUESTS, KEYS, PIECES)
 def test_at_requests(
-    asked: list[Any], stream: list[dict[str, Any]], at: list[dict[str, Any]], key: str | None, size: tuple[int, int, int]
+    asked: list[Any],
+    stream: list[dict[str, Any]],
+    at: list[dict[str, Any]],
+    key: str | None,
+    size: tuple[int, int, int],
 ) -> None:
     with pieces(*size):
         check(asked, stream, at, key)
@@ -230,11 +253,19 @@ def test_the_deviation_of_a_constant_is_exactly_zero() -> None:
 
 def test_integer_sums_are_exact_where_they_fit_and_refused_where_they_do_not() -> None:
     big = 2**62
-    assert one(sw.sum("x"), sw.Rows(2), np.array([big, big - 1, -big, 3, big])).tolist() == [big, 2 * big - 1, -1, 3 - big, big + 3]
+    assert one(sw.sum("x"), sw.Rows(2), np.array([big, big - 1, -big, 3, big])).tolist() == [
+        big,
+        2 * big - 1,
+        -1,
+        3 - big,
+        big + 3,
+    ]
     mean = one(sw.mean("x"), sw.Rows(3), np.array([big, big, big]))
     assert mean.tolist() == [float(big)] * 3
     stream = {"ts": [5, 1, 3], "x": pa.array([big, 7, big])}
-    with pytest.raises(sw.SumOverflow, match=r'query "total": the sum of "x" at row 0 does not fit int64\. Hint: cast "x" to float64'):
+    with pytest.raises(
+        sw.SumOverflow, match=r'query "total": the sum of "x" at row 0 does not fit int64\. Hint: cast "x" to float64'
+    ):
         sw.evaluate([sw.Query(sw.sum("x"), sw.Rows(2), "total")], stream)
     assert issubclass(sw.SumOverflow, OverflowError)
 
@@ -246,7 +277,10 @@ def test_long_streams_in_many_chunks_agree_with_numpy() -> None:
     lo = np.searchsorted(ts, ts - 1000, side="right")
     prefix = np.concatenate([[0], np.cumsum(values)])
     np.testing.assert_allclose(one(sw.sum("x"), sw.Range(1000), values, ts), prefix[1:] - prefix[lo], atol=1e-9)
-    top, quartile = one(sw.max("x"), sw.Range(1000), values, ts), one(sw.quantile("x", 0.25), sw.Range(1000), values, ts)
+    top, quartile = (
+        one(sw.max("x"), sw.Range(1000), values, ts),
+        one(sw.quantile("x", 0.25), sw.Range(1000), values, ts),
+    )
     for j in rng.integers(0, n, 500):
         part = np.sort(values[lo[j] : j + 1])
         assert top[j] == part[-1]
@@ -266,21 +300,33 @@ def test_bursts_and_gaps_that_defeat_buckets_of_time() -> None:
 
 def test_columns_come_back_in_input_order_with_key_and_ts_first() -> None:
     stream = {"v": [1, 2, 4, 8], "ts": [30, 10, 20, 40], "sym": ["A", "B", "A", "B"]}
-    got = sw.evaluate([sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, key="sym")
-    assert got.to_pydict() == {"sym": ["A", "B", "A", "B"], "ts": [30, 10, 20, 40], "s": [5, 2, 4, 10], "n": [2, 1, 1, 2]}
+    got = sw.evaluate(
+        [sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, key="sym"
+    )
+    assert got.to_pydict() == {
+        "sym": ["A", "B", "A", "B"],
+        "ts": [30, 10, 20, 40],
+        "s": [5, 2, 4, 10],
+        "n": [2, 1, 1, 2],
+    }
 
 
 def test_requests_keep_their_own_columns_and_unknown_keys_see_nothing() -> None:
     stream = {"v": [1, 2, 4], "ts": [10, 10, 20], "sym": ["A", "B", "A"]}
     at = {"id": [7, 8, 9, 6], "sym": ["A", "Z", "B", "A"], "ts": [25, 25, 10, 9]}
-    got = sw.evaluate([sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, at=at, key="sym")
+    got = sw.evaluate(
+        [sw.Query(sw.sum("v"), sw.Range(100), "s"), sw.Query(sw.count(), sw.Rows(9), "n")], stream, at=at, key="sym"
+    )
     assert got.to_pydict() == {**at, "s": [5, None, 2, None], "n": [2, 0, 1, 0]}
 
 
 def test_timestamps_keep_their_type_and_zone() -> None:
     kind = pa.timestamp("us", "Europe/Vienna")
     ts = pa.array([0, 60, 119, 120], pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp("us")).cast(kind)
-    queries = [sw.Query(sw.count(), sw.Range("2m"), "n"), sw.Query(sw.first("ts"), sw.Range("1m", closed="both"), "since")]
+    queries = [
+        sw.Query(sw.count(), sw.Range("2m"), "n"),
+        sw.Query(sw.first("ts"), sw.Range("1m", closed="both"), "since"),
+    ]
     got = sw.evaluate(queries, pa.table({"ts": ts}))
     assert got.schema.field("ts").type == kind
     assert got.schema.field("since").type == kind
@@ -333,14 +379,22 @@ def test_types_of_answers() -> None:
 
 
 def test_requests_before_any_event_and_without_any() -> None:
-    queries = [sw.Query(a, sw.Range(5), str(a)) for a in (sw.count(), sw.sum("x"), sw.max("x"), sw.std("x"), sw.first("x"), sw.median("x"))]
+    queries = [
+        sw.Query(a, sw.Range(5), str(a))
+        for a in (sw.count(), sw.sum("x"), sw.max("x"), sw.std("x"), sw.first("x"), sw.median("x"))
+    ]
     for stream in ({"ts": [100], "x": [1.0]}, {"ts": np.zeros(0, np.int64), "x": np.zeros(0)}):
         got = sw.evaluate(queries, stream, at={"ts": [3, 1]})
-        assert got.drop_columns("ts").to_pylist() == [{str(q.aggregate): 0 if "count" in q.label else None for q in queries}] * 2
+        assert (
+            got.drop_columns("ts").to_pylist()
+            == [{str(q.aggregate): 0 if "count" in q.label else None for q in queries}] * 2
+        )
         assert sw.evaluate(queries, stream, at={"ts": np.zeros(0, np.int64)}).num_rows == 0
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=["pandas", "polars", "arrow", "dict"])
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=["pandas", "polars", "arrow", "dict"]
+)
 def test_any_table_will_do(make: Any) -> None:
     stream = make({"ts": np.array([1, 2, 3]), "x": np.array([1.0, 2.0, 4.0])})
     assert sw.evaluate([sw.Query(sw.sum("x"), sw.Range(2), "s")], stream).column("s").to_pylist() == [1.0, 3.0, 6.0]
@@ -381,12 +435,32 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
         ({"queries": "SELECT 1"}, sw.BadQuery, "not a list of queries"),
         ({"queries": [sw.sum("volume")]}, sw.BadQuery, "is not a query"),
         ({"queries": [SUM, SUM]}, sw.BadQuery, 'two queries are named "vol"'),
-        ({"queries": [sw.Query(sw.sum("volume"), sw.Rows(5), "ts")]}, sw.BadQuery, 'query "ts" has the name of a column'),
-        ({"at": {"ts": [1], "vol": [1]}}, sw.BadQuery, 'query "vol" has the name of a column that comes before the answers: ts, vol'),
-        ({"queries": [sw.Query(sw.sum("volum"), sw.Rows(5), "v")]}, sw.UnknownColumn, 'query "v" sums "volum", but .*Hint: "volume"'),
-        ({"queries": [sw.Query(sw.first("nam"), sw.Rows(5), "v")]}, sw.UnknownColumn, 'query "v" reads "nam".*Hint: "name"'),
+        (
+            {"queries": [sw.Query(sw.sum("volume"), sw.Rows(5), "ts")]},
+            sw.BadQuery,
+            'query "ts" has the name of a column',
+        ),
+        (
+            {"at": {"ts": [1], "vol": [1]}},
+            sw.BadQuery,
+            'query "vol" has the name of a column that comes before the answers: ts, vol',
+        ),
+        (
+            {"queries": [sw.Query(sw.sum("volum"), sw.Rows(5), "v")]},
+            sw.UnknownColumn,
+            'query "v" sums "volum", but .*Hint: "volume"',
+        ),
+        (
+            {"queries": [sw.Query(sw.first("nam"), sw.Rows(5), "v")]},
+            sw.UnknownColumn,
+            'query "v" reads "nam".*Hint: "name"',
+        ),
         ({"queries": [sw.Query(sw.count(), sw.Rows(5), "v", "volum > 1")]}, sw.UnknownColumn, 'Hint: "volume"'),
-        ({"queries": [sw.Query(sw.sum("name"), sw.Rows(5), "v")]}, sw.BadType, 'computes with "name", a column of type string'),
+        (
+            {"queries": [sw.Query(sw.sum("name"), sw.Rows(5), "v")]},
+            sw.BadType,
+            'computes with "name", a column of type string',
+        ),
         ({"queries": [sw.Query(sw.max("name"), sw.Rows(5), "v")]}, sw.BadType, 'reads "name", a column of type string'),
         ({"queries": [sw.Query(sw.sum("volume"), sw.Range("5m"), "v")]}, sw.BadQuery, "ts is an integer column"),
         ({"ts": "time"}, sw.UnknownColumn, 'ts is "time", but the events have'),

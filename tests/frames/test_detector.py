@@ -137,3 +137,16 @@ def test_punctuations_may_be_datetimes_and_go_back():
     assert detector.punctuate(ts[2].as_py()).num_rows == 1
     assert detector.punctuate(ts[0].as_py()).num_rows == 0
     assert detector.finish().num_rows == 1
+
+
+def test_a_sum_that_does_not_fit_leaves_the_detector_as_it_was():
+    detector = fr.Detector(fr.Aggregate(sw.sum("x"), "<", 10))
+    detector.push({"ts": np.array([0, 1]), "x": np.array([1, 2])})
+    detector.punctuate(1)
+    detector.push({"ts": np.array([2, 3, 4]), "x": np.array([1, -(2**62) - 9, -(2**62) - 9])})
+    for _ in range(2):
+        with pytest.raises(sw.SumOverflow):
+            detector.punctuate(4)
+    assert detector.buffered == 3
+    assert detector.punctuate(2).num_rows == 0
+    assert detector.buffered == 2

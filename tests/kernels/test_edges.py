@@ -80,7 +80,8 @@ def test_edges_by_rows(segments: list[list[int]], back: int) -> None:
     ts, table, _ = timeline(segments)
     _, runs = requests(segments)
     end = np.arange(1, ts.size + 1)
-    expected = [max(p + 1 - back, int(table[k, START])) for k in range(len(segments)) for p in range(*table[k : k + 2, START])]
+    begins = [int(table[k, START]) for k, rows in enumerate(segments) for _ in rows]
+    expected = [max(p + 1 - back, start) for p, start in enumerate(begins)]
     for first in range(ts.size):
         out = np.empty(ts.size - first, np.int64)
         edges.by_rows(table, runs, end, back, first, out)
@@ -110,15 +111,18 @@ def test_windows_that_are_too_narrow_are_blanked() -> None:
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize("op", [monoids.Max(), monoids.Sum(), swept.Compensated(), monoids.Moments()], ids=lambda op: type(op).__name__)
+OPERATORS = [monoids.Max(), monoids.Sum(), swept.Compensated(), monoids.Moments()]
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: type(op).__name__)
 @given(steps=STEPS, block=st.integers(1, 7))
 def test_a_sweep_folds_every_window(op: Any, steps: list[tuple[int, int]], block: int) -> None:
     """Edges that move on by any number of rows; windows may be empty."""
     lo, hi = np.cumsum(np.array(steps), axis=0).T
     lo = np.minimum(lo, hi)
     values = np.random.default_rng(int(hi[-1])).integers(-50, 50, int(hi[-1]) + 1).astype(np.float64)
-    state, scratch, mark = (monoids.empty_state(op, np.float64, n) for n in (lo.size, values.size + 1, 0)), None, np.zeros(3, np.int64)
-    out, scratch, _ = state
+    out, scratch = monoids.empty_state(op, np.float64, lo.size), monoids.empty_state(op, np.float64, values.size + 1)
+    mark = np.zeros(3, np.int64)
     for first in range(0, lo.size, block):
         part = slice(first, first + block)
         piece = tuple(s[part] for s in out) if isinstance(out, tuple) else out[part]
@@ -128,4 +132,5 @@ def test_a_sweep_folds_every_window(op: Any, steps: list[tuple[int, int]], block
         if isinstance(op, monoids.Moments):
             assert got == pytest.approx((rows.size, rows.sum(), rows.mean(), rows.var() * rows.size), abs=1e-9)
         else:
-            assert (got[0] if isinstance(got, tuple) else got) == (rows.max() if isinstance(op, monoids.Max) else rows.sum())
+            expected = rows.max() if isinstance(op, monoids.Max) else rows.sum()
+            assert (got[0] if isinstance(got, tuple) else got) == expected

@@ -17,7 +17,9 @@ def bitmap(size: int) -> tuple[np.ndarray, np.uint64, np.uint64]:
     return rows.words, np.uint64(rows.cursor[ranked.MID]), np.uint64(rows.cursor[ranked.TOP])
 
 
-RANKS = st.integers(0, SIZE - 1) | st.integers(0, 200) | st.sampled_from([63, 64, 4095, 4096, 262_143, 262_144, SIZE - 1])
+RANKS = (
+    st.integers(0, SIZE - 1) | st.integers(0, 200) | st.sampled_from([63, 64, 4095, 4096, 262_143, 262_144, SIZE - 1])
+)
 
 
 @given(members=st.sets(RANKS, max_size=20), leaving=st.sets(RANKS, max_size=5), asked=RANKS)

@@ -9,6 +9,7 @@ import argparse
 import datetime
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def _measure(module: Any, quick: bool) -> Any:
 
 
 def _modules(subject: str) -> list[str]:
-    return [path.stem for pattern in SUBJECTS[subject] for path in sorted(HERE.glob(f"{pattern}.py"))]
+    """Those that give reports; modules of data, or studies with results of their own kind, are not run from here."""
+    paths = [path for pattern in SUBJECTS[subject] for path in sorted(HERE.glob(f"{pattern}.py"))]
+    return [path.stem for path in paths if re.search(r"^def (run\(quick|measure\()", path.read_text(), re.MULTILINE)]
 
 
 def _write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> None:

@@ -1,6 +1,6 @@
 """The studies of both papers on frames: what windows and samples lose. Tables are printed, figures drawn into docs/.
 
-python -m bench.frames_studies [episodes fragments scatter histogram heatmap] [--quick]
+python -m bench.frames_studies [episodes fragments scatter histogram heatmap picture] [--quick]
        [--traffic traffic.parquet] [--casts casts.parquet] [--trades trades.parquet] [--figures docs]
 """
 
@@ -22,7 +22,7 @@ import frames as fr
 import swag as sw
 from bench import frames_data
 from bench.report import Report, Table, plain
-from bench.timing import best_of
+from bench.timing import best_of, cpu_clock
 from frames import metrics
 
 SECONDS = (60, 120, 180, 240, 300, 480, 720, 960)
@@ -283,12 +283,13 @@ def heatmap(report: Report, args: argparse.Namespace) -> None:
         tried: dict[str, Callable[[], np.ndarray]] = {"frames": maps.of_frames}
         tried |= {f"{share} % windows": partial(maps.of_windows, slide * 10 * share) for share in (100, 50, 20, 10)}
         for name, compute in tried.items():
-            taken, error = best_of(compute, 3), metrics.rms_error(compute(), truth)
+            taken, error = best_of(compute, 3, cpu_clock), metrics.rms_error(compute(), truth)
             rows.append([f"{window}s / {slide}s", name, f"{error:.2e}", round(taken, 3)])
             ax.plot(taken, error, "s" if name == "frames" else "o", color="#c1121f" if name == "frames" else "#274060")
             ax.annotate(name, (taken, error), fontsize=7, xytext=(4, 3), textcoords="offset points")
         ax.set_title(f"{window} s maps every {slide} s", fontsize=10)
-        ax.set_xlabel("seconds")
+        ax.set_xlabel("CPU seconds")
+        ax.locator_params(axis="x", nbins=5)
         ax.set_ylabel("RMS error")
         ax.margins(0.25)
         ax.set_ylim(bottom=-0.04 * ax.get_ylim()[1])
@@ -296,7 +297,7 @@ def heatmap(report: Report, args: argparse.Namespace) -> None:
     report.tables.append(
         Table(
             f"heat maps of {count} players, {table.num_rows:,} positions",
-            ["scheme", "by", "RMS error", "seconds"],
+            ["scheme", "by", "RMS error", "CPU seconds"],
             rows,
             figure,
         )
@@ -359,6 +360,14 @@ class Maps:
         )
 
 
+def picture(report: Report, args: argparse.Namespace) -> None:
+    """A few days of traffic, the slow episodes shaded: what fr.plot draws."""
+    table = next(iter(frames_data.traffic(args.traffic, True).values()))
+    frames = fr.detect(fr.Threshold("speed", "<", 40, min_duration=180), table)
+    fr.plot(frames, table, y="speed")
+    report.notes.append(f"plotted: {_save(args, 'plot')}")
+
+
 def _save(args: argparse.Namespace, name: str) -> Path:
     path = Path(args.figures) / f"frames_{name.replace(' ', '_').replace('/', '_')}.png"
     plt.savefig(path, dpi=90)
@@ -367,7 +376,7 @@ def _save(args: argparse.Namespace, name: str) -> Path:
 
 
 STUDIES: dict[str, Callable[[Report, argparse.Namespace], None]] = {
-    "episodes": episodes, "fragments": fragments, "scatter": scatter, "histogram": histogram, "heatmap": heatmap,
+    "episodes": episodes, "fragments": fragments, "scatter": scatter, "histogram": histogram, "heatmap": heatmap, "picture": picture,
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ window has left it behind (van Herk; Gil & Werman), so a single pass serves any 
 
 import numpy as np
 
+from kernels import compensated  # noqa: F401  (an operator to sweep with)
 from kernels.edges import unsigned
 from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store

@@ -17,11 +17,8 @@ Tried: certifying by rows * |run[lo]| * 2^-103, answer by answer, doubts every w
 two double-doubles by two_sum, not by two subtractions: 0.7 ns more, for the last bit.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from kernels import monoids
 from kernels.edges import unsigned
 from kernels.jit import kernel
 from kernels.running import add_up, two_sum
@@ -30,35 +27,6 @@ PATIENCE = 4  # rows per answer, on average, that doubted answers may cost
 DOUBT = 4 * 2.0**-53 / 1e-8
 PAGE = 512
 HALF = np.int64(32)
-
-
-class Compensated(NamedTuple):
-    """A float sum and what its additions have lost: never subtracts, as exact as a double-double."""
-
-    tag: int = 0
-
-
-@kernel
-def _lift_compensated(x):
-    return np.float64(x), 0.0
-
-
-@kernel
-def _compensated(a, b):
-    s, e = two_sum(a[0], b[0])
-    return s, a[1] + b[1] + e
-
-
-monoids._LIFT[Compensated] = _lift_compensated
-monoids._COMBINE[Compensated] = _compensated
-monoids.STATE[Compensated] = (np.float64, np.float64)
-
-
-@kernel
-def settle(sums, lost, out):
-    """Compensated partials to sums; where a sum is infinite or NaN, what it lost is no number either."""
-    for i in range(out.size):
-        out[i] = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]
 
 
 def certainty(values, lost, size):

@@ -111,7 +111,17 @@ def drive(engine: sw.Engine, batches: list[pa.Table], tick: Tick) -> tuple[pa.Ta
         lookup += time.perf_counter() - appended
         append += appended - started
         tick(batch.num_rows)
-    return answers, Cost(append, lookup, engine.stats()["bytes"], len(engine._plan.groups))
+    return answers, Cost(append, lookup, engine.stats()["bytes"], engine.stats()["structures"])
+
+
+def alerts(index: bool = True) -> list[sw.Query]:
+    """Which symbols trade unusually much? Many windows, each with its own thresholds."""
+    suffix = "" if index else " (no index)"
+    return [
+        sw.Query(what, sw.Range(f"{m}m"), name=f"{name}_{m}m{suffix}", having=(">", m * each), index=index)
+        for m in range(1, 61)
+        for name, what, each in (("busy", sw.count(), 150), ("heavy", sw.sum("volume"), 60_000))
+    ]
 
 
 def engine_for(asked: list[sw.Query], algorithm: str = "auto") -> sw.Engine:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from swag import chunks, families
 from swag.aggregates import Aggregate
-from swag.backfill import IntegerSums, Part, family, part_for
+from swag.backfill import family, part_for
 from swag.chunks import Chunk, Output
 from swag.columns import as_table, column, to_arrow
 from swag.errors import BadQuery, BadType, SumOverflow
+from swag.parts import Part
 from swag.query import Query, check_names
 from swag.stored import Requests, Selection, Stored
+from swag.sums import IntegerSums
 from swag.windows import Reach, reach
 
 
@@ -79,14 +82,24 @@ def _keep_apart(queries: list[Query], front: pa.Table) -> None:
 
 @dataclass(eq=False)
 class Column:
-    """Answers that are being computed: where, and of what type they will be."""
+    """Answers that are being computed: where, and of what type they will be. `events`: how many are in the window."""
 
     query: Query
     output: Output
     part: Part
     type: pa.DataType
+    events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
+        answers, condition = self._answers(stored), self.query.condition
+        if condition is None:
+            return answers
+        passing = condition.holds(answers)
+        if self.events is not None:
+            passing = passing & (self.events.values > 0)
+        return pc.if_else(pa.array(passing), answers, pa.scalar(None, answers.type))
+
+    def _answers(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
         values, valid = self.output.values, self.output.valid
         if self.query.aggregate.kind in ("first", "last"):
             rows = pa.array(values, mask=None if valid is None else ~valid)
@@ -107,14 +120,24 @@ class Evaluation:
     def add(self, query: Query) -> Column:
         aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
         kinds, selection = self._read(query)
+        part, output = self._share(aggregate, window, kinds, selection)
+        events = None
+        if query.having is not None and aggregate.kind == "count":  # no event, no group: a count of 0 passes nothing
+            _, events = self._share(Aggregate("count"), window, {}, self.stored.selection(query.where, {}))
+        self.columns.append(Column(query, output, part, families.result_type(aggregate, kinds), events))
+        return self.columns[-1]
+
+    def _share(
+        self, aggregate: Aggregate, window: Reach, kinds: dict[str, pa.DataType], selection: Selection
+    ) -> tuple[Part, Output]:
+        """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
         known = (family(aggregate), aggregate.columns, selection)
         part = self.parts.setdefault(known, part_for(aggregate, kinds)(aggregate.columns, selection))
         part.reaches.add(window)
         outputs = self.windows.setdefault(window, {}).setdefault(part, {})
         if aggregate not in outputs:
             outputs[aggregate] = part.output(self.requests, aggregate)
-        self.columns.append(Column(query, outputs[aggregate], part, families.result_type(aggregate, kinds)))
-        return self.columns[-1]
+        return part, outputs[aggregate]
 
     def _read(self, query: Query) -> tuple[dict[str, pa.DataType], Selection]:
         """The types of a query's columns, and the rows that count for it."""

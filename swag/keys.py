@@ -37,6 +37,7 @@ class KeyTable:
         self._hashes = np.zeros(0, np.uint64)
         self._text = np.zeros(0, np.uint8)
         self._ends = np.zeros(1, np.int64)
+        self._all: pa.Array | None = None
 
     def encode(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key; new keys get the next ones."""
@@ -50,22 +51,25 @@ class KeyTable:
         """Take back the newest keys, down to `count` of them."""
         if count < self.count:
             hashing.forget(self._table, count)
-            self.count = count
+            self.count, self._all = count, None
 
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
+        if self._all is None or len(self._all) != self.count:  # made once for as long as no key is new
+            self._all = self._every_key()
+        return self._all if ids is None else self._all.take(pa.array(ids))
+
+    def _every_key(self) -> pa.Array:
         if self._by_value:
-            numbers = self._values[: self.count]
+            numbers = self._values[: self.count].copy()
             values = pa.array(numbers.view(np.uint64) if pa.types.is_uint64(self.type) else numbers)
             if pa.types.is_temporal(self.type) and self.type.bit_width == 32:
                 values = values.cast(pa.int32())
-            every = values.cast(self.type)
-        else:
-            ends = self._ends[: self.count + 1]
-            buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
-            every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
-            every = every.cast(pa.large_string()).cast(self.type) if _is_string(self.type) else every.cast(self.type)
-        return every if ids is None else every.take(pa.array(ids))
+            return values.cast(self.type)
+        ends = self._ends[: self.count + 1]
+        buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
+        every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
+        return every.cast(pa.large_string()).cast(self.type) if _is_string(self.type) else every.cast(self.type)
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays to save; `restore` takes them."""

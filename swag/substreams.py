@@ -27,7 +27,10 @@ NEIGHBOURHOOD = 12  # 2^12 keys and their levels fit the cache
 
 
 class SubstreamIndex:
-    """What the indexes share: time, the horizon, room for keys, and the walk whose output does not fit."""
+    """What the indexes share: time, the horizon, room for keys, and the walk whose output does not fit.
+
+    Once a window longer than `longest` is to be served: make another index and give it the rows that are kept.
+    """
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = longest  # the longest window asked for, in the unit of ts; None: forget nothing
@@ -60,11 +63,17 @@ class SubstreamIndex:
 
     def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
         """The ids of all keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe of others."""
-        raise NotImplementedError
+        if now - far < self.horizon:  # further back than anything is remembered
+            return np.arange(self.key_count)
+        return self._candidates(max(MIN, now - far), op, v, now, near)
 
     def present(self, far: int, now: int) -> np.ndarray:
         """The ids of all keys with a row after now - far, and maybe of others."""
         return np.arange(self.key_count)
+
+    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
+        """The same for x = now - far, within what is remembered."""
+        raise NotImplementedError
 
     def expire(self, now: int, some: int | None = None) -> None:
         """Time passes: forget what no window reaches, for all keys or for the next few in turn."""
@@ -125,12 +134,11 @@ class CountIndex(SubstreamIndex):
     def epsilon(self) -> float:
         return ci_count.relaxation(self.state.p)
 
-    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
-        x = max(MIN, now - far)
+    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
         if op in (">", ">="):
             return self._at_least(self._least(op, v), x)
         most = self._most(op, v)
-        keys = self.present(far, now)
+        keys = self.present(now - x, now)
         if most is None or now - near < self.now:  # rows after the window's end count too: the index knows too much
             return keys
         if most < 0:
@@ -141,7 +149,8 @@ class CountIndex(SubstreamIndex):
     def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The candidates in two parts: keys that satisfy the condition for certain, and keys to be checked."""
         least = self._least(op, v) if op in (">", ">=") else None
-        beyond = None if least is None or now - near < self.now else self._beyond(least)
+        known = now - near >= self.now and now - far >= self.horizon
+        beyond = self._beyond(least) if least is not None and known else None
         if least is None or beyond is None:
             return np.empty(0, np.int64), self.candidates(far, op, v, now, near)
         level = self._asked(least)
@@ -155,7 +164,7 @@ class CountIndex(SubstreamIndex):
         return ci_count.level_beyond(least, self.state.p)
 
     def present(self, far: int, now: int) -> np.ndarray:
-        return self._at_least(1, max(MIN, now - far))
+        return np.arange(self.key_count) if now - far < self.horizon else self._at_least(1, max(MIN, now - far))
 
     def _least(self, op: Op, v: float) -> int | None:
         """The smallest count that satisfies the condition, None if none does."""
@@ -228,10 +237,10 @@ class SumIndex(CountIndex):
     def present(self, far: int, now: int) -> np.ndarray:
         return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
 
-    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
         if (op == ">=" and v <= 0) or (op == ">" and v < 0):
-            return self.present(far, now)
-        return super().candidates(far, op, v, now, near)
+            return self.present(now - x, now)
+        return super()._candidates(x, op, v, now, near)
 
     def _beyond(self, least: int) -> int | None:
         """Nothing is certain of a float sum, whose threshold was lowered, nor of values that were cut."""
@@ -305,18 +314,18 @@ class ExtremaIndex(SubstreamIndex):
         steps = [self._step(op, v)[0] for op, v in conditions if not math.isnan(v)] or [self._step(">", 0)[0]]
         self.state = ci_extrema.empty(np.unique(np.array(steps, self.dtype)))
 
-    def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
+    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
         if math.isnan(v):
             return np.empty(0, np.int64)
-        x, end = max(MIN, now - far), now - near
+        end = now - near
         step, reaching = self._step(op, v)
         if reaching:  # the largest threshold that is not above
             threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
             if threshold >= 0:
                 self.state = ci_extrema.with_room(self.state)
                 return self._walked(ci_extrema.newer, self.state, threshold, x, end)
-            return self.present(far, now)
-        keys = self.present(far, now)
+            return self.present(now - x, now)
+        keys = self.present(now - x, now)
         if end < self.now:
             return keys
         threshold = int(np.searchsorted(self.state.ladder, step, "left"))

@@ -48,7 +48,7 @@ def feed(indexes: set[SubstreamIndex], ids: list[int], ts: list[int], values: li
 def runs(draw, values):
     steps = st.tuples(st.integers(0, 5), st.integers(0, 3), values)
     batches = draw(st.lists(st.lists(steps, min_size=1, max_size=25), min_size=1, max_size=4))
-    ask = st.tuples(st.integers(1, 50), st.sampled_from(CONDITIONS), st.integers(0, 9), st.integers(0, 1))
+    ask = st.tuples(st.integers(1, 80), st.sampled_from(CONDITIONS), st.integers(0, 9), st.integers(0, 1))
     asks = draw(st.lists(ask, max_size=8))
     return draw(st.integers(1, 9)), batches, asks
 
@@ -81,7 +81,7 @@ def test_candidates_are_a_superset(kind: str, data: st.DataObject) -> None:
             if isinstance(index, CountIndex):
                 certain, doubtful = (set(each.tolist()) for each in index.decided(t, op, v, at, near))
                 assert certain <= exact <= certain | doubtful == set(found)
-            if kind in ("max", "min") and (op, v) in CONDITIONS[::2] and at >= now and near == 0:
+            if kind in ("max", "min") and (op, v) in CONDITIONS[::2] and at >= now and near == 0 and t <= 60:
                 assert exact == set(found)
         index.expire(now)
         presence.expire(now)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import edges, landmark, monoids, swept
+from kernels import compensated, edges, landmark, monoids
 from kernels.edges import FIRST, OFFSET, SEGMENT, SHIFT, START
 
 TIMES = st.integers(0, 30) | st.integers(2**40, 2**40 + 5) | st.sampled_from([-(2**63), 2**63 - 1, -(2**62)])
@@ -111,7 +111,7 @@ def test_windows_that_are_too_narrow_are_blanked() -> None:
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
-OPERATORS = [monoids.Max(), monoids.Sum(), swept.Compensated(), monoids.Moments()]
+OPERATORS = [monoids.Max(), monoids.Sum(), compensated.Compensated(), monoids.Moments()]
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda op: type(op).__name__)

@@ -1,0 +1,40 @@
+"""An operator for float sums that never subtracts: a sum and what its additions have lost, as exact as a double-double.
+
+It stands apart from the other operators (kernels/monoids.py) because it is made of running.py's parts, which are made of
+those. Structures that are swept with it import this file, so that their compiled code follows its changes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels import monoids
+from kernels.jit import kernel
+from kernels.running import two_sum
+
+
+class Compensated(NamedTuple):
+    tag: int = 0
+
+
+@kernel
+def _lift(x):
+    return np.float64(x), 0.0
+
+
+@kernel
+def _combine(a, b):
+    s, e = two_sum(a[0], b[0])
+    return s, a[1] + b[1] + e
+
+
+monoids._LIFT[Compensated] = _lift
+monoids._COMBINE[Compensated] = _combine
+monoids.STATE[Compensated] = (np.float64, np.float64)
+
+
+@kernel
+def settle(sums, lost, out):
+    """Partials to sums; where a sum is infinite or NaN, what it lost is no number either."""
+    for i in range(out.size):
+        out[i] = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]

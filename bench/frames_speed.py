@@ -182,7 +182,7 @@ def measure(args: argparse.Namespace) -> Report:
     )
     report = Report(f"frames: {size:,} events of {keys:,} keys, Arrow in, Arrow out")
     detection(report, size, keys, rounds)
-    against_recursion(report, 20_000 if args.quick else 100_000, keys, 2)
+    against_recursion(report, 20_000 if args.quick else 100_000, 100, 2)
     filling(report, size, keys, size // 100, rounds)
     endless(report, 50 if args.quick else 500)
     report.notes.append("Contenders take turns, and the best round of each counts: ratios are of wall times.")

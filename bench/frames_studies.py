@@ -376,7 +376,8 @@ def _save(args: argparse.Namespace, name: str) -> Path:
 
 
 STUDIES: dict[str, Callable[[Report, argparse.Namespace], None]] = {
-    "episodes": episodes, "fragments": fragments, "scatter": scatter, "histogram": histogram, "heatmap": heatmap, "picture": picture,
+    "episodes": episodes, "fragments": fragments, "scatter": scatter, "histogram": histogram,
+    "heatmap": heatmap, "picture": picture,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernels import frame_keys
 from swag.columns import Clock, clock_of, column, instants, one_chunk
@@ -58,6 +59,8 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     keys = known or KeyTable(array.type)
     if len(array) < 2 * SAMPLE:
         return keys, keys.encode(array, key)
+    if array.null_count == 0 and np.count_nonzero(changes(array[:SAMPLE])) * 8 < SAMPLE:
+        return keys, by_runs(keys, array, key)
     keys.encode(array[:SAMPLE], key)
     ids = np.empty(len(array), np.int64)
     find = finder(keys, array, key)
@@ -66,6 +69,19 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
         rows = np.flatnonzero(ids < 0)
         ids[rows] = keys.encode(array.take(pa.array(rows)), key)
     return keys, ids
+
+
+def changes(array: pa.Array) -> np.ndarray:
+    """Where a key differs from the one before it."""
+    values = array.indices if pa.types.is_dictionary(array.type) else array
+    return np.asarray(pc.not_equal(values[1:], values[:-1]))
+
+
+def by_runs(keys: KeyTable, array: pa.Array, key: str) -> np.ndarray:
+    """Events that lie together key by key: one look at every run of equal keys. A sample would lack most keys."""
+    parts = in_parallel(lambda s: np.flatnonzero(changes(array[s.start : s.stop + 1])) + s.start, chunks(len(array)))
+    starts = np.concatenate([[0], np.concatenate(parts) + 1])
+    return np.repeat(keys.encode(array.take(pa.array(starts)), key), np.diff(starts, append=len(array)))
 
 
 def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.ndarray], int]:

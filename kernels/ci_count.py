@@ -24,6 +24,8 @@ Returned for `> v`: more than v (1 - eps), eps = 2 / (p + 2), and 3/4 for p = 1.
 
 Levels are indexed from the first lookup that asks for them: a level that no condition needs only has its times moved,
 which is a copy within one cache line. The unit of memory is a block, the p levels of one size; a key has a chain.
+Tried: the kept times of a candidate also narrow the search for its window's edge when it is checked; following the
+chain took longer (28 us for 213 keys) than the plain binary search over its rows (20 us).
 """
 
 from typing import NamedTuple

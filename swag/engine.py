@@ -162,8 +162,8 @@ class Engine:
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
 
-        With `having`: the keys that pass (a scalar that does not pass is None). exact=False: Table(key) of the keys that
-        an index can not rule out, without looking at them.
+        With `having`: the keys that pass (a scalar that does not pass is None). exact=False: Table(key) of the keys
+        that an index can not rule out, without looking at them.
         """
         query = self._known(name)
         self._lookups += 1

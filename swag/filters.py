@@ -1,4 +1,4 @@
-"""Substream filters in the engine: an index over the keys wherever one can serve a `having`, shared by all that can use it.
+"""Substream filters in the engine: an index over the keys wherever one can serve a `having`, shared by all who can.
 
 An index names candidates; the engine looks those up in the shared structures and keeps the ones that pass. So an answer
 is exact whether there is an index or not, and what an index saves is looking at the other keys.
@@ -148,7 +148,7 @@ class Filters:
         ids, ts, values = kept_rows(self.store, space, key.columns[0] if key.kind != "count" else None)
         if key.kind == "sum" and values is not None and SumIndex.first_negative(values) >= 0:
             raise BadQuery(
-                f'query "{entry.queries[0].label}" would need an index over {key.columns[0]}, of which negative values are kept.',
+                f'"{entry.queries[0].label}" wants an index over {key.columns[0]}, of which there are negative values.',
                 "sw.Query(…, having=…, index=False)",
             )
         entry.index.add_keys(self.store.key_count)

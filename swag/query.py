@@ -14,8 +14,8 @@ from swag.windows import Range, Rows, Window
 class Query:
     """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
 
-    `having`: a condition on the answer, e.g. (">", 10_000): on a keyed stream, the keys that pass. `index`: False answers
-    it without an index over the keys.
+    `having`: a condition on the answer, e.g. (">", 10_000): on a keyed stream, the keys that pass. `index`: False
+    answers it without an index over the keys.
     """
 
     aggregate: Aggregate

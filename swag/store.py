@@ -77,7 +77,9 @@ class Store:
     def retain(self, reaches: list[Reach], more: bool = False) -> None:
         """Keep what these windows can still reach; `more`: and what was to be kept before."""
         rows = [r.far for r in reaches if not r.by_time] + [self.keep_rows if more else 0]
-        times = [r.far for r in reaches if r.by_time] + ([self.keep_time] if more and self.keep_time is not None else [])
+        times = [r.far for r in reaches if r.by_time] + (
+            [self.keep_time] if more and self.keep_time is not None else []
+        )
         self.keep_rows, self.keep_time = max(rows), max(times, default=None)
 
     @property

@@ -135,9 +135,7 @@ def windows(query: Q, events: Events, at: Events | None = None, key: str | None 
     return [window_at_time(query, substream(events, key, r.get(key)), r["ts"]) for r in at]
 
 
-def evaluate(
-    queries: Sequence[Q], events: Events, at: Events | None = None, key: str | None = None
-) -> list[list[Any]]:
+def evaluate(queries: Sequence[Q], events: Events, at: Events | None = None, key: str | None = None) -> list[list[Any]]:
     """One row per event, or per request in `at`; one answer per query."""
     for row, e in enumerate(events):
         refuse_nulls(row, e, key)

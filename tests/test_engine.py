@@ -32,7 +32,9 @@ def test_rows_are_the_last_ones_of_the_key():
     assert table.to_pydict() == {"k": ["a", "b"], "value": [12, 30]}
 
 
-@pytest.mark.parametrize(("closed", "expected"), [("right", 0b0110), ("left", 0b1100), ("both", 0b1110), ("none", 0b0100)])
+@pytest.mark.parametrize(
+    ("closed", "expected"), [("right", 0b0110), ("left", 0b1100), ("both", 0b1110), ("none", 0b0100)]
+)
 def test_closed_picks_the_edges(closed, expected):
     """ts   60 ... 70 ... 80 ... 100      now = 100, window from 100 - 40 = 60 to 100 - 20 = 80
     x     8       4      2      1"""
@@ -42,7 +44,9 @@ def test_closed_picks_the_edges(closed, expected):
 
 
 def test_until_cuts_the_newest_rows_off():
-    engine = engine_of(sw.Query(sw.sum("x"), sw.Rows(4, until=1), name="q"), rows={"ts": [1, 2, 3, 4, 5], "x": [1, 2, 4, 8, 16]})
+    engine = engine_of(
+        sw.Query(sw.sum("x"), sw.Rows(4, until=1), name="q"), rows={"ts": [1, 2, 3, 4, 5], "x": [1, 2, 4, 8, 16]}
+    )
     assert engine.lookup("q") == 2 + 4 + 8
 
 
@@ -88,7 +92,13 @@ def test_where_is_applied_after_the_window():
 
 def test_every_kind_of_table_is_taken():
     columns = {"ts": [1, 2], "k": ["a", "b"], "x": [1.5, 2.5]}
-    tables = [columns, pa.table(columns), pa.RecordBatch.from_pydict(columns), pd.DataFrame(columns), pl.DataFrame(columns)]
+    tables = [
+        columns,
+        pa.table(columns),
+        pa.RecordBatch.from_pydict(columns),
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+    ]
     tables.append({name: np.array(values) for name, values in columns.items()})
     for table in tables:
         assert engine_of(SUM, rows=table, key="k").lookup("sum").to_pydict() == {"k": ["a", "b"], "value": [1.5, 2.5]}
@@ -97,13 +107,19 @@ def test_every_kind_of_table_is_taken():
 @pytest.mark.parametrize(
     "keys",
     [
-        pa.array([3, -7, 3], pa.int32()), pa.array([2**63 + 1, 5, 2**63 + 1], pa.uint64()), pa.array([True, False, True]),
-        pa.array(["a", "", "a"]), pa.array(["a", "b", "a"]).dictionary_encode(), pa.array([b"\0", b"", b"\0"]),
-        pa.array([dt.date(2020, 1, 1), dt.date(1960, 1, 1), dt.date(2020, 1, 1)]), pa.array(["ä", "b", "ä"], pa.large_string()),
-        pa.array([1, 2, 1], pa.timestamp("us", "UTC")), pa.array([b"ab", b"cd", b"ab"], pa.binary(2)),
+        pa.array([3, -7, 3], pa.int32()),
+        pa.array([2**63 + 1, 5, 2**63 + 1], pa.uint64()),
+        pa.array([True, False, True]),
+        pa.array(["a", "", "a"]),
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.array([b"\0", b"", b"\0"]),
+        pa.array([dt.date(2020, 1, 1), dt.date(1960, 1, 1), dt.date(2020, 1, 1)]),
+        pa.array(["ä", "b", "ä"], pa.large_string()),
+        pa.array([1, 2, 1], pa.timestamp("us", "UTC")),
+        pa.array([b"ab", b"cd", b"ab"], pa.binary(2)),
     ],
     ids=lambda keys: str(keys.type)[:12],
-)  # fmt: skip
+)
 def test_keys_of_any_type_come_back_as_they_were(keys):
     table = engine_of(SUM, rows={"ts": [1, 2, 3], "k": keys, "x": [1, 2, 4]}, key="k").lookup("sum")
     plain = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
@@ -112,8 +128,10 @@ def test_keys_of_any_type_come_back_as_they_were(keys):
 
 
 def test_timestamps_take_durations_and_datetimes():
-    noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.timezone.utc)
-    ts = pa.array([noon, noon + dt.timedelta(minutes=3), noon + dt.timedelta(minutes=6)], pa.timestamp("ms", "Europe/Berlin"))
+    noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    ts = pa.array(
+        [noon, noon + dt.timedelta(minutes=3), noon + dt.timedelta(minutes=6)], pa.timestamp("ms", "Europe/Berlin")
+    )
     engine = engine_of(sw.Query(sw.count(), sw.Range("5m"), name="n"), rows={"ts": ts})
     assert engine.lookup("n") == 2
     assert engine.lookup("n", at=noon + dt.timedelta(minutes=4)) == 2
@@ -126,7 +144,16 @@ def test_types_are_kept():
         "ts": [1, 2], "i": pa.array([1, 2], pa.int16()), "f": pa.array([0.5, 1.5], pa.float32()), "b": [True, True],
         "d": pa.array([dt.date(2020, 1, 1), dt.date(2021, 1, 1)]),
     }  # fmt: skip
-    aggregates = [sw.max("i"), sw.first("f"), sw.sum("b"), sw.max("d"), sw.mean("i"), sw.sum("f"), sw.median("i"), sw.min("b")]
+    aggregates = [
+        sw.max("i"),
+        sw.first("f"),
+        sw.sum("b"),
+        sw.max("d"),
+        sw.mean("i"),
+        sw.sum("f"),
+        sw.median("i"),
+        sw.min("b"),
+    ]
     engine = engine_of(*(sw.Query(a, sw.Rows(9), name=str(a)) for a in aggregates), rows=rows)
     table = engine.lookup_all()
     assert [str(field.type) for field in table.schema] == [
@@ -165,20 +192,44 @@ def test_silent_keys_give_their_memory_back():
 # -- a bad batch changes nothing --------------------------------------------------------------------------------------
 
 BAD = {
-    "a column is missing": ({"ts": [9], "k": ["a"], "volum": [1.0]}, sw.UnknownColumn, r'"sum" reads "x", but the events have: ts, k, volum'),
-    "ts is missing": ({"time": [9], "k": ["a"], "x": [1.0]}, sw.UnknownColumn, r'ts is "ts", but the events have: time, k, x'),
+    "a column is missing": (
+        {"ts": [9], "k": ["a"], "volum": [1.0]},
+        sw.UnknownColumn,
+        r'"sum" reads "x", but the events have: ts, k, volum',
+    ),
+    "ts is missing": (
+        {"time": [9], "k": ["a"], "x": [1.0]},
+        sw.UnknownColumn,
+        r'ts is "ts", but the events have: time, k, x',
+    ),
     "null ts": ({"ts": [9, None], "k": ["a", "b"], "x": [1.0, 2.0]}, sw.BadEvents, "row 1 has no timestamp"),
     "null key": ({"ts": [9, 9], "k": ["new", None], "x": [1.0, 2.0]}, sw.BadEvents, "row 1 has no key"),
     "float ts": ({"ts": [9.5], "k": ["a"], "x": [1.0]}, sw.BadType, "is double; ts is an integer or a timestamp"),
     "wrong type": ({"ts": [9], "k": ["new"], "x": ["text"]}, sw.BadType, '"x", a column of type string'),
     "another type than before": ({"ts": [9], "k": ["new"], "x": [1]}, sw.BadType, '"x" is int64, but has been double'),
-    "another key type": ({"ts": [9], "k": [7], "x": [1.0]}, sw.BadType, 'key column "k" is int64, but keys have been string'),
-    "another kind of ts": ({"ts": pa.array([9], pa.timestamp("s")), "k": ["a"], "x": [1.0]}, sw.BadType, "has been int64 so far"),
-    "disorder": ({"ts": [9, 8, 7], "k": ["new", "a", "new"], "x": [1.0, 2.0, 3.0]}, sw.OutOfOrder, r"event 2 has ts 7, after ts 9 was applied.*lateness=2"),
-    "older than before": ({"ts": [9, 3], "k": ["new", "a"], "x": [1.0, 2.0]}, sw.OutOfOrder, r"event 1 has ts 3, after ts 5 .*lateness=2"),
+    "another key type": (
+        {"ts": [9], "k": [7], "x": [1.0]},
+        sw.BadType,
+        'key column "k" is int64, but keys have been string',
+    ),
+    "another kind of ts": (
+        {"ts": pa.array([9], pa.timestamp("s")), "k": ["a"], "x": [1.0]},
+        sw.BadType,
+        "has been int64 so far",
+    ),
+    "disorder": (
+        {"ts": [9, 8, 7], "k": ["new", "a", "new"], "x": [1.0, 2.0, 3.0]},
+        sw.OutOfOrder,
+        r"event 2 has ts 7, after ts 9 was applied.*lateness=2",
+    ),
+    "older than before": (
+        {"ts": [9, 3], "k": ["new", "a"], "x": [1.0, 2.0]},
+        sw.OutOfOrder,
+        r"event 1 has ts 3, after ts 5 .*lateness=2",
+    ),
     "unequal lengths": ({"ts": [9, 9], "k": ["a"], "x": [1.0]}, sw.BadEvents, "not equally long"),
     "no table": ([1, 2, 3], sw.BadType, "events are a list, which is no table"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -189,7 +240,10 @@ def test_a_bad_batch_changes_nothing(name):
     with pytest.raises(error, match=message) as raised:
         engine.append(events)
     assert isinstance(raised.value, sw.SwagError)
-    assert (engine.stats() | {"bytes": 0, "lookups": 0}, engine.lookup_all()) == (before[0] | {"bytes": 0, "lookups": 0}, before[1])
+    assert (engine.stats() | {"bytes": 0, "lookups": 0}, engine.lookup_all()) == (
+        before[0] | {"bytes": 0, "lookups": 0},
+        before[1],
+    )
     engine.append({"ts": [9], "k": ["new"], "x": [1.0]})
     assert engine.stats()["keys"] == 3
 
@@ -214,7 +268,9 @@ def test_events_older_than_what_was_promised_are_refused():
 
 
 def test_events_wait_until_time_has_passed_them():
-    engine = engine_of(sw.Query(sw.last("x"), sw.Rows(2), name="q"), sw.Query(sw.count(), sw.Rows(99), name="n"), lateness=10)
+    engine = engine_of(
+        sw.Query(sw.last("x"), sw.Rows(2), name="q"), sw.Query(sw.count(), sw.Rows(99), name="n"), lateness=10
+    )
     assert engine.append({"ts": [100, 95, 103], "x": [1, 2, 3]}) == 3
     assert engine.lookup("n") == 0
     engine.advance(110)
@@ -286,7 +342,9 @@ def test_a_query_that_comes_later_answers_from_what_is_kept():
 
 
 def test_unregistering_gives_structures_back():
-    engine = engine_of(SUM, sw.Query(sw.max("x"), sw.Rows(1000), name="max"), rows={"ts": np.arange(2000), "x": np.ones(2000)})
+    engine = engine_of(
+        SUM, sw.Query(sw.max("x"), sw.Rows(1000), name="max"), rows={"ts": np.arange(2000), "x": np.ones(2000)}
+    )
     before = engine.stats()["bytes"]
     engine.unregister("max")
     engine.append({"ts": np.arange(2000, 4000), "x": np.ones(2000)})
@@ -314,12 +372,16 @@ def test_user_defined_aggregates_keep_stream_order():
     digits = sw.aggregate("x", lift=lambda x: (1, x), combine=lambda a, b: (a[0] + b[0], a[1] * 10.0 ** b[0] + b[1]),
                           lower=lambda a: a[1], identity=(0, 0.0))  # fmt: skip
     for algorithm in ("auto", "b-int", "l-int"):
-        engine = engine_of(sw.Query(digits, sw.Rows(4), name="q"), rows={"ts": range(9), "x": range(1, 10)}, algorithm=algorithm)
+        engine = engine_of(
+            sw.Query(digits, sw.Rows(4), name="q"), rows={"ts": range(9), "x": range(1, 10)}, algorithm=algorithm
+        )
         assert engine.lookup("q") == 6789.0
 
 
 def test_a_user_defined_inverse_makes_running_intervals():
-    xor = sw.aggregate("x", lift=lambda x: x, combine=lambda a, b: a ^ b, lower=lambda a: a, identity=0, invert=lambda a, b: a ^ b)
+    xor = sw.aggregate(
+        "x", lift=lambda x: x, combine=lambda a, b: a ^ b, lower=lambda a: a, identity=0, invert=lambda a, b: a ^ b
+    )
     engine = engine_of(sw.Query(xor, sw.Rows(2), name="q"), rows={"ts": [1, 2, 3], "x": [5, 9, 12]})
     assert "R-INT" in engine.explain()
     assert engine.lookup("q") == 9 ^ 12
@@ -367,7 +429,7 @@ def test_r_int_is_refused_where_nothing_can_be_taken_off():
 
 
 def test_options_that_mean_nothing_are_refused():
-    with pytest.raises(sw.BadQuery, match='algorithm="bint" is none of auto, r-int.*Hint: algorithm="b-int"'):
+    with pytest.raises(sw.BadQuery, match=r'algorithm="bint" is none of auto, r-int.*Hint: algorithm="b-int"'):
         sw.Engine(algorithm="bint")
     with pytest.raises(sw.BadQuery, match="for comparison, on one stream"):
         sw.Engine(key="k", algorithm="psoup")

@@ -14,7 +14,9 @@ import swag as sw
 from tests import oracle
 
 FLOATS = st.one_of(
-    st.none(), st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e9, 1e18, -1e18, math.nan, math.inf, -math.inf, 1e-9, 1e300]), st.floats(-1e3, 1e3)
+    st.none(),
+    st.sampled_from([0.0, 1.0, -1.0, 0.1, 1e9, 1e18, -1e18, math.nan, math.inf, -math.inf, 1e-9, 1e300]),
+    st.floats(-1e3, 1e3),
 )
 EVENT = st.fixed_dictionaries(
     {
@@ -25,19 +27,39 @@ EVENT = st.fixed_dictionaries(
         "i": st.one_of(st.none(), st.integers(-(2**40), 2**40), st.integers(-2, 2)),
     }
 )
-SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("i", pa.int64())])
+SCHEMA = pa.schema(
+    [("ts", pa.int64()), ("k", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("i", pa.int64())]
+)
 KINDS = [
-    ("count", (), {}), ("count", ("x",), {}), ("sum", ("x",), {}), ("sum", ("i",), {}), ("mean", ("x",), {}), ("mean", ("i",), {}),
-    ("min", ("x",), {}), ("max", ("x",), {}), ("max", ("i",), {}), ("first", ("x",), {}), ("last", ("i",), {}),
-    ("var", ("x",), {"ddof": 1}), ("std", ("y",), {"ddof": 0}), ("sum", ("y",), {}), ("wmean", ("x", "y"), {}),
-    ("cov", ("y", "i"), {"ddof": 1}), ("corr", ("x", "y"), {}),
-    ("quantile", ("x",), {"phi": 0.3, "method": "floor"}), ("quantile", ("i",), {"phi": 0.9, "method": "linear"}),
+    ("count", (), {}),
+    ("count", ("x",), {}),
+    ("sum", ("x",), {}),
+    ("sum", ("i",), {}),
+    ("mean", ("x",), {}),
+    ("mean", ("i",), {}),
+    ("min", ("x",), {}),
+    ("max", ("x",), {}),
+    ("max", ("i",), {}),
+    ("first", ("x",), {}),
+    ("last", ("i",), {}),
+    ("var", ("x",), {"ddof": 1}),
+    ("std", ("y",), {"ddof": 0}),
+    ("sum", ("y",), {}),
+    ("wmean", ("x", "y"), {}),
+    ("cov", ("y", "i"), {"ddof": 1}),
+    ("corr", ("x", "y"), {}),
+    ("quantile", ("x",), {"phi": 0.3, "method": "floor"}),
+    ("quantile", ("i",), {"phi": 0.9, "method": "linear"}),
     ("median", ("y",), {}),
-]  # fmt: skip
+]
 WINDOWS = st.one_of(
-    st.integers(1, 12).flatmap(lambda n: st.tuples(st.just("rows"), st.just(n), st.integers(0, n - 1), st.just("right"))),
+    st.integers(1, 12).flatmap(
+        lambda n: st.tuples(st.just("rows"), st.just(n), st.integers(0, n - 1), st.just("right"))
+    ),
     st.integers(1, 40).flatmap(
-        lambda t: st.tuples(st.just("range"), st.just(t), st.integers(0, t - 1), st.sampled_from(["right", "left", "both", "none"]))
+        lambda t: st.tuples(
+            st.just("range"), st.just(t), st.integers(0, t - 1), st.sampled_from(["right", "left", "both", "none"])
+        )
     ),
 )
 WHERE = {None: None, "y > 0": lambda e: None if e["y"] is None else e["y"] > 0, "k = 'a'": lambda e: e["k"] == "a"}
@@ -53,14 +75,18 @@ def both(kind, columns, options, window, where):
     return query, oracle.Q(oracle.agg(kind, *columns, **options), theirs, WHERE[where])
 
 
-QUERIES = st.builds(lambda k, w, c: both(*k, w, c), st.sampled_from(KINDS), WINDOWS, st.sampled_from([None, None, *WHERE]))
+QUERIES = st.builds(
+    lambda k, w, c: both(*k, w, c), st.sampled_from(KINDS), WINDOWS, st.sampled_from([None, None, *WHERE])
+)
 
 
 class EngineMachine(RuleBasedStateMachine):
     @initialize(
         keyed=st.booleans(),
         lateness=st.sampled_from([None, None, 0, 3, 20]),
-        algorithm=st.sampled_from(["auto", "auto", "b-int", "l-int", "r-int", "psoup", "materialize-all", "materialize-none"]),
+        algorithm=st.sampled_from(
+            ["auto", "auto", "b-int", "l-int", "r-int", "psoup", "materialize-all", "materialize-none"]
+        ),
         queries=st.lists(QUERIES, max_size=6),
     )
     def start(self, keyed, lateness, algorithm, queries):
@@ -148,7 +174,9 @@ class EngineMachine(RuleBasedStateMachine):
         query = self.registered[name]
         expected = self.truth.lookup(query, key, at)
         allowed = oracle.tolerance(query.agg, self.truth.window(query, key, at))
-        assert oracle.same(expected, actual, allowed), f"{name} of {key} at {at}: {actual!r}, expected {expected!r}\n{self.engine.explain()}"
+        assert oracle.same(expected, actual, allowed), (
+            f"{name} of {key} at {at}: {actual!r}, expected {expected!r}\n{self.engine.explain()}"
+        )
 
     @precondition(lambda self: self.registered and self.truth.taken)
     @rule(data=st.data(), back=st.sampled_from([None, 0, 1, 5, 20, -7]))

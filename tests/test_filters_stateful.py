@@ -16,7 +16,9 @@ EVENT = st.fixed_dictionaries(
     {
         "gap": st.sampled_from([0, 0, 0, 1, 1, 3, 40]),
         "k": st.integers(0, 5),
-        "x": st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0, 7.25, 1e6, float("nan"), float("inf")]), st.floats(0, 100)),
+        "x": st.one_of(
+            st.none(), st.sampled_from([0.0, 0.5, 1.0, 7.25, 1e6, float("nan"), float("inf")]), st.floats(0, 100)
+        ),
         "i": st.one_of(st.none(), st.integers(0, 9), st.just(2**40)),
         "z": st.one_of(st.none(), st.floats(-9, 9)),
     }
@@ -25,7 +27,9 @@ SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), 
 AGGREGATES = [("count", ()), ("count", ("x",)), ("sum", ("x",)), ("sum", ("i",)), ("max", ("z",)), ("min", ("z",)),
               ("max", ("i",)), ("min", ("x",)), ("mean", ("z",))]  # fmt: skip
 CONDITIONS = st.one_of(
-    st.tuples(st.sampled_from([">", ">=", "<", "<="]), st.one_of(st.integers(-1, 12), st.sampled_from([0.5, 7.25, 2**41]))),
+    st.tuples(
+        st.sampled_from([">", ">=", "<", "<="]), st.one_of(st.integers(-1, 12), st.sampled_from([0.5, 7.25, 2**41]))
+    ),
     st.tuples(st.just("between"), st.integers(0, 3), st.integers(3, 9)),
 )
 WHERE = {None: None, "i > 2": lambda e: None if e["i"] is None else e["i"] > 2}
@@ -121,7 +125,9 @@ def test_negative_values_are_refused_by_the_row_and_the_way_out():
     engine.register(hot)
     engine.append({"ts": [1, 2], "k": [0, 1], "x": [-1, 4]})
     before = engine.stats()
-    with pytest.raises(sw.BadEvents, match=r'event 1 has x = -5, but query "hot" has an index over its sums.*index=False'):
+    with pytest.raises(
+        sw.BadEvents, match=r'event 1 has x = -5, but query "hot" has an index over its sums.*index=False'
+    ):
         engine.append({"ts": [3, 3], "k": [0, 1], "x": [-9, -5]})
     assert engine.stats() == before
     assert engine.lookup("hot").to_pydict() == {"k": [1], "value": [4]}

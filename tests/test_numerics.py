@@ -55,6 +55,6 @@ def test_integer_sums_are_exact_though_prefixes_wrap(algorithm):
 
 def test_a_sum_that_does_not_fit_raises_and_a_mean_does_not():
     x = np.full(100, 2**62)
-    with pytest.raises(OverflowError, match='"x" sums to about .*does not fit int64'):
+    with pytest.raises(OverflowError, match=r'"x" sums to about .*does not fit int64'):
         answers([sw.sum("x")], x, 3)
     assert answers([sw.sum("x")], x, 1)["sum(x)"] == 2**62

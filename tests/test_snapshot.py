@@ -75,7 +75,9 @@ def test_saving_replaces_an_older_snapshot_or_leaves_it(tmp_path):
 
 def test_user_defined_functions_are_given_again(tmp_path):
     query = sw.Query(
-        sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0), sw.Rows(3), name="squares"
+        sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0),
+        sw.Rows(3),
+        name="squares",
     )
     engine = sw.Engine()
     engine.register(query)

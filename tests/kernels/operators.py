@@ -94,7 +94,8 @@ def covariance(ddof: int) -> Truth:
             return math.nan, 0.0
         if max(largest) > 1e140:
             return 0.0, math.inf
-        dx, dy = ([v - math.fsum(values) / len(values) for v in values] for values in (xs, ys))
+        means = [math.fsum(values) / len(values) for values in (xs, ys)]
+        dx, dy = ([v - mean for v in values] for values, mean in zip((xs, ys), means, strict=True))
         sizes = [math.hypot(*d) for d in (dx, dy)]
         allowed = 1e-6 * math.prod(sizes) / (len(rows) - ddof) + 1e-12 * max(map(abs, dx)) * max(map(abs, dy))
         digits = math.prod(4 * math.ulp(v) for v in largest)

@@ -9,15 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.kernels.harness import JIT
-
 HERE = Path(__file__).parent
 FILES = ["structures", "sorted_runs", "timeline", "hashing", "running", "costs"]
 
 
-@pytest.mark.skipif(not JIT, reason="this is it")
 def test_kernels_do_the_same_when_they_are_not_compiled() -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "jit-off"}
     environment.pop("PYTEST_ADDOPTS", None)

@@ -5,6 +5,7 @@ python -m bench.frames_speed [--quick] [--events 10000000] [--keys 1000] [--roun
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 import frames as fr
 import swag as sw
-from bench.report import Finding, Report, Table, plain
+from bench.report import Finding, Report, Table, insert, markdown, plain
 from bench.timing import cpu_clock, interleaved
 
 HIGH, WIDTH, MOVE, LOAD = 1.2, 1.0, 1.0, 25.0
@@ -173,6 +174,8 @@ def endless(report: Report, batches: int, size: int = 1000) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     report = measure(args)
     print(plain(report))
+    if args.markdown is not None:
+        insert(args.markdown, "frames", markdown(report, args.markdown.parent))
     return report.as_json()
 
 
@@ -196,6 +199,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--markdown", type=Path, help="a page with a place for the results, e.g. docs/frames.md")
     return parser.parse_args(argv)
 
 

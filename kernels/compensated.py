@@ -1,7 +1,7 @@
 """An operator for float sums that never subtracts: a sum and what its additions have lost, as exact as a double-double.
 
-It stands apart from the other operators (kernels/monoids.py) because it is made of running.py's parts, which are made of
-those. Structures that are swept with it import this file, so that their compiled code follows its changes.
+It stands apart from the other operators (kernels/monoids.py) because it is made of a part of running.py, which imports
+those. What is swept with it imports this file, so that compiled code follows its changes.
 """
 
 from typing import NamedTuple

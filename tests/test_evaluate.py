@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 import swag as sw
 from swag import chunks
 from tests import oracle
+from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches
 
 NAN, INF = math.nan, math.inf
+long_stream = pytest.mark.skipif(not JIT, reason="rows by the hundred thousand, which takes compiled kernels")
 SCHEMA = pa.schema(
     {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()}
 )
@@ -202,12 +204,14 @@ def one(aggregate: sw.Aggregate, window: Any, values: Any, ts: Any = None) -> np
     return sw.evaluate([sw.Query(aggregate, window, "q")], stream).column("q").to_numpy(zero_copy_only=False)
 
 
+@long_stream
 def test_a_million_times_a_tenth_is_exact_to_the_last_digits() -> None:
     got = one(sw.sum("x"), sw.Rows(10**6), np.full(10**6, 0.1))
     assert got[-1] == math.fsum([0.1] * 10**6)
     assert one(sw.sum("x"), sw.Rows(10), np.full(10**6, 0.1))[-1] == math.fsum([0.1] * 10)
 
 
+@long_stream
 @pytest.mark.parametrize("spike", [1e18, -1e18, 1e300, NAN, INF])
 def test_nothing_remains_of_a_value_that_has_left(spike: float) -> None:
     rng = np.random.default_rng(1)
@@ -223,6 +227,7 @@ def test_nothing_remains_of_a_value_that_has_left(spike: float) -> None:
             assert np.isnan(got[~clean]).all()
 
 
+@long_stream
 def test_windows_of_zeros_and_windows_that_cancel_are_exactly_zero() -> None:
     values = np.concatenate([np.full(1000, 0.3), np.zeros(50_000), np.tile([0.7, -0.7], 25_000)])
     got = one(sw.sum("x"), sw.Rows(100), values)
@@ -230,6 +235,7 @@ def test_windows_of_zeros_and_windows_that_cancel_are_exactly_zero() -> None:
     assert (got[51_100::2] == got[51_100]).all()
 
 
+@long_stream
 def test_deviations_of_large_values_keep_their_digits() -> None:
     noise = np.random.default_rng(2).normal(size=200_000)
     values = 1e9 + noise
@@ -238,6 +244,7 @@ def test_deviations_of_large_values_keep_their_digits() -> None:
         assert got[j] == pytest.approx(np.std(values[j - 999 : j + 1] - 1e9, ddof=1), rel=1e-9)
 
 
+@long_stream
 def test_deviations_on_a_random_walk() -> None:
     values = np.cumsum(np.random.default_rng(3).normal(size=200_000)) * 1e3 + 1e9
     for n in (3, 20, 5000):
@@ -247,6 +254,7 @@ def test_deviations_on_a_random_walk() -> None:
             assert got[j] == pytest.approx(np.var(part, ddof=1), rel=1e-8)
 
 
+@long_stream
 def test_the_deviation_of_a_constant_is_exactly_zero() -> None:
     values = np.repeat(np.random.default_rng(4).normal(size=200), 500)
     got = one(sw.std("x"), sw.Rows(100), values)
@@ -274,6 +282,7 @@ def test_integer_sums_are_exact_where_they_fit_and_refused_where_they_do_not() -
     assert issubclass(sw.SumOverflow, OverflowError)
 
 
+@long_stream
 def test_long_streams_in_many_chunks_agree_with_numpy() -> None:
     rng = np.random.default_rng(5)
     n = 400_000
@@ -291,6 +300,7 @@ def test_long_streams_in_many_chunks_agree_with_numpy() -> None:
         assert quartile[j] == part[max(1, math.floor(0.25 * part.size)) - 1]
 
 
+@long_stream
 def test_bursts_and_gaps_that_defeat_buckets_of_time() -> None:
     rng = np.random.default_rng(6)
     ts = np.sort(np.concatenate([rng.integers(0, 50, 5000), 2**61 + rng.integers(0, 2000, 5000), [-(2**61)]]))
@@ -299,6 +309,7 @@ def test_bursts_and_gaps_that_defeat_buckets_of_time() -> None:
         assert (one(sw.count(), sw.Range(t), np.zeros(ts.size), ts) == expected).all()
 
 
+@long_stream
 def test_the_number_of_threads_does_not_change_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     values = rng.normal(size=300_000)

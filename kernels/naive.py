@@ -18,14 +18,13 @@ Folds go by stretches of 2^11 rows, so that a float sum is never more than a few
 
 from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store
-from kernels.psoup import helper
 from kernels.timeline import CAPACITY, OFFSET
 
 STRETCH = 1 << 11
 LO, MID, HI, FROM, PLACE, ROOM = range(6)  # a window: its edges, and its front: of rows from FROM on, at PLACE
 
 
-@helper
+@kernel
 def fold(op, columns, offset, mask, lo, hi):
     """The aggregate of rows [lo, hi), row by row; lo < hi."""
     end = min(lo + STRETCH, hi)
@@ -51,7 +50,7 @@ def lookup(op, columns, rings, keys, lo, hi, out):
                 store(out, i * lo.shape[1] + w, fold(op, columns, offset, mask, lo[i, w], hi[i, w]))
 
 
-@helper
+@kernel
 def flip(op, columns, offset, mask, front, place, lo, hi):
     """front[place + i] = the aggregate of rows [lo + i, hi), by stretches from hi on."""
     run = lift(op, columns, offset + ((hi - 1) & mask))
@@ -63,7 +62,7 @@ def flip(op, columns, offset, mask, front, place, lo, hi):
         store(front, place + p - lo, combine(op, run, load(front, place + hi - done - lo)) if done > 0 else run)
 
 
-@helper
+@kernel
 def push(op, columns, offset, mask, whole, rest, w, mid, lo, hi):
     """Rows [lo, hi) join the back of window w, which begins at mid: its whole stretches, and the rest."""
     for p in range(lo, hi):
@@ -103,7 +102,7 @@ def slide(op, rows, windows, front, back, lo, hi, answers):
             store(answers, w, acc)
 
 
-@helper
+@kernel
 def find(far, near, table, begin, end):
     """The place in the table of the window that begins and ends so many rows before the tail, or a free one."""
     at = (begin + 37 * end) & (table.size - 1)

@@ -14,27 +14,24 @@ Here for comparison. Links are positions, not slots, so a ring that grows is cop
 free list: it lies at the slot of its position. The newest row is the right end and the oldest the left end: an update
 searches nothing. Not done: adding the new row to every aggregate on its way up, one combine per level instead of two.
 A float sum would then be as many additions deep as there are rows, and no longer right to 1e-12.
-Tried: a function that renews one node, called where one has changed. The state is a tuple of arrays, whose references
-were counted at every call: three times slower than the one loop in `climb`.
+Tried: a function that renews one node, called where one has changed. References to the arrays of its state are then
+counted at every call: two to three times slower than the one loop in `climb`.
 """
 
-import numba
-
-from kernels.jit import FLAGS, kernel
+from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 LEFT, RIGHT, PARENT, HEIGHT = range(4)
 NONE = -1
-helper = numba.njit(inline="always", **FLAGS)  # compiled into kernels: handing them arrays costs more than the work
 
 
-@helper
+@kernel
 def height(links, offset, mask, p):
     return 0 if p == NONE else links[HEIGHT, offset + (p & mask)]
 
 
-@helper
+@kernel
 def rotate(links, offset, mask, p, side):
     """The child of p on `side` takes its place, and p goes down on the other side; aggregates are not renewed yet."""
     other, at = 1 - side, offset + (p & mask)
@@ -50,7 +47,7 @@ def rotate(links, offset, mask, p, side):
         links[LEFT if links[LEFT, above] == p else RIGHT, above] = child
 
 
-@helper
+@kernel
 def climb(op, columns, links, state, place, p):
     """From p, whose children have changed, up to the root, which is returned: rotate, then renew what has moved.
 

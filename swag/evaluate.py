@@ -46,9 +46,8 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     answers = [evaluation.add(query) for query in asked]
     evaluation.run()
     arrays = [answer.array(stored) for answer in answers]
-    schema = front.schema
-    for query, array in zip(asked, arrays, strict=True):
-        schema = schema.append(pa.field(query.label, array.type))
+    fields = [pa.field(query.label, array.type) for query, array in zip(asked, arrays, strict=True)]
+    schema = pa.schema([*front.schema, *fields], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
@@ -166,7 +165,8 @@ class Evaluation:
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; larger ones where windows are so long that chunks would read most rows over and over."""
-        count, timeline, size = self.requests.count, self.stored.timeline, chunks.CHUNK
+        count, size = self.requests.count, chunks.CHUNK
+        timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:
             cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
             read = sum(self._rows_seen(chunk) for chunk in cut)

@@ -1,5 +1,6 @@
 """What a chunk of requests reads: parts, built over the rows that its windows can see, once for all of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,7 @@ class Sweep:
 
 
 @dataclass(eq=False)
-class Part:
+class Part(ABC):
     """What answers are read from: columns within a selection, for all windows and aggregates of a family that ask."""
 
     columns: tuple[str, ...]
@@ -61,8 +62,9 @@ class Part:
         """Room for the answers of one window."""
         return Output(requests, np.float64, least=(aggregate.ddof or 0) + 1)
 
+    @abstractmethod
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
-        raise NotImplementedError
+        """What answers block after block of one window, for all aggregates of the family."""
 
 
 def _dtype(columns: Any) -> Any:

@@ -1,5 +1,6 @@
 """Stored events put in order: rows by (key, time), requests in the same order, and the rows that count for a query."""
 
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -63,14 +64,26 @@ class Stored:
         return cls(table, clock, instant if order is None else instant[order], starts, order, keys)
 
     @cached_property
-    def timeline(self) -> Timeline:
-        """With one segment more, which is empty: that of all unknown keys."""
+    def segments(self) -> np.ndarray:
+        """One per key and one more, which is empty: that of all unknown keys. Without an index."""
         segments = np.zeros((self.starts.size + 1, 3), np.int64)
         segments[:, edges.START] = np.append(self.starts, self.starts[-1])
+        segments[:, edges.SHIFT] = -1
+        return segments
+
+    @cached_property
+    def indexed(self) -> Timeline:
+        segments = self.segments.copy()
         edges.measure(self.ts, segments)
         index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
         edges.fill(self.ts, segments, index)
         return self.ts, segments, index
+
+    def timeline(self, lookups: int) -> Timeline:
+        """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
+        if 4 * lookups >= self.ts.size:
+            return self.indexed
+        return self.ts, self.segments, np.empty(0, np.int32)
 
     def field(self, name: str, asked_by: str) -> Field:
         if name not in self.fields:
@@ -98,7 +111,8 @@ class Selection:
     stored: Stored
     rows: np.ndarray | None = None
     rank: np.ndarray | None = None
-    columns: dict[Any, np.ndarray] = field(default_factory=dict)
+    _columns: dict[Any, np.ndarray] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)  # chunks ask at the same time
 
     @classmethod
     def of(cls, stored: Stored, masks: list[np.ndarray]) -> "Selection":
@@ -113,17 +127,22 @@ class Selection:
 
     def column(self, name: str, dtype: Any = None) -> np.ndarray:
         """The values of a column that count, in order; of `dtype` rather than their own."""
-        if (name, dtype) not in self.columns:
-            values = self.stored.fields[name].values
-            values = values if self.rows is None else values[self.rows]
-            self.columns[name, dtype] = values if dtype is None else values.astype(dtype, copy=False)
-        return self.columns[name, dtype]
+        with self._lock:
+            return self._column(name, dtype)
 
     def product(self, x: str, y: str) -> np.ndarray:
-        if (x, y, "*") not in self.columns:
-            with np.errstate(all="ignore"):
-                self.columns[x, y, "*"] = self.column(x, np.float64) * self.column(y, np.float64)
-        return self.columns[x, y, "*"]
+        with self._lock:
+            if (x, y, "*") not in self._columns:
+                with np.errstate(all="ignore"):
+                    self._columns[x, y, "*"] = self._column(x, np.float64) * self._column(y, np.float64)
+            return self._columns[x, y, "*"]
+
+    def _column(self, name: str, dtype: Any) -> np.ndarray:
+        if (name, dtype) not in self._columns:
+            values = self.stored.fields[name].values
+            values = values if self.rows is None else values[self.rows]
+            self._columns[name, dtype] = values if dtype is None else values.astype(dtype, copy=False)
+        return self._columns[name, dtype]
 
 
 @dataclass(eq=False)
@@ -162,7 +181,7 @@ class Requests:
         requests = cls(
             times if order is None else times[order], np.empty(times.size, np.int64), _runs(starts), order, False
         )
-        edges.by_time(*stored.timeline, requests.runs, requests.now, 0, 0, requests.end)
+        edges.by_time(*stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
 

@@ -21,7 +21,7 @@ if ROOT not in sys.path:
 SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=SLOW_START)
-settings.register_profile("jit-off", settings.get_profile("ci"), max_examples=12)
+settings.register_profile("jit-off", settings.get_profile("ci"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 WRAPPING = ("overflow encountered", "invalid value encountered", "divide by zero encountered")

@@ -176,11 +176,11 @@ def narrowest(lo, hi):
 
 
 @kernel
-def blank(lo, hi, least, values, present):
+def blank(lo, hi, least, values, missing):
     """Windows of fewer than `least` rows have no answer."""
     for i in range(lo.size):
-        present[i] = hi[i] - lo[i] >= least
-        if not present[i]:
+        missing[i] = hi[i] - lo[i] < least
+        if missing[i]:
             values[i] = 0
 
 

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,13 @@ class Block:
     floor: int = 0
     in_step: bool = False
 
-    @cached_property
-    def narrowest(self) -> int:
-        return int(edges.narrowest(self.lo, self.hi))
+    def any_below(self, least: int) -> bool:
+        """Does any window hold fewer than `least` rows?"""
+        if self.floor < least:
+            self.floor = int(edges.narrowest(self.lo, self.hi))
+        return self.floor < least
 
-    @cached_property
+    @property
     def n(self) -> np.ndarray:
         return self.hi - self.lo
 
@@ -63,10 +64,15 @@ class Output:
 
     def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
         self.values = aligned(requests.count, dtype)
-        self.valid: np.ndarray | None = None
         self.least = least
+        self._missing: np.ndarray | None = None
         self._order = requests.order
         self._lock = threading.Lock()
+
+    @property
+    def valid(self) -> np.ndarray | None:
+        """Which answers are not null (None: all)."""
+        return None if self._missing is None else ~self._missing
 
     def slot(self, block: Block) -> np.ndarray:
         """Where a block's answers go: their place, or a page on the way to it."""
@@ -77,10 +83,10 @@ class Output:
     def settle(self, block: Block, slot: np.ndarray) -> None:
         """The slot is filled in."""
         places = slice(block.first, block.first + block.lo.size)
-        if block.floor < self.least and block.narrowest < self.least:
-            present = np.empty(slot.size, np.bool_)
-            edges.blank(block.lo, block.hi, self.least, slot, present)
-            self._note(present, places)
+        if block.any_below(self.least):
+            missing = np.empty(slot.size, np.bool_)
+            edges.blank(block.lo, block.hi, self.least, slot, missing)
+            self._note(missing, places)
         if self._order is not None:
             edges.scatter(slot, self._order[places], self.values)
 
@@ -88,14 +94,14 @@ class Output:
         """The input row of a request."""
         return request if self._order is None else int(self._order[request])
 
-    def _note(self, present: np.ndarray, places: slice) -> None:
+    def _note(self, missing: np.ndarray, places: slice) -> None:
         with self._lock:
-            if self.valid is None:
-                self.valid = np.ones(self.values.size, np.bool_)
+            if self._missing is None:  # zeros, as pages of nothing cost nothing: ones took a tenth of the time of std
+                self._missing = np.zeros(self.values.size, np.bool_)
         if self._order is None:
-            self.valid[places] = present
+            self._missing[places] = missing
         else:
-            edges.scatter(present, self._order[places], self.valid)
+            edges.scatter(missing, self._order[places], self._missing)
 
 
 @dataclass(eq=False)

@@ -1,9 +1,14 @@
-"""Without compiling, constants can be changed: stretches of a few rows, so that small streams have many of them."""
+"""Compiled kernels can not count: test_costs.py is for test_without_jit.py alone.
+
+Without compiling, constants can be changed: stretches of a few rows, so that small streams have many of them.
+"""
 
 import pytest
 
 from kernels import landmark, naive
 from tests.kernels.harness import JIT
+
+collect_ignore = ["test_costs.py"] if JIT else []
 
 if not JIT:
 

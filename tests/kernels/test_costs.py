@@ -16,9 +16,7 @@ from swag.comparison import MaterializeAll, MaterializeNone, PSoup
 from swag.families import parts_of
 from swag.structures import Dyadic, Landmark, LandmarkGroup, Running, Structure
 from swag.windows import Reach
-from tests.kernels.harness import JIT, filled
-
-pytestmark = pytest.mark.skipif(JIT, reason="compiled kernels can not count; run by test_without_jit.py")
+from tests.kernels.harness import filled
 
 COUNTS = {"combine": 0, "lift": 0}
 

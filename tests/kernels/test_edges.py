@@ -99,11 +99,11 @@ def test_gallop_is_a_bisection(ts: list[int], x: int, data: st.DataObject) -> No
 
 
 def test_windows_that_are_too_narrow_are_blanked() -> None:
-    lo, hi, values, present = np.array([0, 1, 3]), np.array([1, 1, 9]), np.ones(3), np.empty(3, np.bool_)
+    lo, hi, values, missing = np.array([0, 1, 3]), np.array([1, 1, 9]), np.ones(3), np.empty(3, np.bool_)
     assert edges.narrowest(lo, hi) == 0
-    edges.blank(lo, hi, 2, values, present)
+    edges.blank(lo, hi, 2, values, missing)
     assert values.tolist() == [0, 0, 1]
-    assert present.tolist() == [False, False, True]
+    assert missing.tolist() == [True, True, False]
 
 
 # --- Sweeping (kernels/landmark.py) ------------------------------------------------------------------------

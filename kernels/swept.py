@@ -66,14 +66,14 @@ def multiples(values, per_grain):
 
 
 @kernel
-def subtract(pairs, base, sure, lo, hi, out):
-    """out[i] = the sum of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many are doubted: < sure."""
+def subtract(pairs, base, sure, lo, hi, mean, out):
+    """out[i] = the sum, or mean, of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many sums are doubted."""
     doubted = 0
     for i in range(lo.size):
         a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)
         s = (pairs[b, 0] - pairs[a, 0]) + (pairs[b, 1] - pairs[a, 1])
         doubted += not abs(s) >= sure
-        out[i] = s
+        out[i] = s / np.float64(hi[i] - lo[i]) if mean else s
     return doubted
 
 

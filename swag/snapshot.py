@@ -210,6 +210,7 @@ def load(path: Path, queries: list[Query]) -> Engine:
     plan._kept_since, plan._since = saved["kept_since"], saved["since"]
     for entry in header["groups"]:
         _load_group(engine, entry, arrays)
+    plan._settled = False  # what had no structure yet gets one as soon as its columns are known
     _load_filters(engine, header["filters"], arrays)
     if header["held"] is not None:
         engine._held = _load_held(header["held"], arrays)

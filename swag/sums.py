@@ -27,33 +27,43 @@ class Running:
         lost, size = swept.accumulate(values[a:b], pairs)
         return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
 
-    def answer(self, block: Block, out: np.ndarray) -> bool:
+    def sums(self, block: Block, out: np.ndarray) -> bool:
         """False if too many sums are in doubt."""
         lo, hi = block.lo, block.hi
         if block.in_step:
             left, right = self.pairs[lo[0] - self.base :], self.pairs[hi[0] - self.base :]
             doubted = swept.subtract_in_step(left, right, self.sure, out)
         else:
-            doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, out)
+            doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, False, out)
         return not doubted or swept.reconsider(self.values, self.sure, lo, hi, out)
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        """False if any sum is in doubt."""
+        return not swept.subtract(self.pairs, self.base, self.sure, block.lo, block.hi, True, out)
 
 
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self._running: Running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
+        self.running: Running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: Sweep | None = None
 
     def __call__(self, block: Block, out: np.ndarray) -> None:
         if self._sweep is None:
-            if self._running.answer(block, out):
+            if self.running.sums(block, out):
                 return
-            self._sweep = self._part.sweep(self._chunk, compensated.Compensated(), self._running.values, self._name)
+            self._sweep = self._part.sweep(self._chunk, compensated.Compensated(), self.running.values, self._name)
         partials = np.empty(out.size), np.empty(out.size)
         self._sweep(block, partials)
         compensated.settle(*partials, out)
+
+    def means(self, block: Block, out: np.ndarray) -> None:
+        """At once where that can be, else as sums first."""
+        if self._sweep is not None or block.in_step or not self.running.means(block, out):
+            self(block, out)
+            swept.divide(out, block.lo, block.hi, out)
 
 
 class Sums(Part):
@@ -64,10 +74,12 @@ class Sums(Part):
 
         def answer(block: Block) -> None:
             slots = {aggregate.kind: output.slot(block) for aggregate, output in outputs.items()}
-            total = slots["sum"] if "sum" in slots else slots["mean"]
-            sums(block, total)
-            if "mean" in slots:
-                swept.divide(total, block.lo, block.hi, slots["mean"])
+            if "sum" not in slots:
+                sums.means(block, slots["mean"])
+            else:
+                sums(block, slots["sum"])
+                if "mean" in slots:
+                    swept.divide(slots["sum"], block.lo, block.hi, slots["mean"])
             for aggregate, output in outputs.items():
                 output.settle(block, slots[aggregate.kind])
 

@@ -34,7 +34,7 @@ def test_sums_are_right_or_doubted(column: list[float], base: int) -> None:
     sure = swept.certainty(values[base:], lost, size)
     lo, hi = (edge + base for edge in windows(len(column)))
     out = np.empty(lo.size)
-    doubted = swept.subtract(pairs, base, sure, lo, hi, out)
+    doubted = swept.subtract(pairs, base, sure, lo, hi, False, out)
     certain = np.abs(out) >= sure
     assert doubted == np.count_nonzero(~certain)
     for a, b, s in zip(lo[certain], hi[certain], out[certain], strict=True):
@@ -49,7 +49,7 @@ def test_multiples_of_a_grain_add_up_exactly_and_are_never_doubted(column: list[
     lo, hi = windows(len(column))
     out = np.empty(lo.size)
     assert sure == 0
-    assert swept.subtract(pairs, 0, sure, lo, hi, out) == 0
+    assert swept.subtract(pairs, 0, sure, lo, hi, False, out) == 0
     assert out.tolist() == [exact(values[a:b]) for a, b in zip(lo, hi, strict=True)]
 
 
@@ -73,7 +73,7 @@ def test_windows_in_step_are_those_one_by_one() -> None:
     values = np.random.default_rng(2).normal(size=50)
     pairs, one, other = np.empty((51, 2)), np.empty(20), np.empty(20)
     swept.accumulate(values, pairs)
-    swept.subtract(pairs, 0, 0.0, np.arange(10, 30), np.arange(17, 37), one)
+    swept.subtract(pairs, 0, 0.0, np.arange(10, 30), np.arange(17, 37), False, one)
     swept.subtract_in_step(pairs[10:], pairs[17:], 0.0, other)
     assert one.tolist() == other.tolist()
 

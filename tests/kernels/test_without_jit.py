@@ -18,7 +18,7 @@ def test_kernels_do_the_same_when_they_are_not_compiled() -> None:
     environment.pop("PYTEST_ADDOPTS", None)
     files = [str(HERE / f"test_{name}.py") for name in FILES]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files],
+        [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *files],
         cwd=HERE.parent.parent, env=environment, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-1000:]

@@ -67,7 +67,7 @@ def multiples(values, per_grain):
 
 @kernel
 def subtract(pairs, base, sure, lo, hi, mean, out):
-    """out[i] = the sum, or mean, of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many sums are doubted."""
+    """out[i] = the sum, or mean, of rows [lo[i], hi[i]); pairs begin at row `base`. Returns how many are in doubt."""
     doubted = 0
     for i in range(lo.size):
         a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)

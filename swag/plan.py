@@ -91,11 +91,10 @@ class Plan:
     def readers(self) -> list[Query]:
         """One query for each way to read a batch: what a batch costs does not grow with the number of queries."""
         if self._readers is None:
-            since = self._since
-            ways = {
-                (q.aggregate.kind, q.aggregate.columns, q.where, since.get(q.label, 0)): q
-                for q in self.queries.values()
-            }
+            ways: dict[tuple[Any, ...], Query] = {}
+            for query in self.queries.values():
+                way = query.aggregate.kind, query.aggregate.columns, query.where, self._since.get(query.label, 0)
+                ways.setdefault(way, query)
             self._readers = list(ways.values())
         return self._readers
 

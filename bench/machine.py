@@ -6,6 +6,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 PACKAGES = ("swag", "numpy", "numba", "pyarrow", "polars", "duckdb", "bottleneck")
 
 
@@ -45,3 +47,8 @@ def _version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def touch_memory(gigabytes: int = 6) -> None:
+    """Use memory once before measuring: what a virtual machine never used yet is many times slower the first time."""
+    np.ones(gigabytes << 27).sum()

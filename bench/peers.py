@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import data
+from bench import data, machine
 from bench.competitors import Bottleneck, DuckDB, Polars, Swag
 from bench.data import HOUR, MINUTE, Stream
 from bench.report import Finding, Report
@@ -18,7 +18,9 @@ TOLERANCE = {"rtol": 1e-6, "atol": 1e-6}
 def run(quick: bool) -> Iterator[Report]:
     count, windows = (40_000, 5) if quick else (1_000_000, 100)
     widths = data.widths(windows, MINUTE, 10 * HOUR)
-    rounds = 1 if quick else 2
+    rounds = 1 if quick else 3
+    if not quick:
+        machine.touch_memory()
     for spacing in ("poisson", "regular"):
         yield by_time(count, widths, rounds, spacing)
     yield by_rows(count, widths, rounds)

@@ -4,7 +4,7 @@
              /     \\           under p: under its left child, row p, under its right child, combined in this order
           [2]       [6]
          /   \\     /   \\        a row comes: a new node at the right end; one goes: the node at the left end
-       [1]  [3]  [5]   [7]     then up to the root: a side two deeper than the other is rotated, aggregates are renewed
+       [1]  [3]  [5]   [7]     then up to the root: where one side is two deeper it is rotated; aggregates are renewed
 
 needs   an associative combine, in stream order
 costs   update O(log Nmax), lookup O(log Nmax), space O(Nmax): a partial and four links per kept row
@@ -32,14 +32,14 @@ def height(links, offset, mask, p):
 
 
 @kernel
-def rotate(links, offset, mask, p, side):
-    """The child of p on `side` takes its place, and p goes down on the other side; aggregates are not renewed yet."""
-    other, at = 1 - side, offset + (p & mask)
-    child, up = links[side, at], links[PARENT, at]
+def rotate(links, offset, mask, p):
+    """The right child of p takes its place, and p goes down to the left; aggregates are not renewed yet."""
+    at = offset + (p & mask)
+    child, up = links[RIGHT, at], links[PARENT, at]
     to = offset + (child & mask)
-    inner = links[other, to]
-    links[side, at], links[PARENT, at] = inner, child
-    links[other, to], links[PARENT, to] = p, up
+    inner = links[LEFT, to]
+    links[RIGHT, at], links[PARENT, at] = inner, child
+    links[LEFT, to], links[PARENT, to] = p, up
     if inner != NONE:
         links[PARENT, offset + (inner & mask)] = p
     if up != NONE:
@@ -51,24 +51,20 @@ def rotate(links, offset, mask, p, side):
 def climb(op, columns, links, state, place, p):
     """From p, whose children have changed, up to the root, which is returned: rotate, then renew what has moved.
 
-    Rows come at the right and go at the left, so only a right side ever gets too deep. place = where rows are (offset,
-    mask, the oldest that can be read) and where nodes are (offset, mask).
+    Rows come at the right and go at the left, so only a right side gets too deep, and one rotation is enough: a node
+    whose left side is the deeper one comes about at the left end of the tree, where it stays and is nobody's right
+    child. place = where rows are (offset, mask, the oldest that can be read) and where nodes are (offset, mask).
     """
     at, row_mask, oldest, offset, mask = place
     root = p
     while p != NONE:
-        right, root, moved = links[RIGHT, offset + (p & mask)], p, NONE
-        if height(links, offset, mask, right) > height(links, offset, mask, links[LEFT, offset + (p & mask)]) + 1:
-            inner, outer = links[LEFT, offset + (right & mask)], links[RIGHT, offset + (right & mask)]
-            root = right
-            if height(links, offset, mask, inner) > height(links, offset, mask, outer):
-                rotate(links, offset, mask, right, LEFT)
-                root, moved = inner, right
-            rotate(links, offset, mask, p, RIGHT)
-        for step in range(3):
-            q = p if step == 0 else moved if step == 1 else root
-            if q == NONE or (step == 2 and root == p):
-                continue
+        left, right = links[LEFT, offset + (p & mask)], links[RIGHT, offset + (p & mask)]
+        root, moved = p, 1
+        if height(links, offset, mask, right) > height(links, offset, mask, left) + 1:
+            rotate(links, offset, mask, p)
+            root, moved = right, 2
+        for i in range(moved):
+            q = p if i == 0 else root
             slot = offset + (q & mask)
             older, newer = links[LEFT, slot], links[RIGHT, slot]
             links[HEIGHT, slot] = 1 + max(height(links, offset, mask, older), height(links, offset, mask, newer))

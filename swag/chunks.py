@@ -121,12 +121,14 @@ class Chunk:
 
     def block(self, reach: Reach, first: int, last: int) -> Block:
         """The edges of a block of windows; they are gone when the next block is asked for."""
-        lo = self._edge(reach, reach.far, first, last, "lo")
+        end, each = self.requests.end, self.requests.each_event
         open_end = reach.near == 0  # it ends with the newest row that the request sees
-        hi = self.requests.end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
-        each = self.requests.each_event
-        in_step = each and not reach.by_time and self.requests.runs.shape[0] == 2 and first >= reach.far
-        return Block(first, lo, hi, int(open_end and each), in_step)
+        if each and not reach.by_time and self.requests.runs.shape[0] == 2 and first >= reach.far:
+            lo, hi = (end[first - back : last - back] for back in (reach.far, reach.near))  # end is 1, 2, 3 …
+            return Block(first, lo, hi, reach.far - reach.near, in_step=True)
+        lo = self._edge(reach, reach.far, first, last, "lo")
+        hi = end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
+        return Block(first, lo, hi, int(open_end and each))
 
     def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
         out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]

@@ -6,13 +6,17 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test java lint bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/swag demo
 
-test: $(VENV)/.test lint
+test: java $(VENV)/.test lint
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+java:
+	@[ -x "$${JAVA_HOME:-/}/bin/java" ] || command -v java >/dev/null || \
+		{ echo "the tests run Spark, which needs Java 17 or newer: apt-get install openjdk-17-jre-headless, or set JAVA_HOME"; exit 1; }
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -9,7 +9,10 @@ Every answer is certified, so that it depends on the rows of its own window alon
                 error of any answer; one that is not 1e12 times larger is doubted. Mostly nothing was lost: values that
                 are multiples of one power of two, 2^103 of which exceed their sum (as of any million of ordinary
                 doubles), add up exactly, and no answer is doubted, not even 0.
-    moments     running sums of x - c and (x - c)^2, c near the data. An m2 that is not 1e8 times its error is doubted.
+    moments     running sums of y = x - c and y^2, c near the data, double-doubles too. An m2 that is not 1e8 times its
+                error is doubted: n q - s^2 cancels where a window lies far from c and is narrow. With plain sums a
+                short window among many rows was off by what all rows before it had lost: most minutes of a day of
+                prices, which wander, were doubted.
 
 A doubted answer is computed from its own rows, as long as that costs a few rows per answer; where it does not, the
 caller is told to sweep with operators that never subtract (Compensated, Moments).
@@ -24,7 +27,9 @@ from kernels.jit import kernel
 from kernels.running import add_up, two_sum
 
 PATIENCE = 4  # rows per answer, on average, that doubted answers may cost
-DOUBT = 4 * 2.0**-53 / 1e-8
+SURE = 1e8  # an m2 is at least so many times its error
+DOUBT = 8 * 2.0**-53 * SURE  # of the sum of squares: y, its square and what is done with both are rounded
+LEAST = 2.0**-100
 PAGE = 512
 HALF = np.int64(32)
 
@@ -40,16 +45,22 @@ def certainty(values, lost, size):
 
 
 @kernel
+def add_to(hi, lo, x):
+    """The double-double hi + lo + x, and the size of what rounding took."""
+    s, e = two_sum(hi, x)
+    e, err = two_sum(e, lo)
+    hi = s + e
+    return hi, e - (hi - s), abs(err)
+
+
+@kernel
 def accumulate(values, pairs):
     """pairs[i] = the sum of values[:i], hi and lo. Returns what rounding took in all, and the sum of |values|."""
     hi, lo, lost, size = 0.0, 0.0, 0.0, 0.0
     for i in range(values.size):
         pairs[i, 0], pairs[i, 1] = hi, lo
-        s, e = two_sum(hi, values[i])
-        e, err = two_sum(e, lo)
-        hi = s + e
-        lo = e - (hi - s)
-        lost += abs(err)  # the loop waits for hi and lo: counting costs nothing
+        hi, lo, err = add_to(hi, lo, values[i])
+        lost += err  # the loop waits for hi and lo: counting costs nothing
         size += abs(values[i])
     pairs[values.size, 0], pairs[values.size, 1] = hi, lo
     return lost, size
@@ -103,35 +114,45 @@ def reconsider(values, sure, lo, hi, out):
 
 @kernel
 def accumulate_centred(values, centre, sums, changes):
-    """sums[i] = of x - centre and its square over values[:i], which have changed changes[i] times."""
-    s, ss, n = 0.0, 0.0, 0
+    """sums[i] = of y = x - centre and of y^2 over values[:i], both hi and lo; they have changed changes[i] times.
+
+    Returns how far off a difference of two sums of squares can be because of what was lost on the way; a difference of
+    sums is off so little that, times any 2 |y|, it is in it too.
+    """
+    s, s_lo, q, q_lo, lost, lost_q, largest, n = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
     before = values[0] if values.size else 0.0
     for i in range(values.size):
-        sums[i, 0], sums[i, 1], changes[i] = s, ss, n
-        x = values[i] - centre
-        s += x
-        ss += x * x
+        sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3], changes[i] = s, s_lo, q, q_lo, n
+        y = values[i] - centre
+        s, s_lo, err = add_to(s, s_lo, y)
+        q, q_lo, err_q = add_to(q, q_lo, y * y)
+        lost += err
+        lost_q += err_q
+        largest = max(largest, abs(y))
         n += values[i] != before
         before = values[i]
-    sums[values.size, 0], sums[values.size, 1], changes[values.size] = s, ss, n
+    end = values.size
+    sums[end, 0], sums[end, 1], sums[end, 2], sums[end, 3], changes[end] = s, s_lo, q, q_lo, n
+    return lost_q + q * LEAST + 2 * largest * (lost + largest * end * LEAST)
 
 
 @kernel
-def variances(sums, base, lo, hi, ddof, root, out):
-    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base`.
+def variances(sums, base, error, lo, hi, ddof, root, out):
+    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base` and are off by `error`.
 
     Returns how many are in doubt; those are NaN. Page by page: to gather, divide and take
     roots in one loop is 3 ns slower, as nothing of it is vectorised.
     """
-    n, doubted = np.empty(PAGE), 0
+    n, squares, doubted = np.empty(PAGE), np.empty(PAGE), 0
     for first in range(0, lo.size, PAGE):
         stop = min(first + PAGE, lo.size)
         page = out[first:stop]
-        error = sums[hi[stop - 1] - base, 1] * DOUBT
-        spreads(sums, base, lo[first:stop], hi[first:stop], n, page)
+        differences(sums, base, lo[first:stop], hi[first:stop], n, squares, page)
         for i in range(page.size):
-            doubtful = not page[i] >= n[i] * n[i] * error
-            page[i] = np.nan if doubtful else page[i] / (n[i] * (n[i] - ddof))
+            q = squares[i] * n[i]
+            m2 = q - page[i] * page[i]  # n times that
+            doubtful = not m2 >= q * DOUBT + n[i] * error
+            page[i] = np.nan if doubtful else m2 / (n[i] * (n[i] - ddof))
             doubted += doubtful
         if root:
             for i in range(page.size):
@@ -140,13 +161,13 @@ def variances(sums, base, lo, hi, ddof, root, out):
 
 
 @kernel
-def spreads(sums, base, lo, hi, n, out):
-    """out[i] = n m2 of rows [lo[i], hi[i]), and n[i] how many they are."""
+def differences(sums, base, lo, hi, n, squares, out):
+    """out[i] = the sum of y over rows [lo[i], hi[i]), squares[i] of y^2, and n[i] how many they are."""
     for i in range(lo.size):
         a, b = unsigned(lo[i] - base), unsigned(hi[i] - base)
         n[i] = b - a
-        s = sums[b, 0] - sums[a, 0]
-        out[i] = (sums[b, 1] - sums[a, 1]) * n[i] - s * s
+        out[i] = (sums[b, 0] - sums[a, 0]) + (sums[b, 1] - sums[a, 1])
+        squares[i] = (sums[b, 2] - sums[a, 2]) + (sums[b, 3] - sums[a, 3])
 
 
 @kernel

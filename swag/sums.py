@@ -146,25 +146,29 @@ class WeightedMean(Part):
 
 @dataclass(eq=False)
 class Centred:
-    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed."""
+    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed.
+
+    An m2 of less than `error` is not certain.
+    """
 
     values: np.ndarray
     base: int
     sums: np.ndarray
     changes: np.ndarray
+    error: float
 
     @classmethod
     def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
         with np.errstate(all="ignore"):
             centre = values[a:b].mean() if b > a else 0.0
-        sums, changes = np.empty((b - a + 1, 2)), np.empty(b - a + 1, np.int32)
-        swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
-        return cls(values, a, sums, changes)
+        sums, changes = np.empty((b - a + 1, 4)), np.empty(b - a + 1, np.int32)
+        error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
+        return cls(values, a, sums, changes, swept.SURE * error)
 
     def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
         lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
-        doubted = swept.variances(self.sums, self.base, lo, hi, ddof, root, out)
+        doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
         return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
 
 

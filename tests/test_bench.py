@@ -5,11 +5,6 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("polars")
-pytest.importorskip("duckdb")
-pytest.importorskip("bottleneck")
-pytest.importorskip("matplotlib")
-
 import bench
 from bench import bare, data, mix
 from bench.competitors import COMPETITORS

@@ -81,14 +81,14 @@ def test_windows_in_step_are_those_one_by_one() -> None:
 @given(column=st.lists(HARD, max_size=25), ddof=st.integers(0, 2), root=st.booleans())
 def test_variances_are_right_or_doubted(column: list[float], ddof: int, root: bool) -> None:
     values = np.array(column)
-    sums, changes = np.empty((len(column) + 1, 2)), np.empty(len(column) + 1, np.int32)
+    sums, changes = np.empty((len(column) + 1, 4)), np.empty(len(column) + 1, np.int32)
     with np.errstate(all="ignore"):
-        swept.accumulate_centred(values, 0.5, sums, changes)
+        error = swept.SURE * swept.accumulate_centred(values, 0.5, sums, changes)
         lo, hi = windows(len(column))
         keep = hi - lo > ddof
         lo, hi = lo[keep], hi[keep]
         out = np.empty(lo.size)
-        doubted = swept.variances(sums, 0, lo, hi, ddof, root, out)
+        doubted = swept.variances(sums, 0, error, lo, hi, ddof, root, out)
     assert doubted == np.count_nonzero(np.isnan(out))
     for a, b, v in zip(lo, hi, out, strict=True):
         if not math.isnan(v):
@@ -96,6 +96,17 @@ def test_variances_are_right_or_doubted(column: list[float], ddof: int, root: bo
             mean = sum(rows, Fraction(0)) / len(rows)
             expected = float(sum((x - mean) ** 2 for x in rows) / (len(rows) - ddof))
             assert v == pytest.approx(math.sqrt(expected) if root else expected, rel=1e-8, abs=1e-300)
+
+
+def test_short_windows_of_prices_that_wander_are_certain() -> None:
+    values = 100 + np.cumsum(np.random.default_rng(4).normal(0, 0.01, 200_000 if JIT else 2000))
+    sums, changes = np.empty((values.size + 1, 4)), np.empty(values.size + 1, np.int32)
+    error = swept.SURE * swept.accumulate_centred(values, values.mean(), sums, changes)
+    lo = np.arange(0, values.size - 60, 7)
+    out = np.empty(lo.size)
+    assert swept.variances(sums, 0, error, lo, lo + 60, 1, False, out) == 0
+    rows = np.lib.stride_tricks.sliding_window_view(values, 60)[lo]
+    assert out == pytest.approx(rows.var(axis=1, ddof=1), rel=1e-8)
 
 
 def test_variances_in_doubt_come_from_their_rows() -> None:

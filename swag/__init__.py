@@ -32,6 +32,7 @@ from swag.errors import (
     UnknownQuery,
 )
 from swag.evaluate import evaluate
+from swag.frequency import Every
 from swag.query import Query
 from swag.windows import Range, Rows
 
@@ -44,6 +45,7 @@ __all__ = [
     "BadSnapshot",
     "BadType",
     "Engine",
+    "Every",
     "OutOfOrder",
     "Query",
     "Range",

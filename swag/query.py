@@ -6,6 +6,7 @@ from typing import Any
 
 from swag.aggregates import Aggregate
 from swag.errors import BadQuery
+from swag.frequency import EXAMPLES, Every
 from swag.having import Condition, condition
 from swag.windows import Range, Rows, Window
 
@@ -15,7 +16,8 @@ class Query:
     """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
 
     `having`: a condition on the answer, e.g. (">", 10_000): on a keyed stream, the keys that pass. `index`: False
-    answers it without an index over the keys.
+    answers it without an index over the keys. `every`: answers at ticks only, a jumping window. `source`: a query whose
+    answers are the stream that this one reads: their ts, key, and the value under that query's name.
     """
 
     aggregate: Aggregate
@@ -24,6 +26,8 @@ class Query:
     where: str | None = None
     having: tuple[Any, ...] | None = None
     index: bool = True
+    every: Every | None = None
+    source: "Query | None" = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregate):
@@ -37,6 +41,10 @@ class Query:
             from swag.predicate import columns_of
 
             columns_of(self.where)  # a predicate that can not be read is refused now, not at the first event
+        if self.every is not None and not isinstance(self.every, Every):
+            raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
+        if self.source is not None and not isinstance(self.source, Query):
+            raise BadQuery(f"source={self.source!r} is no query.", "sw.Query(…, source=sw.Query(…))")
         if self.having is not None:
             condition(self.having)
             object.__setattr__(self, "having", tuple(self.having))
@@ -50,9 +58,16 @@ class Query:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:
             return self.name
+        window = f"{self.window}" if self.every is None else f"{str(self.window)[:-1]}, {self.every}]"
+        source = f" FROM ({self.source})" if self.source else ""
         where = f" WHERE {self.where}" if self.where else ""
         having = f" HAVING {self.condition}" if self.having else ""
-        return f"{self.aggregate}{self.window}{where}{having}"
+        return f"{self.aggregate}{window}{source}{where}{having}"
+
+    @property
+    def column(self) -> str:
+        """What the answers are called as the stream of another query: the query's name, or that of its aggregate."""
+        return self.name if self.name is not None else str(self.aggregate)
 
     def __str__(self) -> str:
         return self.label

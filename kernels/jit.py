@@ -3,6 +3,8 @@
 Numba's own file cache watches only the file a function is defined in. Our kernels call each other across files, so a
 changed `combine` would leave yesterday's machine code of `lookup` in use. The cache here has one folder per kernel file
 and fingerprint of that file and all kernel files it imports, however indirectly: a change or an upgrade starts afresh.
+
+It is also made to be shared: many processes may fill it at once, and it may be handed out read-only.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.types import NamedTuple, NamedUniTuple
 
 FLAGS = {"nogil": True, "error_model": "numpy"}
@@ -74,8 +76,8 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         locator = cls(py_func, py_file)
         try:
             locator.ensure_cache_path()
-        except OSError:  # a read-only home: compile in every process rather than fail
-            return None
+        except OSError:  # not to be written: good for reading if it is there, else every process compiles for itself
+            return locator if locator._folder.is_dir() else None
         return locator
 
 
@@ -83,17 +85,47 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = [_Locator]
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """A file per signature, named by it, put in place in one step; what it is of is written inside.
+
+    Numba keeps an index that names numbered files. Two processes that save at the same time choose the same number,
+    and the later index can name the other's code: a crash (numba issue 4807).
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        self._save_data(self._file(key), (key, data))
+
+    def load(self, key: Any) -> Any:
+        try:
+            known, data = self._load_data(self._file(key))
+        except FileNotFoundError:
+            return None
+        return data if known == key else None
+
+    def _file(self, key: Any) -> str:
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return f"{self._index_name.removesuffix('.nbi')}.{digest}.nbc"
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Keeps what can be found again: not the code of operators that a user defined in this process."""
 
     _impl_class = _CacheImpl
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        locator = self._impl.locator
+        self._cache_file = _Files(locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         return None if _is_local(sig) else super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if not _is_local(sig):
-            super().save_overload(sig, data)
+            try:
+                super().save_overload(sig, data)
+            except OSError:  # read-only, or full
+                pass
 
 
 def _is_local(sig: Any) -> bool:

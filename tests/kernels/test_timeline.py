@@ -66,6 +66,26 @@ def test_the_first_position_after_a_time(times: list[int], x: int, data: st.Data
     assert timeline.first_after(ts, 64, 63, first + lo, first + hi, x) == expected
 
 
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    length=st.integers(60, 250),
+    spread=st.sampled_from(["even", "bursts", "ties", "all of int64"]),
+)
+def test_the_first_position_after_a_time_in_a_long_ring(seed: int, length: int, spread: str) -> None:
+    rng = np.random.default_rng(seed)
+    span = {"even": 10**6, "bursts": 40, "ties": 3, "all of int64": 2**63 - 1}[spread]
+    times = rng.integers(-span, span, length)
+    if spread == "bursts":
+        times = np.sign(times) * 2 ** np.abs(times)
+    times, first = np.sort(times), 1000
+    ts = np.zeros(512, np.int64)
+    ts[256 + ((first + np.arange(length)) & 255)] = times
+    asked = np.concatenate([times, times - 1, rng.integers(-span, span, 5), [-(2**63) + 1, 2**63 - 1]])
+    for x in asked.tolist():
+        expected = first + int(np.searchsorted(times, x, "right"))
+        assert timeline.first_after(ts, 256, 255, first, first + length, x) == expected
+
+
 # -- rings --------------------------------------------------------------------------------------------------------
 
 

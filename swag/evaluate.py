@@ -28,12 +28,18 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
     requests with columns ts (and key): the requests' own columns, then one per query; a request sees all events with an
     equal or older ts. Events and requests may come in any order.
+
+    Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
     """
     asked = _checked(queries)
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and (name, value) != ("key", None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
+    if any(query.every is not None or query.source is not None for query in asked):
+        from swag.nested import evaluate_ticks
+
+        return evaluate_ticks(asked, table, at, ts, key)
     stored = Stored.of(table, ts, key)
     if at is None:
         front = table.select([ts] if key is None else [key, ts])
@@ -41,7 +47,7 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     else:
         front = as_table(at)
         requests = Requests.at_times(stored, front, ts, key)
-    _keep_apart(asked, front)
+    keep_apart(asked, front)
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in asked]
     evaluation.run()
@@ -68,7 +74,12 @@ def _checked(queries: Any) -> list[Query]:
     return asked
 
 
-def _keep_apart(queries: list[Query], front: pa.Table) -> None:
+def simple_queries(query: Query) -> list[Query]:
+    """Those that a query is computed from: each one aggregate over one window."""
+    return [query]
+
+
+def keep_apart(queries: list[Query], front: pa.Table) -> None:
     taken = set(front.column_names)
     for query in queries:
         if query.label in taken:
@@ -122,9 +133,14 @@ class Evaluation:
         part, output = self._share(aggregate, window, kinds, selection)
         events = None
         if query.having is not None and aggregate.kind == "count":  # no event, no group: a count of 0 passes nothing
-            _, events = self._share(Aggregate("count"), window, {}, self.stored.selection(query.where, {}))
+            events = self.events(query)
         self.columns.append(Column(query, output, part, families.result_type(aggregate, kinds), events))
         return self.columns[-1]
+
+    def events(self, query: Query) -> Output:
+        """How many events are in the window of a simple query, null or not."""
+        window, selection = reach(query.window, self.stored.clock.unit), self.stored.selection(query.where, {})
+        return self._share(Aggregate("count"), window, {}, selection)[1]
 
     def _share(
         self, aggregate: Aggregate, window: Reach, kinds: dict[str, pa.DataType], selection: Selection

@@ -161,7 +161,7 @@ class Requests:
 
     @classmethod
     def at_events(cls, stored: Stored) -> "Requests":
-        return cls(stored.ts, np.arange(1, stored.ts.size + 1), _runs(stored.starts), stored.order, True)
+        return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
 
     @classmethod
     def at_times(cls, stored: Stored, table: pa.Table, ts: str, key: str | None) -> "Requests":
@@ -179,13 +179,13 @@ class Requests:
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
         requests = cls(
-            times if order is None else times[order], np.empty(times.size, np.int64), _runs(starts), order, False
+            times if order is None else times[order], np.empty(times.size, np.int64), runs_of(starts), order, False
         )
         edges.by_time(*stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
 
-def _runs(starts: np.ndarray) -> np.ndarray:
+def runs_of(starts: np.ndarray) -> np.ndarray:
     """One run of requests per segment that has any, and a row for the end."""
     segment = np.flatnonzero(np.diff(starts))
     return np.column_stack([np.append(starts[segment], starts[-1]), np.append(segment, -1)])

@@ -1,0 +1,72 @@
+"""Queries with `every`, and queries over the answers of others, over stored events."""
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swag.columns import Clock, column, to_arrow
+from swag.errors import BadQuery
+from swag.evaluate import evaluate, keep_apart
+from swag.frequency import Every
+from swag.intake import needed
+from swag.jumping import Jumped, Stretch, jump
+from swag.query import Query
+
+
+def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
+    """What `evaluate` does where there is an `every` or a `source`."""
+    source, every = _shared(queries, "source"), _shared(queries, "every")
+    if source is not None:
+        table = answers_as_stream(source, table, ts, key)
+        outer = [replace(query, source=None, name=query.label) for query in queries]
+        return evaluate(outer, table, at, ts, key)
+    assert isinstance(every, Every)
+    if at is not None:
+        raise BadQuery(
+            "queries with `every` say themselves when they answer; `at` asks for other times.", "leave one out"
+        )
+    if every.per_key and key is None:
+        raise BadQuery(f"{every!r} counts per key, but there is no key.", 'sw.evaluate(…, key="…")')
+    whole = key is not None and not every.per_key
+    wanted = needed(queries, ts, key)
+    rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole)
+    jumped = jump(queries, every, rows)
+    front = front_columns(jumped, rows.clock, every, ts, key)
+    keep_apart(queries, front)
+    names = [*front.column_names, *(query.label for query in queries)]
+    return pa.table([*front.columns, *jumped.columns], names=names)
+
+
+def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str | None) -> pa.Table:
+    """tick, ts, and the key."""
+    if "tick" in (ts, key):
+        raise BadQuery('ticks are numbered in a column "tick", which is the name of ts or key here.', "rename that")
+    kind = pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type  # a slot may end beyond int32
+    columns = {"tick": pa.array(jumped.number), ts: to_arrow(jumped.now, None, kind)}
+    return pa.table(columns if key is None else columns | {key: jumped.key_column})
+
+
+def answers_as_stream(source: Query, table: pa.Table, ts: str, key: str | None) -> pa.Table:
+    """The answers of a query as events: its ticks, or its answer at every event. With `having`: those that pass."""
+    table = evaluate([replace(source, name=source.column)], table, None, ts, key)
+    if source.having is not None and source.every is None:
+        table = table.filter(pc.is_valid(table.column(source.column)))
+    return table
+
+
+def _shared(queries: list[Query], what: str) -> Any:
+    """The `every` or `source` that queries evaluated together have in common."""
+    found = list(dict.fromkeys(getattr(query, what) for query in queries))
+    if len(found) > 1:
+        shown = "; ".join(str(each) for each in found[:3])
+        raise BadQuery(
+            f"queries evaluated together share one `{what}`, but these have {len(found)}: {shown}.",
+            f"one sw.evaluate for each `{what}`, or an engine",
+        )
+    return found[0]
+
+
+def _columns(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
+    return pa.table({name: column(table, name, asked_by) for name, asked_by in wanted.items()})

@@ -48,7 +48,7 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "3",
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",  # a worker that crashes says where
         "spark.python.worker.faulthandler.enabled": "true",

@@ -1,12 +1,12 @@
-"""swag on Spark: the same queries and the same answers, over DataFrames. Nothing of Spark is imported until it is used."""
+"""swag on Spark: the same queries and answers, over DataFrames. Nothing of Spark is imported until it is used."""
 
 from importlib import import_module
 from typing import Any
 
-_WHERE = {
-    "evaluate": "swag.spark.evaluate",
+_WHERE = {  # no module is named as what it holds: an import of it would take the name
+    "evaluate": "swag.spark.backfill",
     "filter_substreams": "swag.spark.filters",
-    "stream": "swag.spark.stream",
+    "stream": "swag.spark.streaming",
     "warm": "swag.spark.warming",
     "Layout": "swag.spark.layout",
 }
@@ -17,10 +17,8 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = getattr(import_module(_WHERE[name]), name)
+        return getattr(import_module(_WHERE[name]), name)
     except ModuleNotFoundError as why:
         if (why.name or "").split(".")[0] != "pyspark":
             raise
         raise ModuleNotFoundError('swag.spark needs PySpark. Hint: pip install "swag[spark]"', name="pyspark") from None
-    globals()[name] = found  # the function, not the module of the same name that the import has put there
-    return found

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions as F
-from pyspark.sql.column import Column
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     DataType,
     DateType,
-    FractionalType,
-    IntegralType,
+    DoubleType,
+    FloatType,
     MapType,
     StringType,
     StructField,
@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from swag.columns import column
 from swag.errors import BadQuery, BadType
 
-DAY = 86_400_000_000
+DAY, MINUTE = 86_400_000_000, 60_000_000  # in microseconds
 
 
 def check_frame(frame: Any, what: str) -> None:
@@ -65,8 +65,18 @@ def field(frame: DataFrame, name: str, asked_by: str) -> StructField:
     return frame.schema[name]
 
 
-def answer_fields(schema: pa.Schema) -> list[StructField]:
+def spark_fields(schema: pa.Schema) -> list[StructField]:
     return [StructField(each.name, from_arrow_type(each.type), True) for each in schema]
+
+
+def arrow_of(schema: StructType, frame: DataFrame) -> pa.Schema:
+    zone = timezone(frame)
+    return pa.schema([pa.field(each.name, to_arrow_type(each.dataType, timezone=zone)) for each in schema])
+
+
+def col(name: str) -> Column:
+    """A column by its name, whatever is in it: a dot is no path."""
+    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def key_names(key: str | list[str] | tuple[str, ...] | None) -> list[str]:
@@ -84,6 +94,12 @@ def check_key(each: StructField) -> None:
             f'a column of text instead: F.to_json("{each.name}")',
         )
 
+    if _holds(each.dataType, StringType) and "collate" in each.dataType.simpleString().lower():
+        raise BadType(
+            f'a key of type {each.dataType.simpleString()} ("{each.name}") has many spellings for one key.',
+            f'one spelling of each: F.lower("{each.name}").cast("string")',
+        )
+
 
 def _holds(kind: DataType, what: Any) -> bool:
     if isinstance(kind, StructType):
@@ -91,28 +107,30 @@ def _holds(kind: DataType, what: Any) -> bool:
     return isinstance(kind, what)
 
 
-def grouping(name: str, kind: DataType) -> Column:
-    """What tells a key from another: itself, save for collated text, and for 0.0, which is -0.0 as well."""
-    if isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
-        return F.collation_key(name)
-    if isinstance(kind, FractionalType) and kind.typeName() in ("float", "double"):
-        return F.col(name) + F.lit(0.0).cast(kind)
-    return F.col(name)
+def key_columns(frame: DataFrame, keys: list[str]) -> tuple[list[Column], tuple[str, ...]]:
+    """The key's columns as k0, k1 …, with g0 … where those do not tell keys apart; and the names of those that do."""
+    found, by = [], []
+    for i, name in enumerate(keys):
+        found.append(col(name).alias(f"k{i}"))
+        apart = _apart(col(name), frame.schema[name].dataType)
+        by.append(f"k{i}" if apart is None else f"g{i}")
+        if apart is not None:
+            found.append(apart.alias(f"g{i}"))
+    return found, tuple(by)
 
 
-def instant(name: str, kind: DataType) -> Column:
+def _apart(key: Column, kind: DataType) -> Column | None:
+    """0.0 is -0.0."""
+    return key + F.lit(0.0).cast(kind) if isinstance(kind, FloatType | DoubleType) else None
+
+
+def instant(frame: DataFrame, ts: str) -> Column:
     """A ts column as int64 in its own unit, as swag.columns.instants has it: microseconds, days, or the integer."""
-    at = F.col(name)
+    at, kind = col(ts), field(frame, ts, "ts is").dataType
     if isinstance(kind, TimestampType):
         return F.unix_micros(at)
-    if isinstance(kind, TimestampNTZType):  # piece by piece: to cast it would go through the session's time zone
+    if isinstance(kind, TimestampNTZType):  # in pieces: a cast would go through the session's time zone
         second = (F.date_part(F.lit("SECOND"), at) * 1_000_000).cast("long")
-        return F.unix_date(F.to_date(at)) * F.lit(DAY) + (F.hour(at) * 60 + F.minute(at)) * F.lit(60_000_000) + second
-    if isinstance(kind, DateType):
-        return F.unix_date(at).cast("long")
-    if isinstance(kind, IntegralType):
-        return at.cast("long")
-    raise BadType(
-        f'ts column "{name}" is {kind.simpleString()}; ts is an integer or a timestamp.',
-        f'cast it, e.g. F.to_timestamp("{name}")',
-    )
+        minute = F.hour(at) * 60 + F.minute(at)
+        return F.unix_date(F.to_date(at)) * F.lit(DAY) + minute * F.lit(MINUTE) + second
+    return F.unix_date(at).cast("long") if isinstance(kind, DateType) else at.cast("long")

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.columns import one_chunk
 from swag.errors import BadEvents
 
 
@@ -46,8 +45,6 @@ def refuse_null(table: pa.Table, names: dict[str, str], what: str) -> None:
     """names: ours to the user's."""
     for ours, name in names.items():
         if table.column(ours).null_count:
-            raise BadEvents(f'a row has no {what}: "{name}" is null.', f'drop such rows: df.where("{name} IS NOT NULL")')
-
-
-def combined(table: pa.Table, names: list[str]) -> list[pa.Array]:
-    return [one_chunk(table.column(name)) for name in names]
+            raise BadEvents(
+                f'a row has no {what}: "{name}" is null.', f'drop such rows: df.where("{name} IS NOT NULL")'
+            )

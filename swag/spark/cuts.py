@@ -1,0 +1,187 @@
+"""Which substreams are too large for one task, and where to cut them: from a sample, before the job.
+
+      piece 0          piece 1             until(0) + 1 = start(1), a quantile of ts
+    |..............|..............|        events with since(1) <= t < start(1) are piece 1's halo: seen, not answered
+              ^ since(1)
+
+Cuts fall between timestamps, never between equal ones. They may lie anywhere: answers do not depend on them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from swag.windows import Reach
+
+EARLIEST, LATEST = -(2**63), 2**63 - 1
+GRAINS = 256  # quantiles that are known of a large substream
+ENOUGH = 100  # rows of a substream in a sample, for the sample to say anything
+FINER = 1.5  # pieces per fair share: the rest of the keys comes on top
+
+
+@dataclass(frozen=True)
+class Halo:
+    """How much of the past an answer can see: a length of time, and a number of rows."""
+
+    time: int = 0
+    rows: int = 0
+
+    @classmethod
+    def of(cls, reaches: Iterable[Reach]) -> "Halo":
+        reaches = list(reaches)
+        by_time = [reach.far for reach in reaches if reach.by_time]
+        return cls(max(by_time, default=0), max((reach.far for reach in reaches if not reach.by_time), default=0))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """cut_<key> …, piece, since, start, until, task: a row per piece. tasks: of the whole job."""
+
+    table: DataFrame
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Large:
+    """A substream to cut: its row in the table of keys, how many events it has, quantiles of its ts."""
+
+    key: int
+    rows: float
+    quantiles: np.ndarray
+
+    def starts(self, pieces: int, halo: Halo) -> np.ndarray:
+        """Where pieces begin, but the first; fewer of them if the halos would outweigh the half of the events."""
+        while True:
+            at = np.round(np.arange(1, pieces) * GRAINS / pieces).astype(int)
+            starts = np.unique(self.quantiles[at])
+            starts = starts[starts > self.quantiles[0]]
+            if pieces <= 2 or self.replicated(starts, halo) <= self.rows / 2:
+                return starts
+            pieces = max(2, pieces * 2 // 3)
+
+    def replicated(self, starts: np.ndarray, halo: Halo) -> float:
+        by_time = sum(self.rank(int(t)) - self.rank(int(t) - halo.time) for t in starts)
+        return float(max(by_time * self.rows, halo.rows * len(starts)))
+
+    def rank(self, t: int) -> float:
+        """The share of events before t, about."""
+        return float(np.searchsorted(self.quantiles, max(t, EARLIEST))) / GRAINS
+
+    def back(self, start: int, rows: float) -> int:
+        """A time so that about so many events lie between it and `start`."""
+        share = self.rank(start) - rows / self.rows
+        return EARLIEST if share <= 0 else int(self.quantiles[int(share * GRAINS)])
+
+
+def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: int, most_tasks: int) -> Pieces | None:
+    """The pieces of all substreams that are to be cut; None if none is. events: by …, t."""
+    if sample == 0:
+        return None
+    looked = events.select(*by, "t")
+    looked = looked if sample == 1 else looked.sample(sample)
+    total, keys, counts = _largest(looked, by, 2 * most_tasks)
+    tasks = min(most_tasks, ceil(total / sample / task_rows))
+    if tasks <= 1:
+        return None
+    hot = np.flatnonzero((counts > total / tasks / 2) & (counts >= (2 if sample == 1 else ENOUGH)))
+    if not hot.size:
+        return None
+    keys = keys.take(pa.array(hot))
+    large = _with_quantiles(looked, by, keys, counts[hot] / sample)
+    starts = [each.starts(min(tasks, max(2, ceil(FINER * each.rows * sample * tasks / total))), halo) for each in large]
+    if not any(each.size for each in starts):
+        return None
+    since = [_since(each, own, halo) for each, own in zip(large, starts, strict=True)]
+    if halo.rows:
+        since = _counted(events, by, keys, large, starts, since, halo)
+    return Pieces(_table(events, by, keys, large, starts, since, tasks), tasks)
+
+
+def _largest(looked: DataFrame, by: list[str], most: int) -> tuple[int, pa.Table, np.ndarray]:
+    """How many rows there are, and the keys with the most of them."""
+    if not by:
+        total = looked.count()
+        return total, pa.table({"k": pa.nulls(1)}), np.array([total])
+    counted = looked.rollup(F.struct(*by).alias("k")).count()  # the null row is that of all
+    found = counted.orderBy(F.desc("count"), F.col("k").isNotNull()).limit(most + 1).toArrow()
+    counts = np.asarray(found.column("count"))
+    keys = pa.Table.from_arrays(found.column("k").combine_chunks().flatten(), names=by)
+    return (int(counts[0]), keys.slice(1), counts[1:]) if counts.size else (0, keys, counts)
+
+
+def _with_quantiles(looked: DataFrame, by: list[str], keys: pa.Table, rows: np.ndarray) -> list[Large]:
+    shares = [i / GRAINS for i in range(GRAINS + 1)]
+    quantiles = F.percentile_approx("t", shares, 4 * GRAINS).alias("quantiles")
+    if not by:
+        found = looked.agg(quantiles).toArrow()
+        return [Large(0, float(rows[0]), np.array(found.column("quantiles")[0].as_py()))]
+    wanted = _named(looked, keys, by, {"at": np.arange(keys.num_rows)})
+    found = _joined(looked, wanted, by).groupBy("at").agg(quantiles).toArrow()
+    by_key = dict(zip(found.column("at").to_pylist(), found.column("quantiles").to_pylist(), strict=True))
+    return [Large(at, float(rows[at]), np.array(by_key[at])) for at in sorted(by_key)]
+
+
+def _since(large: Large, starts: np.ndarray, halo: Halo) -> list[int]:
+    """From where on each piece but the first sees events, given the lengths of windows in time alone."""
+    return [max(EARLIEST, int(start) - max(halo.time - 1, 0)) for start in starts]
+
+
+def _counted(
+    events: DataFrame, by: list[str], keys: pa.Table, large: list[Large], starts: list[np.ndarray],
+    since: list[list[int]], halo: Halo,
+) -> list[list[int]]:  # fmt: skip
+    """Further back where that holds too few rows for the longest window by rows: counted, as a sample only guesses."""
+    tries = [
+        (each.key, i, each.back(int(start), more * halo.rows + 2 * each.rows / GRAINS), int(start))
+        for each, own in zip(large, starts, strict=True)
+        for i, start in enumerate(own)
+        for more in (1.25, 4)
+    ]
+    options = dict(zip(("at", "part", "tried", "start"), zip(*tries, strict=True), strict=True))
+    wanted = _named(events, keys.take(pa.array(options["at"])), by, options)
+    inside = (F.col("t") >= F.col("tried")) & (F.col("t") < F.col("start"))
+    held = _joined(events.select(*by, "t"), wanted, by, inside).groupBy("at", "part", "tried").count().toArrow()
+    enough: dict[tuple[int, int], int] = {}
+    for key, part, begin, count in zip(*(held.column(i).to_pylist() for i in range(4)), strict=True):
+        if count >= halo.rows:
+            enough[key, part] = max(begin, enough.get((key, part), EARLIEST))
+    return [
+        [min(time, enough.get((each.key, i), EARLIEST)) for i, time in enumerate(own)]
+        for each, own in zip(large, since, strict=True)
+    ]
+
+
+def _table(
+    events: DataFrame, by: list[str], keys: pa.Table, large: list[Large], starts: list[np.ndarray],
+    since: list[list[int]], tasks: int,
+) -> DataFrame:  # fmt: skip
+    at: list[int] = []
+    columns: dict[str, list[int]] = {"piece": [], "since": [], "start": [], "until": []}
+    for each, own, seen in zip(large, starts, since, strict=True):
+        begin = [EARLIEST, *map(int, own)]
+        at += [each.key] * len(begin)
+        columns["piece"] += range(len(begin))
+        columns["since"] += [EARLIEST, *seen]
+        columns["start"] += begin
+        columns["until"] += [*(b - 1 for b in begin[1:]), LATEST]
+    return _named(events, keys.take(pa.array(at)), by, {**columns, "task": np.arange(len(at)) % tasks})
+
+
+def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str, Any]) -> DataFrame:
+    """A small DataFrame of keys, as cut_<name>, and whole numbers."""
+    arrays = {f"cut_{name}": keys.column(name) for name in by}
+    table = pa.table({**arrays, **{name: pa.array(values, pa.int64()) for name, values in columns.items()}})
+    return frame.sparkSession.createDataFrame(table)
+
+
+def _joined(rows: DataFrame, found: DataFrame, by: list[str], inside: Column | None = None) -> DataFrame:
+    condition = F.lit(True) if inside is None else inside
+    for name in by:
+        condition = condition & F.col(name).eqNullSafe(F.col(f"cut_{name}"))
+    return rows.join(F.broadcast(found), condition, "inner")

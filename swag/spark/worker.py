@@ -1,0 +1,180 @@
+"""What runs in Spark's Python workers: sorted rows in, answers out, block after block, each with the halo of the last.
+
+A block is some hundred thousand rows, substreams of all sizes among them: one call of the kernels for all. Of a
+substream that goes on in the next block, the events that its longest window can still see are carried over. So memory
+is that of a block and a window, whatever the partition holds.
+
+mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas takes half as long again.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from kernels import edges
+from swag.columns import Clock, one_chunk
+from swag.errors import OutOfOrder
+from swag.evaluate import Evaluation
+from swag.query import Query
+from swag.spark.cuts import EARLIEST, Halo
+from swag.spark.layout import Columns
+from swag.spark.substreams import refuse_null, run_starts
+from swag.stored import Requests, Stored
+
+CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the answers' schema."""
+
+    queries: tuple[Query, ...]
+    columns: Columns
+    names: dict[str, str]
+    ts: str
+    read: tuple[str, ...]
+    clock: Clock
+    halo: Halo
+    out: pa.Schema
+    at_requests: bool
+    block_rows: int
+
+
+def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition, in order, answered."""
+    _one_thread_per_core_of_the_task()
+    rows = Rows(task)
+    for batch in batches:
+        rows.take(batch)
+        if rows.waiting >= max(task.block_rows, rows.carried):  # a long halo is worth a long block
+            yield from rows.answer()
+    yield from rows.answer()
+
+
+def _one_thread_per_core_of_the_task() -> None:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    os.environ.setdefault("SWAG_THREADS", str(context.cpus() if context else 1))
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows that wait to be answered, and the halo of the last substream that was."""
+
+    task: Task
+    waiting: int = 0
+    carried: int = 0
+    _new: list[pa.RecordBatch] = field(default_factory=list)
+    _halo: pa.Table | None = None
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        self._new.append(batch)
+        self.waiting += batch.num_rows
+
+    def answer(self) -> Iterator[pa.RecordBatch]:
+        if not self.waiting:
+            return
+        new = pa.Table.from_batches(self._new)
+        refuse_null(new, self.task.names, "key")
+        refuse_null(new, {"t": self.task.ts}, "timestamp")
+        block = Block.of(self.task, self._halo, new)
+        self._new, self.waiting = [], 0
+        self._halo = block.halo()
+        self.carried = self._halo.num_rows
+        yield from block.answers()
+
+
+@dataclass(eq=False)
+class Block:
+    """Rows in order; starts: of each substream, among all rows; asks: which of them are answered."""
+
+    task: Task
+    table: pa.Table
+    t: np.ndarray
+    starts: np.ndarray
+    asks: np.ndarray
+
+    @classmethod
+    def of(cls, task: Task, halo: pa.Table | None, new: pa.Table) -> "Block":
+        table = new if halo is None else pa.concat_tables([halo, new])
+        t = np.asarray(one_chunk(table.column("t")))
+        starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
+        if not edges.ordered(t, np.append(starts, t.size)):
+            raise OutOfOrder(f'rows are not sorted by "{task.ts}".', "leave Layout(ordered=True) out")
+        asks = np.asarray(one_chunk(table.column("asks"))) if task.columns.asks else np.ones(t.size, bool)
+        if halo is not None and not task.at_requests:  # of requests, the halo holds none
+            asks = np.concatenate([np.zeros(halo.num_rows, bool), asks[halo.num_rows :]])
+        return cls(task, table, t, starts, asks)
+
+    def halo(self) -> pa.Table:
+        """The events of the last substream that a window in the next block may see."""
+        first = int(self.starts[-1])
+        table, t = self.table.slice(first), self.t[first:]
+        if self.task.at_requests:
+            table = table.filter(pa.array(~self.asks[first:]))
+            t = t[~self.asks[first:]]
+        past = max(int(self.t[-1]) - self.task.halo.time, EARLIEST)  # nothing up to here is seen again
+        by_time = int(np.searchsorted(t, past, side="right")) if past > EARLIEST else 0
+        return table.slice(max(0, min(by_time, t.size - self.task.halo.rows)))
+
+    def answers(self) -> Iterator[pa.RecordBatch]:
+        if not self.asks.any():
+            return
+        stored, requests = self._at_requests() if self.task.at_requests else self._at_events()
+        evaluation = Evaluation(stored, requests)
+        columns = [evaluation.add(query) for query in self.task.queries]
+        evaluation.run()
+        arrays = [*self._front(), *(column.array(stored) for column in columns)]
+        arrays = [_of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=self.task.out)
+        yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
+
+    def _at_events(self) -> tuple[Stored, Requests]:
+        stored = Stored(
+            self._events(self.table), self.task.clock, self.t, np.append(self.starts, self.t.size), None, None
+        )
+        if self.asks.all():
+            return stored, Requests.at_events(stored)
+        rows = np.flatnonzero(self.asks)
+        return stored, Requests(self.t[rows], rows + 1, self._runs(rows), None, False)
+
+    def _at_requests(self) -> tuple[Stored, Requests]:
+        """Events before a request in the order of rows are those it sees."""
+        before = np.concatenate([[0], np.cumsum(~self.asks)])
+        starts = np.append(before[self.starts], before[-1])
+        events = self._events(self.table.filter(pa.array(~self.asks)))
+        stored = Stored(events, self.task.clock, self.t[~self.asks], starts, None, None)
+        rows = np.flatnonzero(self.asks)
+        return stored, Requests(self.t[rows], before[rows], self._runs(rows), None, False)
+
+    def _runs(self, rows: np.ndarray) -> np.ndarray:
+        """Runs of asking rows: where each substream's begin, and which substream that is."""
+        ends = np.searchsorted(rows, np.append(self.starts, self.t.size))
+        some = np.flatnonzero(np.diff(ends))
+        return np.column_stack([np.append(ends[some], rows.size), np.append(some, -1)])
+
+    def _events(self, table: pa.Table) -> pa.Table:
+        """Under the names that queries know; t is there so that there is a column at all."""
+        columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
+        return pa.Table.from_arrays(columns, names=[*self.task.read, " t"])
+
+    def _named(self, letter: str) -> list[str]:
+        return [name for name in self.task.columns.others if name.startswith(letter)]
+
+    def _front(self) -> list[pa.ChunkedArray]:
+        """The columns before the answers."""
+        table = self.table.select(self._named("r") if self.task.at_requests else [*self.task.columns.keys, "t"])
+        return list((table if self.asks.all() else table.filter(pa.array(self.asks))).columns)
+
+
+def _of_type(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Times come as int64, and take the type of ts without being copied."""
+    if array.type == kind:
+        return array
+    if pa.types.is_date32(kind) and pa.types.is_int64(array.type):
+        array = array.cast(pa.int32())
+    return array.cast(kind)

@@ -1,0 +1,70 @@
+"""swag.spark.evaluate gives what sw.evaluate gives: at events, at requests, keyed or not, cut or whole."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import swag as sw
+import swag.spark
+from swag.spark import Layout
+from tests.spark.compare import assert_same
+
+CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
+WHOLE = Layout(sample=0)
+
+
+def some_events(n: int = 1500, seed: int = 0, keys: int = 5) -> pa.Table:
+    """A hot key, ties, gaps, nulls, NaN; in no order."""
+    rng = np.random.default_rng(seed)
+    key = np.where(rng.random(n) < 0.6, 0, rng.integers(0, keys, n))
+    price = rng.normal(100, 10, n)
+    price[rng.random(n) < 0.01] = np.nan
+    return pa.table({
+        "ts": rng.integers(0, 400, n),
+        "symbol": pa.array([f"s{k}" for k in key]),
+        "price": pa.array(price, mask=rng.random(n) < 0.1),
+        "volume": pa.array(rng.integers(-5, 50, n).astype(np.int32)),
+        "side": pa.array(np.where(rng.random(n) < 0.5, "buy", "sell")),
+        "id": np.arange(n),
+    })  # fmt: skip
+
+
+QUERIES = [
+    sw.Query(sw.last("id"), sw.Rows(1), name="id"),
+    sw.Query(sw.count(), sw.Range(30), name="n"),
+    sw.Query(sw.count("price"), sw.Range(30, until=10, closed="both"), name="n_price"),
+    sw.Query(sw.sum("price"), sw.Range(50), name="sum"),
+    sw.Query(sw.sum("volume"), sw.Rows(20), name="volume"),
+    sw.Query(sw.mean("price"), sw.Rows(40, until=7), name="mean"),
+    sw.Query(sw.min("volume"), sw.Range(80, closed="left"), name="min"),
+    sw.Query(sw.max("price"), sw.Range(10), name="max"),
+    sw.Query(sw.std("price"), sw.Range(60), name="std"),
+    sw.Query(sw.median("price"), sw.Rows(15), name="median"),
+    sw.Query(sw.first("side"), sw.Range(25), name="first"),
+    sw.Query(sw.sum("volume"), sw.Range(40), name="bought", where="side = 'buy'"),
+    sw.Query(sw.sum("volume"), sw.Range(40), name="high", having=(">", 500)),
+]
+
+
+@pytest.mark.parametrize("layout", [CUT, WHOLE], ids=["cut", "whole"])
+@pytest.mark.parametrize("key", ["symbol", None])
+def test_at_every_event(spark, key, layout):
+    events = some_events()
+    found = swag.spark.evaluate(QUERIES, spark.createDataFrame(events), key=key, layout=layout).toArrow()
+    assert_same(found, sw.evaluate(QUERIES, events, key=key), by="id")
+
+
+@pytest.mark.parametrize("layout", [CUT, WHOLE], ids=["cut", "whole"])
+@pytest.mark.parametrize("key", ["symbol", None])
+def test_at_requests(spark, key, layout):
+    events = some_events()
+    rng = np.random.default_rng(1)
+    requests = pa.table({
+        "symbol": pa.array([f"s{k}" for k in rng.integers(0, 7, 300)]),
+        "ts": rng.integers(-20, 450, 300),
+        "request": np.arange(300),
+        "price": pa.array(rng.normal(size=300), mask=rng.random(300) < 0.3),
+    })  # fmt: skip
+    frames = spark.createDataFrame(events), spark.createDataFrame(requests)
+    found = swag.spark.evaluate(QUERIES, frames[0], at=frames[1], key=key, layout=layout).toArrow()
+    assert_same(found, sw.evaluate(QUERIES, events, at=requests, key=key), by="request")

@@ -11,7 +11,8 @@ from frames.quantiles import with_quantiles
 from frames.scans import Scan
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
-from kernels.framing import AT, BEGIN, KEY
+from kernels import frame_order
+from kernels.framing import AT, BEGIN, COUNT, KEY
 from swag.columns import as_table, column
 from swag.keys import KeyTable
 
@@ -36,15 +37,14 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
         assert scans is not None
     for each in scans:
         each.finish()
-    which, rows = numbered(scans, instants)
+    at = np.concatenate([each.frames[:, AT] for each in scans])
+    rows = numbered(scans, at, instants)
+    fields = gathered(scans, rows)
     extras = [each.columns(np.arange(each.count)) for each in scans]
     extra = {name: pa.concat_arrays([e[name] for e in extras]).take(pa.array(rows)) for name in extras[0]}
-    frames = np.concatenate([each.frames for each in scans]) if len(scans) > 1 else scans[0].frames
-    if len(scans) > 1:
-        frames[:, KEY] = (frames[:, KEY] << (len(scans).bit_length() - 1)) | which
-    extra = with_quantiles(spec, table, ids, frames, rows, extra)
+    extra = with_quantiles(spec, table, ids, at[rows], fields[COUNT], extra)
     named = None if keys is None or key is None else (key, keys)
-    return frames_table(np.arange(rows.size), frames, rows, named, clock, extra)
+    return frames_table(np.arange(rows.size), fields, named, clock, extra)
 
 
 def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:
@@ -70,20 +70,33 @@ def scan(
     return scans if all(in_parallel(run, range(parts))) else None
 
 
-def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which scan each frame is of, and the order of the frames: by the event that made them certain, (ts, arrival)."""
-    which = np.repeat(np.arange(len(scans)), [each.count for each in scans])
-    at = np.concatenate([each.frames[:, AT] for each in scans])
-    late = at < 0  # certain only when the stream has ended
+def numbered(scans: list[Scan], at: np.ndarray, instants: np.ndarray) -> np.ndarray:
+    """The order of the frames of all scans: by the event `at` which they became certain, (ts, arrival)."""
+    counts = [each.count for each in scans]
     order = np.arange(at.size)
+    late = at < 0  # certain only when the stream has ended
     if late.any():
         begin = np.concatenate([each.frames[:, BEGIN] for each in scans])
-        ids = np.concatenate([each.frames[:, KEY] for each in scans]) * len(scans) + which
-        order = np.lexsort((ids * late, np.where(late, begin, at), np.where(late, 0, instants[at]), late))
-        return which, order
+        ids = np.concatenate([each.frames[:, KEY] * len(scans) + part for part, each in enumerate(scans)])
+        return np.lexsort((ids * late, np.where(late, begin, at), np.where(late, 0, instants[at]), late))
     if len(scans) > 1:
-        order = np.argsort(at, kind="stable")
+        frame_order.merge(at, np.cumsum([0, *counts]), order)
     sure = instants[at[order]]
-    if not (sure[1:] >= sure[:-1]).all():
-        order = order[np.argsort(sure, kind="stable")]
-    return which, order
+    if not frame_order.is_sorted(sure):
+        by_time = np.arange(at.size)
+        frame_order.sort(sure, by_time)
+        order = order[by_time]
+    return order
+
+
+def gathered(scans: list[Scan], order: np.ndarray) -> np.ndarray:
+    """The first columns of all frames, in order: key, begin, end, count."""
+    places, fields = np.empty(order.size, np.int64), np.empty((COUNT + 1, order.size), np.int64)
+    places[order] = np.arange(order.size)
+    shift, starts = len(scans).bit_length() - 1, np.cumsum([0, *(each.count for each in scans)])
+
+    def write(part: int) -> None:
+        frame_order.scatter(scans[part].frames, places[starts[part] : starts[part + 1]], shift, part, fields)
+
+    in_parallel(write, range(len(scans)))
+    return fields

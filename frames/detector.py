@@ -193,7 +193,9 @@ class Detector:
             empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
             frames[chosen, SENT] = frames[chosen, COUNT]
         named = None if self._keys is None or self.key is None else (self.key, self._keys)
-        table = frames_table(numbers[chosen], out, np.arange(chosen.size), named, self._clock, extra, empty)
+        table = frames_table(
+            numbers[chosen], np.ascontiguousarray(out[:, : COUNT + 1].T), named, self._clock, extra, empty
+        )
         self._kept.drop(scan.state[:, ROWS], frames)
         self._numbers = numbers[~closed]
         scan.keep_open()

@@ -81,7 +81,9 @@ def by_runs(keys: KeyTable, array: pa.Array, key: str) -> np.ndarray:
     """Events that lie together key by key: one look at every run of equal keys. A sample would lack most keys."""
     parts = in_parallel(lambda s: np.flatnonzero(changes(array[s.start : s.stop + 1])) + s.start, chunks(len(array)))
     starts = np.concatenate([[0], np.concatenate(parts) + 1])
-    return np.repeat(keys.encode(array.take(pa.array(starts)), key), np.diff(starts, append=len(array)))
+    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), np.empty(len(array), np.int64)
+    in_parallel(lambda s: frame_keys.spread(of_runs, starts, s.start, ids[s]), chunks(len(array)))
+    return ids
 
 
 def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.ndarray], int]:

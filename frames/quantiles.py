@@ -13,19 +13,18 @@ from kernels.framing import AT, COUNT, OPEN
 
 
 def with_quantiles(
-    spec: Spec, table: pa.Table, ids: np.ndarray, frames: np.ndarray, rows: np.ndarray, extra: dict[str, pa.Array]
+    spec: Spec, table: pa.Table, ids: np.ndarray, at: np.ndarray, counts: np.ndarray, extra: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """Replace `value` of frames[rows] where it is a quantile. table, ids: the events, in order of ts per key."""
+    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key."""
     if not is_quantile(spec):
         return extra
     assert isinstance(spec, Aggregate)
-    frames = frames[rows]
     order = np.argsort(ids, kind="stable") if ids.size else np.arange(table.num_rows)
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
-    at = position[frames[:, AT]] if frames.shape[0] else np.zeros(0, np.int64)
-    lo = at if spec.op in BEFORE else at + 1 - frames[:, COUNT]
-    return {**extra, "value": Intervals(table, order).answer(spec.aggregate, lo, lo + frames[:, COUNT])}
+    at = position[at] if at.size else at
+    lo = at if spec.op in BEFORE else at + 1 - counts
+    return {**extra, "value": Intervals(table, order).answer(spec.aggregate, lo, lo + counts)}
 
 
 def is_quantile(spec: Spec) -> bool:
@@ -51,7 +50,7 @@ class Kept:
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
         if not self.active or self.table is None:
             return extra
-        return with_quantiles(self.spec, self.table, self.ids, frames, np.arange(frames.shape[0]), extra)
+        return with_quantiles(self.spec, self.table, self.ids, frames[:, AT], frames[:, COUNT], extra)
 
     def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
         """Keep the last rows[k] events of key k; frames that are open move along."""

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from frames.bounds import interval, limit
-from frames.intake import chunks, in_parallel
 from frames.specs import BEFORE, Boundary, Delta, Threshold
 from kernels import frame_delta, framing
-from kernels.framing import AT, GAP_SLOT, LAST, OPEN, SLOT, Block, Found
+from kernels.framing import GAP_SLOT, LAST, OPEN, SLOT, Block, Found
 from swag.columns import Field, field, is_discrete, is_number, to_arrow
 from swag.errors import BadType
 from swag.windows import in_units
@@ -66,17 +65,12 @@ class Scan:
     def _take(self, block: Block, data: Any) -> bool:
         at = 0
         while True:
-            before = self.count
             at = self.step(block, data, at)
             if at < 0:
                 return False
-            self.note(before, data)
             if at == block.rows.size:
                 return True
             self.make_room(4 * self.found.frames.shape[0])
-
-    def note(self, before: int, data: Any) -> None:
-        """Frames from `before` on are new."""
 
     def finish(self) -> None:
         """The stream is over: what is open ends here."""
@@ -162,19 +156,21 @@ class BoundaryScan(Scan):
         self.spec = spec
         self.within = np.zeros((0, len(spec.columns)), np.int64)
         self.cells = np.empty((1024, len(spec.columns)), np.int64)
+        self.place = np.empty((len(spec.columns), SIZE), np.int64)
 
-    def data(self, table: pa.Table, size: int) -> np.ndarray:
-        cells = np.empty((len(self.spec.columns), size), np.int64)
-        for d, (name, cut) in enumerate(self.spec.cells.items()):
-            column = number(table, name, "the boundary reads")
-            in_parallel(lambda s: cells_of(part_of(column, s), cut, cells[d, s]), chunks(size))  # noqa: B023
-        return cells
+    def data(self, table: pa.Table, size: int) -> list[Field]:
+        return [number(table, name, "the boundary reads") for name in self.spec.columns]
 
-    def step(self, block: Block, data: np.ndarray, first: int) -> int:
-        return int(framing.boundary(block, data, self.state, self.within, self.found, first))
+    def step(self, block: Block, data: list[Field], first: int) -> int:
+        if first == 0:
+            self._find_cells(data, slice(block.base, block.base + block.ids.size))
+        return int(framing.boundary(block, self.place, self.state, self.within, self.cells, self.found, first))
 
-    def note(self, before: int, data: np.ndarray) -> None:
-        self.cells[before : self.count] = data[:, self.frames[before:, AT]].T
+    def _find_cells(self, data: list[Field], rows: slice) -> None:
+        """Block by block, by every scan for itself: cells of all rows at once are written to memory and read again."""
+        for d, (column, cut) in enumerate(zip(data, self.spec.cells.values(), strict=True)):
+            part = part_of(column, rows)
+            cells_of(part, cut, self.place[d, : part.values.size])
 
     def grow_keys(self, count: int) -> None:
         self.within = extended(self.within, count, 0)

@@ -25,17 +25,14 @@ def check_key(key: str | None) -> None:
 
 def frames_table(
     numbers: np.ndarray,
-    frames: np.ndarray,
-    rows: np.ndarray,
+    fields: np.ndarray,
     keys: tuple[str, KeyTable] | None,
     clock: Clock,
     extra: dict[str, pa.Array],
     empty: np.ndarray | None = None,
 ) -> pa.Table:
-    """One row per frame, frames[rows]. empty: pieces without events, whose interval is null."""
+    """One row per frame; fields: their key, begin, end, count. empty: pieces without events, whose interval is null."""
     valid = None if empty is None else ~empty
-    fields = np.empty((4, rows.size), np.int64)
-    framing.gather(frames, rows, fields)
     columns: dict[str, Any] = {"frame_id": pa.array(numbers.astype(np.int64, copy=False))}
     if keys is not None:
         columns[keys[0]] = keys[1].column(fields[framing.KEY])

@@ -19,3 +19,14 @@ def find_in_range(values, low, table, ids):
         ids[e] = table[at] if at < size else -1
         least = min(least, ids[e])
     return least
+
+
+@kernel
+def spread(of_runs, starts, first, ids):
+    """ids[i] = the id of the run that row first + i is in; run r begins at row starts[r]."""
+    r = np.searchsorted(starts, first, "right") - 1
+    i = 0
+    while i < ids.size:
+        stop = ids.size if r + 1 == starts.size else min(starts[r + 1] - first, ids.size)
+        ids[i:stop] = of_runs[r]
+        i, r = stop, r + 1

@@ -213,8 +213,8 @@ def cells_between(values, valid, breaks, cells):
 
 
 @kernel
-def boundary(block, cells, state, within, found, first):
-    """Maximal runs of equal cells[:, e]; within[k] is the cell a key is in."""
+def boundary(block, cells, state, within, marks, found, first):
+    """Maximal runs of equal cells[:, r], r from `base` on; within[k]: the cell of a key, marks[slot]: of a frame."""
     ts, ids, rows, base, shift = block
     frames, n = found.frames, found.count[0]
     for i in range(first, rows.size):
@@ -226,11 +226,11 @@ def boundary(block, cells, state, within, found, first):
             return i if n == frames.shape[0] else -1 - np.int64(e)
         same = state[k, ROWS] > 0
         for d in range(cells.shape[0]):
-            same = same and cells[d, e] == within[k, d]
+            same = same and cells[d, r] == within[k, d]
         if not same:
             end_frame(frames, state, k)
             for d in range(cells.shape[0]):
-                within[k, d] = cells[d, e]
+                within[k, d] = marks[n, d] = cells[d, r]
             take_slot(frames, n, k, t, e, 0)
             state[k, SLOT] = n
             n += 1
@@ -267,12 +267,3 @@ def first_instants(ts, ids, instants):
     """instants[k] = the ts of the first row of key k."""
     for e in range(ts.size - 1, -1, -1):
         instants[ids[e] if ids.size else 0] = ts[e]
-
-
-@kernel
-def gather(frames, rows, fields):
-    """fields[c, i] = frames[rows[i], c], for the first columns: one pass, where strided copies take one each."""
-    for i in range(rows.size):
-        r = np.uint64(rows[i])
-        for c in range(fields.shape[0]):
-            fields[c, i] = frames[r, c]

@@ -1,0 +1,67 @@
+"""The order of frames that several scans have found: by the event that made them certain.
+
+Each scan lists its frames in that order of arrival already, so a merge will do; only where time does not follow arrival
+(events that lie one key after the other) are they sorted, digit by digit.
+
+costs   merge: 1 ns per frame and scan; sort: 3 ns per frame and 11 bits of the range of times
+"""
+
+import numpy as np
+
+from kernels.jit import kernel
+
+DIGIT = 11
+
+
+@kernel
+def merge(at, starts, order):
+    """order = the permutation that sorts `at`, each part [starts[p], starts[p + 1]) of which is sorted. Stable."""
+    parts = starts.size - 1
+    heads = starts[:-1].copy()
+    for i in range(order.size):
+        least, first = np.int64(-1), np.iinfo(np.int64).max
+        for p in range(parts):
+            if heads[p] < starts[p + 1] and (least < 0 or at[heads[p]] < first):
+                least, first = p, at[heads[p]]
+        order[i] = heads[least]
+        heads[least] += 1
+
+
+@kernel
+def is_sorted(keys):
+    for i in range(1, keys.size):
+        if keys[i] < keys[i - 1]:
+            return False
+    return True
+
+
+@kernel
+def sort(keys, order):
+    """Reorder `order` so that keys[order] does not decrease, equal ones as they were."""
+    if order.size == 0:
+        return
+    low = keys.min()
+    widest = np.uint64(keys.max() - low)
+    spare, shift = np.empty_like(order), np.uint64(0)
+    while shift < 64 and widest >> shift > 0:
+        ends = np.zeros((1 << DIGIT) + 1, np.int64)
+        for i in range(order.size):
+            ends[((np.uint64(keys[i] - low) >> shift) & np.uint64((1 << DIGIT) - 1)) + np.uint64(1)] += 1
+        for d in range(1 << DIGIT):
+            ends[d + 1] += ends[d]
+        for i in range(order.size):
+            d = (np.uint64(keys[order[i]] - low) >> shift) & np.uint64((1 << DIGIT) - 1)
+            spare[ends[d]] = order[i]
+            ends[d] += 1
+        order[:] = spare
+        shift += np.uint64(DIGIT)
+
+
+@kernel
+def scatter(frames, places, shift, part, fields):
+    """fields[c, places[i]] = frames[i, c] for the first columns; the first, the key, as numbered in all parts."""
+    for i in range(places.size):
+        place = np.uint64(places[i])
+        fields[0, place] = (frames[i, 0] << shift) | part
+        for c in range(1, fields.shape[0]):
+            fields[c, place] = frames[i, c]

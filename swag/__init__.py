@@ -32,6 +32,7 @@ from swag.errors import (
     UnknownQuery,
 )
 from swag.evaluate import evaluate
+from swag.expression import Expression
 from swag.frequency import Every
 from swag.query import Query
 from swag.windows import Range, Rows
@@ -46,6 +47,7 @@ __all__ = [
     "BadType",
     "Engine",
     "Every",
+    "Expression",
     "OutOfOrder",
     "Query",
     "Range",

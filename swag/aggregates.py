@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swag.errors import BadQuery
+from swag.expression import Operators
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,11 @@ class UserDefined:
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """An aggregate of no, one or two columns. Equal aggregates are one aggregate, whoever asks."""
+class Aggregate(Operators):
+    """An aggregate of no, one or two columns. Equal aggregates are one aggregate, whoever asks.
+
+    `.over(window)` and `.filter(predicate)` give it its own; arithmetic and comparisons make expressions of several.
+    """
 
     kind: str
     columns: tuple[str, ...] = ()

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from swag import intake
+from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.filters import Filters
 from swag.having import filter_table
 from swag.lateness import Held
 from swag.lookups import Lookups
+from swag.lowering import simple_ones
 from swag.plan import Plan
 from swag.planner import ALGORITHMS, COMPARED
 from swag.query import Query, check_names
@@ -51,6 +53,7 @@ class Engine:
         if lateness is not None and (lateness if isinstance(lateness, int) else nanoseconds(lateness)) < 0:
             raise BadQuery(f"lateness={lateness!r} is negative.", 'lateness="10s"')
         self._queries: dict[str, Query] = {}
+        self._shared = Shared()
         self._store = Store(keyed=key is not None)
         self._plan = Plan(self._store, algorithm)
         self._asked = Lookups(self._store, self._plan)
@@ -66,10 +69,11 @@ class Engine:
         one = isinstance(query, Query | str) or not isinstance(query, Iterable)
         queries: list[Any] = [query] if one else list(query)  # type: ignore[arg-type]
         check_names(queries, self._queries)
-        self._check(queries)
+        check_grouping(queries, self.key)
+        self._check(simple_ones(queries))
         self._queries |= {q.label: q for q in queries}
         self._plan.add(
-            queries,
+            self._shared.add(queries),
             self._reaches,
             flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0),
         )
@@ -79,7 +83,7 @@ class Engine:
     def unregister(self, name: str) -> None:
         query = self._known(name)
         del self._queries[name]
-        self._plan.remove(query, self._reaches)
+        self._plan.remove(self._shared.remove(query), self._reaches)
         self._filters.changed = True
 
     @property
@@ -173,11 +177,9 @@ class Engine:
         if not exact and query.having is not None and self.key is not None:
             return pa.table({self.key: self._key_column(ids)})
         columns, present = self._answer([query], ids, at)
-        if query.condition is not None:
-            present[:, 0] &= query.condition.holds(columns[0])
         if self.key is None or key is not None:
             if len(columns[0]) == 0:
-                return 0 if query.aggregate.kind == "count" and query.having is None else None
+                return of_nothing(query)
             return columns[0][0].as_py() if query.having is None or present[0, 0] else None
         chosen = np.flatnonzero(present[:, 0])
         return pa.table({self.key: self._key_column(ids[chosen]), "value": columns[0].take(pa.array(chosen))})
@@ -185,8 +187,9 @@ class Engine:
     def _candidates(self, query: Query, at: Any) -> np.ndarray:
         """The keys to look at: those that an index can not rule out, or all."""
         found = None
-        if query.having is not None and self._store.clock is not None:
-            found = self._filters.candidates(query, self._store.now if at is None else self._store.clock.instant(at))
+        guard = guard_of(query)
+        if guard is not None and self._store.clock is not None:
+            found = self._filters.candidates(guard, self._store.now if at is None else self._store.clock.instant(at))
         return self._asked.ids(None, self.key) if found is None else found
 
     def lookup_all(self, at: Any = None) -> pa.Table:
@@ -198,7 +201,7 @@ class Engine:
         names = [query.label for query in queries]
         if self.key is None:
             if self._store.clock is None:
-                columns = [pa.array([0 if q.aggregate.kind == "count" else None]) for q in queries]
+                columns = [pa.array([of_nothing(query)]) for query in queries]
             return pa.table(dict(zip(names, columns, strict=True)))
         some = np.flatnonzero(present.any(axis=1))
         table = {self.key: self._key_column(ids[some])}
@@ -210,15 +213,17 @@ class Engine:
         return filter_table(passing, self.key)
 
     def _answer(self, queries: list[Query], ids: np.ndarray, at: Any) -> tuple[list[pa.Array], np.ndarray]:
+        """A column per query, and which keys are in its answer."""
         store = self._store
         if store.clock is None or not queries:
             return [pa.nulls(0) for _ in queries], np.zeros((ids.size, len(queries)), bool)
         instant = store.now if at is None else store.clock.instant(at)
-        columns, present, short = self._asked.at(queries, ids, instant)
+        simple = answering(queries)
+        columns, present, short = self._asked.at(simple, ids, instant)
         if short is not None and instant < store.now:
-            raise self._too_far_back(queries[short[1]], short[0], instant)
+            raise self._too_far_back(simple[short[1]], short[0], instant)
         self._plan.reconsider()
-        return columns, present
+        return combine(queries, simple, columns, present)
 
     def _too_far_back(self, query: Query, key: int, instant: int) -> TooFarBack:
         store = self._store
@@ -226,7 +231,7 @@ class Engine:
         of = "" if store.keys is None else f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
         oldest = store.clock.show(store.kept_from(key))
         return TooFarBack(
-            f'query "{query.label}" at {store.clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
+            f'query "{query.title}" at {store.clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {store.clock.show(store.now)})",
         )
 
@@ -248,7 +253,7 @@ class Engine:
             "bytes": self._store.bytes + self._plan.bytes + self._filters.bytes,
             "updates": self._plan.updates,
             "lookups": self._lookups,
-            "complete_since": self._plan.complete_since(self._queries.values()),
+            "complete_since": self._shared.complete_since(self.queries, self._plan),
         }
 
     def save(self, path: str | Path) -> None:
@@ -291,13 +296,13 @@ class Engine:
         """The first batch tells what time is."""
         clock = self._store.clock
         assert clock is not None
-        self._check(self.queries)
+        self._check(simple_ones(self.queries))
         if self.lateness is not None:
             self._held = Held(in_units(self.lateness, clock.unit))
         if self._advanced is not None:
             self._store.now = clock.instant(self._advanced, "advance")
             self._store.promised = MIN if self._held else self._store.now
-        self._store.retain(self._reaches(self.queries))
+        self._store.retain(self._reaches(simple_ones(self.queries)))
 
     def _key_column(self, ids: np.ndarray) -> pa.Array:
         return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,7 +15,9 @@ from swag.aggregates import Aggregate
 from swag.backfill import family, part_for
 from swag.chunks import Chunk, Output
 from swag.columns import as_table, column, to_arrow
+from swag.composites import check_grouping
 from swag.errors import BadQuery, BadType, SumOverflow
+from swag.lowering import Lowered, lower
 from swag.parts import Part
 from swag.query import Query, check_names
 from swag.stored import Requests, Selection, Stored
@@ -32,6 +35,7 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
     """
     asked = _checked(queries)
+    check_grouping(asked, key)
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and (name, value) != ("key", None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
@@ -76,7 +80,7 @@ def _checked(queries: Any) -> list[Query]:
 
 def simple_queries(query: Query) -> list[Query]:
     """Those that a query is computed from: each one aggregate over one window."""
-    return [query]
+    return [query] if query.is_simple else lower(query).answered
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:
@@ -118,6 +122,23 @@ class Column:
 
 
 @dataclass(eq=False)
+class Computed:
+    """Answers of a query over an expression: computed from those of simple queries, once they are there."""
+
+    lowered: Lowered
+    columns: dict[Query, Column]
+    events: list[Output]
+
+    def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
+        answers = {query: found.array(stored) for query, found in self.columns.items()}
+        value, passing = self.lowered.value(answers), self.lowered.passing(answers)
+        if passing is None:
+            return value
+        some = np.any([output.values > 0 for output in self.events], axis=0)
+        return pc.if_else(pa.array(passing & some), value, pa.scalar(None, value.type))
+
+
+@dataclass(eq=False)
 class Evaluation:
     """Queries by window, and by what they read: equal ones are answered once."""
 
@@ -127,7 +148,15 @@ class Evaluation:
     windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
 
-    def add(self, query: Query) -> Column:
+    def add(self, query: Query) -> Column | Computed:
+        """A query to be answered: its column, once `run` is done."""
+        if query.is_simple:
+            return self._add(query)
+        lowered = lower(query)
+        columns = {each: self._add(each) for each in lowered.components.values()}
+        return Computed(lowered, columns, [self.events(each) for each in lowered.presence if query.having is not None])
+
+    def _add(self, query: Query) -> Column:
         aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
@@ -157,7 +186,7 @@ class Evaluation:
     def _read(self, query: Query) -> tuple[dict[str, pa.DataType], Selection]:
         """The types of a query's columns, and the rows that count for it."""
         aggregate, table = query.aggregate, self.stored.table
-        asked_by = f'query "{query.label}" {"sums" if aggregate.kind == "sum" else "reads"}'
+        asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
         if aggregate.kind in ("count", "first", "last"):
             present = {name: self.stored.present(name, asked_by) for name in aggregate.columns}
@@ -211,7 +240,7 @@ class Evaluation:
                 if rows:
                     name = found.query.aggregate.columns[0]
                     raise SumOverflow(
-                        f'query "{found.query.label}": the sum of "{name}" at row {min(rows)} does not fit int64.',
+                        f'query "{found.query.title}": the sum of "{name}" at row {min(rows)} does not fit int64.',
                         f'cast "{name}" to float64',
                     )
 

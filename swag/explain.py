@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from swag.filters import NAMES
+from swag.lowering import lower
 from swag.planner import Group
+from swag.query import HIDDEN, Query
 
 if TYPE_CHECKING:
     from swag.engine import Engine
@@ -22,7 +25,7 @@ def explain(engine: "Engine") -> str:
         return "\n".join([*lines, "No events yet: structures are chosen when the columns are known."])
     for group in plan.groups.values():
         lines += ["", *_group(group)]
-    free = [query.label for query in engine.queries if query.aggregate.kind in ("count", "first", "last")]
+    free = [query.label for query in plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
     if free:
         lines += [
             "",
@@ -31,6 +34,8 @@ def explain(engine: "Engine") -> str:
         ]
     filters = engine._filters.explain(engine.queries)
     lines += ["", *filters] if filters else []
+    combined = [line for query in engine.queries if not query.is_simple for line in _combined(engine, query)]
+    lines += ["", *combined] if combined else []
     answers, structures = _many(len(engine.queries), "answer"), _many(len(plan.groups), "structure")
     lines += ["", f"{answers} from {structures}"]
     return "\n".join(lines)
@@ -48,8 +53,22 @@ def _group(group: Group) -> list[str]:
     ]
 
 
+def _combined(engine: "Engine", query: Query) -> list[str]:
+    """How a query over an expression is computed, and which keys it looks at."""
+    lowered = lower(query)
+    parts = [part.title for part in lowered.answered]
+    lines = [f"combined {query.label}: from {', '.join(parts)}"]
+    if query.having is None:
+        return lines
+    if lowered.guard is None or (why := engine._filters.why_not(lowered.guard)):
+        why = why if lowered.guard is not None else "index=False" if not query.index else "no condition with an index"
+        return [*lines, f"    filter: every key is looked at ({why})"]
+    index, guard = NAMES[lowered.guard.aggregate.kind], lowered.guard.title
+    return [*lines, f"    filter: {index} names the candidates for {guard}; the rest is checked over these alone"]
+
+
 def _names(names: list[str], most: int = 4) -> str:
-    shown = ", ".join(names[:most])
+    shown = ", ".join(name.removeprefix(HIDDEN) for name in names[:most])
     return f"{shown}{', …' if len(names) > most else ''} ({_many(len(names), 'query')})"
 
 

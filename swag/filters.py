@@ -111,7 +111,7 @@ class Filters:
 
     def _negative(self, row: int, value: Any, key: Key, entry: Entry) -> BadEvents:
         return BadEvents(
-            f'event {row} has {key.columns[0]} = {value}, but query "{entry.queries[0].label}" has an index over its '
+            f'event {row} has {key.columns[0]} = {value}, but query "{entry.queries[0].title}" has an index over its '
             "sums, which grow with every event.",
             "sw.Query(…, having=…, index=False) answers it without one",
         )
@@ -148,7 +148,7 @@ class Filters:
         ids, ts, values = kept_rows(self.store, space, key.columns[0] if key.kind != "count" else None)
         if key.kind == "sum" and values is not None and SumIndex.first_negative(values) >= 0:
             raise BadQuery(
-                f'"{entry.queries[0].label}" wants an index over {key.columns[0]}, of which there are negative values.',
+                f'"{entry.queries[0].title}" wants an index over {key.columns[0]}, of which there are negative values.',
                 "sw.Query(…, having=…, index=False)",
             )
         entry.index.add_keys(self.store.key_count)
@@ -199,14 +199,14 @@ class Filters:
         """Lines for `engine.explain()`: which index serves whom, and who has none, and why."""
         lines = []
         for key, entry in self.entries.items():
-            served = [query.label for query in entry.queries if self.key(query) == key]
+            served = [query.title for query in entry.queries if self.key(query) == key]
             if served and entry.index is not None:
                 what = f"{key.kind}({', '.join(key.columns)})"
                 precision = f", p = {self.p} (ε = {self.epsilon:g})" if key.kind in ("count", "sum") else ", exact"
                 lines.append(f"filters on {what}: {_listed(served)}")
                 lines.append(f"    {NAMES[key.kind]}{precision}: candidates, then checked in the structures above")
         for query in queries:
-            if query.having is not None and self.why_not(query):
+            if query.having is not None and query.is_simple and self.why_not(query):
                 lines.append(f"filter {query.label}: every key is looked at ({self.why_not(query)})")
         return lines
 

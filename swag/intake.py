@@ -23,9 +23,9 @@ def needed(queries: Iterable[Query], ts: str, key: str | None) -> dict[str, str]
         columns.setdefault(key, "key is")
     for query in queries:
         for name in query.aggregate.columns:
-            columns.setdefault(name, f'query "{query.label}" reads')
+            columns.setdefault(name, f'query "{query.title}" reads')
         for name in columns_of(query.where) if query.where else ():
-            columns.setdefault(name, f'the where of query "{query.label}" reads')
+            columns.setdefault(name, f'the where of query "{query.title}" reads')
     return columns
 
 
@@ -70,7 +70,7 @@ def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str,
     found: dict[str, Field] = {}
     for query in queries:
         for name in query.aggregate.columns:
-            asked_by = f'query "{query.label}" reads'
+            asked_by = f'query "{query.title}" reads'
             if query.aggregate.kind == "count":
                 if name not in found:
                     kind = table.schema.field(name).type

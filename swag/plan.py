@@ -71,10 +71,11 @@ class Plan:
         space = self.store.spaces.get(Mask(query.where, frozenset(query.aggregate.columns) & self.nullable, since))
         return space is not None and self._raw_of(query) <= set(space.raw)
 
-    def remove(self, query: Query, reaches: Reaches) -> None:
-        del self.queries[query.label]
-        self._kept_since.pop(query.label, None)
-        self._since.pop(query.label, None)
+    def remove(self, queries: list[Query], reaches: Reaches) -> None:
+        for query in queries:
+            del self.queries[query.label]
+            self._kept_since.pop(query.label, None)
+            self._since.pop(query.label, None)
         if self.store.clock is not None:
             self.store.retain(reaches(self.queries.values()))
         self._readers, self._settled = None, False

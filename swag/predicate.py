@@ -4,8 +4,8 @@ NULL means unknown, as in SQL: a row counts where the predicate is true.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,9 @@ from swag.columns import column, one_chunk
 from swag.errors import BadQuery, BadType
 
 Compiled = Callable[[pa.Table], Any]
+LONGEST = 100_000  # characters of a predicate
+DEEPEST = 100
+EXAMPLE = "where=\"side = 'buy' AND price > 20\""
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "And": pc.and_kleene,
@@ -37,35 +40,64 @@ def _float(a: Any) -> Any:
     return pc.cast(a, pa.float64())
 
 
+class Predicate(NamedTuple):
+    """A predicate as a function of a table, the columns it reads, and how it is written: one way, however it came."""
+
+    holds: Compiled
+    columns: frozenset[str]
+    text: str
+
+
 @lru_cache(maxsize=4096)
-def compile_predicate(text: str) -> tuple[Compiled, frozenset[str]]:
-    """The predicate as a function of a table, and the columns it reads."""
+def compile_predicate(text: str) -> Predicate:
     import sqlglot  # a fifth of a second that only those who filter should pay
     from sqlglot.errors import SqlglotError
 
+    if not isinstance(text, str):
+        raise BadQuery(f"where={text!r} is not an SQL predicate.", EXAMPLE)
+    if len(text) > LONGEST:
+        raise BadQuery(f"where={text[:40]!r}… is {len(text):,} characters long, more than {LONGEST:,}.", EXAMPLE)
     try:
         tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")
-    except (SqlglotError, RecursionError) as why:
-        errors = getattr(why, "errors", None) or [{}]
-        place = errors[0]
+        if tree is None:
+            raise BadQuery("where is empty.", 'where="price > 20", or leave it out')
+        columns: set[str] = set()
+        compiled = _compile(tree.unnest(), text, columns)
+        for column_node in tree.find_all(sqlglot.exp.Column):
+            column_node.set("table", None)
+        return Predicate(compiled, frozenset(columns), _written(tree.unnest()))
+    except SqlglotError as why:
+        place = (getattr(why, "errors", None) or [{}])[0]
         where = f" at column {place['col']}" if "col" in place else ""
-        raise BadQuery(
-            f"where={text!r} is not an SQL predicate{where}.", "where=\"side = 'buy' AND price > 20\""
-        ) from None
-    if tree is None:
-        raise BadQuery("where is empty.", 'where="price > 20", or leave it out')
-    columns: set[str] = set()
-    return _compile(tree, text, columns), frozenset(columns)
+        raise BadQuery(f"where={text!r} is not an SQL predicate{where}.", EXAMPLE) from None
+    except RecursionError:
+        raise BadQuery(f"where={text[:40]!r}… is nested too deep.", EXAMPLE) from None
+    except (pa.ArrowException, OverflowError, ValueError) as why:
+        if isinstance(why, BadQuery):
+            raise
+        raise BadQuery(f"where={text!r} holds a constant that can not be read: {why}.", EXAMPLE) from None
+
+
+def canonical(text: str) -> str:
+    """One way to write it: predicates that differ in blanks, case of keywords or comments only are one."""
+    return compile_predicate(text).text
+
+
+def conjunction(one: str | None, other: str | None) -> str | None:
+    """Both of two predicates, each canonical or none."""
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    return canonical(f"({one}) AND ({other})")
 
 
 def columns_of(text: str) -> frozenset[str]:
-    return compile_predicate(text)[1]
+    return compile_predicate(text).columns
 
 
 def holds(text: str, table: pa.Table) -> np.ndarray:
     """Which rows satisfy the predicate."""
     try:
-        answer = compile_predicate(text)[0](table)
+        answer = compile_predicate(text).holds(table)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         raise BadType(f"where={text!r} can not be computed on these columns: {why}.") from None
     if isinstance(answer, pa.Scalar):
@@ -77,10 +109,16 @@ def holds(text: str, table: pa.Table) -> np.ndarray:
     return np.asarray(one_chunk(pc.fill_null(answer, False)))
 
 
-def _compile(node: Any, text: str, columns: set[str]) -> Compiled:
+def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compiled:
     kind = type(node).__name__
+    if depth > DEEPEST:
+        raise RecursionError
+
+    def inside(each: Any) -> Compiled:
+        return _compile(each, text, columns, depth + 1)
+
     if kind == "Paren":
-        return _compile(node.this, text, columns)
+        return inside(node.this)
     if kind == "Column":
         name = node.name
         columns.add(name)
@@ -88,28 +126,37 @@ def _compile(node: Any, text: str, columns: set[str]) -> Compiled:
     if kind in ("Literal", "Boolean", "Null"):
         constant = _constant(node)
         return lambda table: constant
+    if kind in ("And", "Or"):  # a long chain of them is no deep tree
+        links, join = [inside(each) for each in node.flatten()], _BINARY[kind]
+        return lambda table: reduce(join, (link(table) for link in links))
     if kind in _BINARY:
-        left, right, apply = _compile(node.left, text, columns), _compile(node.right, text, columns), _BINARY[kind]
+        left, right, apply = inside(node.left), inside(node.right), _BINARY[kind]
         return lambda table: apply(left(table), right(table))
     if kind in _UNARY:
-        inner, apply_one = _compile(node.this, text, columns), _UNARY[kind]
+        inner, apply_one = inside(node.this), _UNARY[kind]
         return lambda table: apply_one(inner(table))
     if kind == "Between":
-        parts = [_compile(part, text, columns) for part in (node.this, node.args["low"], node.args["high"])]
+        parts = [inside(part) for part in (node.this, node.args["low"], node.args["high"])]
         return lambda table: _between(*(part(table) for part in parts))
     if kind == "In" and not node.args.get("query"):
-        inner, options = _compile(node.this, text, columns), [_constant(o) for o in node.expressions]
+        inner, options = inside(node.this), [_constant(o) for o in node.expressions]
         return lambda table: _among(inner(table), options)
     if kind == "Is" and _is(node.expression, "Null"):
-        inner = _compile(node.this, text, columns)
+        inner = inside(node.this)
         return lambda table: pc.is_null(inner(table))
     if kind == "Like" and _is(node.expression, "Literal"):
-        inner, pattern = _compile(node.this, text, columns), node.expression.this
+        inner, pattern = inside(node.this), node.expression.this
         return lambda table: pc.match_like(inner(table), pattern)
     raise BadQuery(
-        f"where={text!r}: {node.sql()} is not supported.",
+        f"where={text!r}: {_written(node) or kind} is not supported.",
         "comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
     )
+
+
+def _written(node: Any) -> str:
+    from sqlglot import ErrorLevel
+
+    return str(node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE))
 
 
 def _is(node: Any, kind: str) -> bool:
@@ -124,7 +171,7 @@ def _constant(node: Any) -> pa.Scalar:
     if _is(node, "Null"):
         return pa.scalar(None)
     if not _is(node, "Literal"):
-        raise BadQuery(f"{node.sql()} is not a constant.", "IN takes a list of numbers or of quoted text")
+        raise BadQuery(f"{_written(node)} is not a constant.", "IN takes a list of numbers or of quoted text")
     if node.is_string:
         return pa.scalar(node.this)
     return pa.scalar(int(node.this)) if node.this.isdigit() else pa.scalar(float(node.this))

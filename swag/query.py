@@ -1,68 +1,88 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from swag.aggregates import Aggregate
 from swag.errors import BadQuery
+from swag.expression import Expression
 from swag.frequency import EXAMPLES, Every
 from swag.having import Condition, condition
-from swag.windows import Range, Rows, Window
+from swag.normal import normal
+
+HIDDEN = "· "  # how the names of queries begin that others are computed from
 
 
 @dataclass(frozen=True)
 class Query:
-    """`where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
+    """`aggregate`: an aggregate, or an expression over several; each may have a window and a filter of its own.
 
-    `having`: a condition on the answer, e.g. (">", 10_000): on a keyed stream, the keys that pass. `index`: False
-    answers it without an index over the keys. `every`: answers at ticks only, a jumping window. `source`: a query whose
-    answers are the stream that this one reads: their ts, key, and the value under that query's name.
+    `where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
+
+    `having`: a condition on the answer, e.g. (">", 10_000), or one over any aggregates, sw.count() > 5: on a keyed
+    stream, the keys that pass. `index`: False answers it without an index over the keys.
+
+    `every`: answers at ticks only, a jumping window. `source`: a query whose answers are the stream that this one
+    reads: their ts, key, and the value under that query's name.
+
+    `group_by`, `stream`: what an SQL statement said after GROUP BY and FROM (None: Python did not say). They do not
+    change the answer, only where the query may be used.
     """
 
-    aggregate: Aggregate
-    window: Window
+    aggregate: Any = None  # Aggregate, or of expression.py: Windowed, Expression. None: the condition `having` itself
+    window: Any = None  # Rows or Range. None: every aggregate has its own
     name: str | None = None
     where: str | None = None
-    having: tuple[Any, ...] | None = None
+    having: Any = None  # tuple or Expression
     index: bool = True
     every: Every | None = None
     source: "Query | None" = None
+    group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
+    stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.aggregate, Aggregate):
-            raise BadQuery(
-                f"a query aggregates something; {self.aggregate!r} is no aggregate.",
-                'sw.Query(sw.sum("volume"), sw.Rows(100))',
-            )
-        if not isinstance(self.window, Rows | Range):
-            raise BadQuery(f"{self.window!r} is no window.", 'sw.Rows(1000) or sw.Range("5m")')
+        aggregate, window, having = normal(self.aggregate, self.window, self.having)
+        object.__setattr__(self, "aggregate", aggregate)
+        object.__setattr__(self, "window", window)
+        object.__setattr__(self, "having", having)
         if self.where is not None:
-            from swag.predicate import columns_of
+            from swag.predicate import canonical
 
-            columns_of(self.where)  # a predicate that can not be read is refused now, not at the first event
+            # A predicate that can not be read is refused now, not at the first event.
+            object.__setattr__(self, "where", canonical(self.where))
         if self.every is not None and not isinstance(self.every, Every):
             raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
         if self.source is not None and not isinstance(self.source, Query):
             raise BadQuery(f"source={self.source!r} is no query.", "sw.Query(…, source=sw.Query(…))")
-        if self.having is not None:
-            condition(self.having)
-            object.__setattr__(self, "having", tuple(self.having))
+
+    @property
+    def is_simple(self) -> bool:
+        """One aggregate over one window: what structures answer. Other queries are computed from such."""
+        return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
 
     @property
     def condition(self) -> Condition | None:
-        return None if self.having is None else condition(self.having)
+        return condition(self.having) if isinstance(self.having, tuple) else None
 
     @property
     def label(self) -> str:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:
             return self.name
-        window = f"{self.window}" if self.every is None else f"{str(self.window)[:-1]}, {self.every}]"
-        source = f" FROM ({self.source})" if self.source else ""
+        several = isinstance(self.aggregate, Expression) and self.window is not None
+        what = "" if self.aggregate == self.having else f"({self.aggregate})" if several else f"{self.aggregate}"
+        clauses = [str(self.window)[1:-1]] * (self.window is not None) + [str(self.every)] * (self.every is not None)
+        window = f"[{', '.join(clauses)}]" if clauses else ""
+        source = "" if self.source is None else f" FROM ({self.source.label})"
         where = f" WHERE {self.where}" if self.where else ""
-        having = f" HAVING {self.condition}" if self.having else ""
-        return f"{self.aggregate}{window}{source}{where}{having}"
+        having = "" if self.having is None else f" HAVING {self.condition or self.having}"
+        return f"{what}{window}{source}{where}{having}".strip()
+
+    @property
+    def title(self) -> str:
+        """The label as messages have it."""
+        return self.label.removeprefix(HIDDEN)
 
     @property
     def column(self) -> str:
@@ -70,7 +90,10 @@ class Query:
         return self.name if self.name is not None else str(self.aggregate)
 
     def __str__(self) -> str:
-        return self.label
+        """SQL that reads back as this query."""
+        from swag.sql.writing import statement
+
+        return statement(self)
 
 
 def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
@@ -81,4 +104,6 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
         if query.label in seen or query.label in taken:
             raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: sw.Query(…, name="…")')
+        if query.label.startswith(HIDDEN):
+            raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
         seen.add(query.label)

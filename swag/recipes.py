@@ -8,6 +8,7 @@ import numpy as np
 
 from swag.aggregates import Aggregate
 from swag.errors import BadSnapshot
+from swag.expression import Expression, Windowed
 from swag.query import Query
 from swag.windows import Duration, Range, Rows
 
@@ -27,38 +28,83 @@ def duration_from_json(entry: Any) -> Any:
 
 
 def query_to_json(query: Query) -> dict[str, Any]:
-    a, w = query.aggregate, query.window
-    if isinstance(w, Rows):
-        window: dict[str, Any] = {"rows": int(w.n), "until": int(w.until)}
-    else:
-        window = {"range": duration_to_json(w.t), "until": duration_to_json(w.until), "closed": w.closed}
-    what = {
-        "kind": a.kind,
-        "columns": list(a.columns),
-        "ddof": a.ddof,
-        "phi": a.phi,
-        "method": a.method,
-        "name": a.name,
-    }
-    return {"label": query.label, "name": query.name, "where": query.where, "aggregate": what, "window": window,
-            "having": query.having, "index": query.index}  # fmt: skip
+    having = term_to_json(query.having) if isinstance(query.having, Expression) else query.having
+    return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
+            "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
+            "stream": query.stream}  # fmt: skip
 
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
     """given: queries by label, for those whose functions a file can not hold."""
-    what, window = entry["aggregate"], entry["window"]
-    if what["kind"] == "aggregate":
+    if _has_functions(entry["aggregate"]) or _has_functions(entry["having"]):
         if entry["label"] not in given:
             raise BadSnapshot(
                 f'"{path}" holds the query "{entry["label"]}", whose functions are not in the file.',
                 "Engine.load(path, queries=[…]) with that query",
             )
         return given[entry["label"]]
-    aggregate = Aggregate(
-        what["kind"], tuple(what["columns"]), what["ddof"], what["phi"], what["method"], name=what["name"]
+    having, groups = entry["having"], entry.get("group_by")
+    return Query(
+        term_from_json(entry["aggregate"]),
+        window_from_json(entry["window"]),
+        entry["name"],
+        entry["where"],
+        term_from_json(having) if isinstance(having, dict) else having and tuple(having),
+        entry["index"],
+        group_by=None if groups is None else tuple(groups),
+        stream=entry.get("stream"),
     )
-    rest = entry["name"], entry["where"], entry["having"] and tuple(entry["having"]), entry["index"]
-    if "rows" in window:
-        return Query(aggregate, Rows(window["rows"], window["until"]), *rest)
-    t, until = duration_from_json(window["range"]), duration_from_json(window["until"])
-    return Query(aggregate, Range(t, until, window["closed"]), *rest)
+
+
+def window_to_json(window: Rows | Range | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    if isinstance(window, Rows):
+        return {"rows": window.n, "until": window.until}
+    return {"range": window.t, "until": window.until, "closed": window.closed}
+
+
+def window_from_json(entry: dict[str, Any] | None) -> Rows | Range | None:
+    if entry is None:
+        return None
+    if "rows" in entry:
+        return Rows(entry["rows"], entry["until"])
+    t, until = duration_from_json(entry["range"]), duration_from_json(entry["until"])
+    return Range(t, until, entry["closed"])
+
+
+def term_to_json(term: Any) -> Any:
+    """An aggregate, or an expression of several."""
+    if isinstance(term, Expression):
+        return {"op": term.op, "operands": [term_to_json(each) for each in term.operands]}
+    if isinstance(term, Windowed):
+        return {"of": term_to_json(term.aggregate), "window": window_to_json(term.window), "where": term.where}
+    if not isinstance(term, Aggregate):
+        return term
+    return {
+        "kind": term.kind,
+        "columns": list(term.columns),
+        "ddof": term.ddof,
+        "phi": term.phi,
+        "method": term.method,
+        "name": term.name,
+    }
+
+
+def term_from_json(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    if "op" in entry:
+        return Expression(entry["op"], tuple(term_from_json(each) for each in entry["operands"]))
+    if "of" in entry:
+        return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
+    return Aggregate(
+        entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], name=entry["name"]
+    )
+
+
+def _has_functions(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    inside = [*entry.get("operands", ()), entry.get("of")]
+    return entry.get("kind") == "aggregate" or any(_has_functions(each) for each in inside)

@@ -121,6 +121,7 @@ def save(engine: Engine, path: Path) -> None:
         },
         "lateness": duration_to_json(engine.lateness),
         "queries": [query_to_json(query) for query in engine.queries],
+        "order": list(plan.queries),
         "advanced": engine._advanced if isinstance(engine._advanced, int) else None,
         "lookups": engine._lookups,
         "types": writer.put(_schema(engine).serialize().to_pybytes()),
@@ -201,7 +202,9 @@ def load(path: Path, queries: list[Query]) -> Engine:
     given = {query.label: query for query in queries}
     for entry in header["queries"]:
         query = query_from_json(entry, given, path)
-        engine._queries[query.label] = engine._plan.queries[query.label] = query
+        engine._queries[query.label] = query
+    simple = {each.label: each for each in engine._shared.add(engine.queries)}
+    engine._plan.queries = {label: simple[label] for label in header.get("order", simple)}
     engine._advanced, engine._lookups = header["advanced"], header["lookups"]
     types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
     _load_store(engine, header, arrays, types)

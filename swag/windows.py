@@ -37,6 +37,18 @@ def nanoseconds(duration: Duration) -> int:
     return int(np.timedelta64(duration, "ns").astype(np.int64))
 
 
+def canonical(duration: Duration) -> int | str:
+    """A duration as a number in the unit of ts, or as text: the largest unit that it is a whole number of."""
+    if isinstance(duration, int | np.integer):
+        return int(duration)
+    ns = nanoseconds(duration)
+    if isinstance(duration, str):
+        return "".join(duration.split()) if ns else 0
+    return (
+        next((f"{ns // size}{unit}" for unit, size in reversed(NANOSECONDS.items()) if ns % size == 0), 0) if ns else 0
+    )
+
+
 def in_units(duration: Duration, unit: str | None) -> int:
     """A duration in the unit of `ts`: "s" … "ns" of a timestamp, or None for an integer ts."""
     if isinstance(duration, int | np.integer):
@@ -69,6 +81,8 @@ class Rows:
             raise BadQuery(
                 f"Rows({self.n}, until={self.until}) is no window: n > until >= 0.", "sw.Rows(1000, until=200)"
             )
+        object.__setattr__(self, "n", int(self.n))
+        object.__setattr__(self, "until", int(self.until))
 
     def __str__(self) -> str:
         return f"[ROWS {self.n} UNTIL {self.until}]" if self.until else f"[ROWS {self.n}]"
@@ -98,6 +112,8 @@ class Range:
             raise BadQuery(
                 f"Range({self.t!r}, until={self.until!r}) is no window: t > until >= 0.", 'sw.Range("2m", until="1m")'
             )
+        object.__setattr__(self, "t", canonical(self.t))
+        object.__setattr__(self, "until", canonical(self.until))
 
     def __str__(self) -> str:
         edges = "" if self.closed == "right" else f" CLOSED {self.closed.upper()}"

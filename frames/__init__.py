@@ -6,10 +6,11 @@ from frames.detector import Detector
 from frames.filler import Filler
 from frames.filling import fill, summarize
 from frames.plotting import plot
+from frames.query import FrameQuery
 from frames.specs import Aggregate, Boundary, Delta, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "Threshold", "detect", "fill", "metrics", "plot",
-    "summarize", "theory", "united",
+    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Threshold", "detect", "fill", "metrics",
+    "plot", "summarize", "theory", "united",
 ]  # fmt: skip

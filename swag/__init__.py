@@ -23,6 +23,7 @@ from swag.errors import (
     BadEvents,
     BadQuery,
     BadSnapshot,
+    BadSQL,
     BadType,
     OutOfOrder,
     SumOverflow,
@@ -35,6 +36,7 @@ from swag.evaluate import evaluate
 from swag.expression import Expression
 from swag.frequency import Every
 from swag.query import Query
+from swag.sql import sql
 from swag.windows import Range, Rows
 
 __version__ = "0.1.0"
@@ -43,6 +45,7 @@ __all__ = [
     "Aggregate",
     "BadEvents",
     "BadQuery",
+    "BadSQL",
     "BadSnapshot",
     "BadType",
     "Engine",
@@ -69,6 +72,7 @@ __all__ = [
     "median",
     "min",
     "quantile",
+    "sql",
     "std",
     "sum",
     "var",

@@ -19,6 +19,7 @@ from swag.lowering import simple_ones
 from swag.plan import Plan
 from swag.planner import ALGORITHMS, COMPARED
 from swag.query import Query, check_names
+from swag.sql import sql
 from swag.store import MIN, Store
 from swag.windows import Duration, in_units, nanoseconds, reach
 
@@ -64,10 +65,10 @@ class Engine:
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def register(self, query: Query | Iterable[Query]) -> str | list[str]:
-        """Register one query, or several; returns the name, or the names. All of them or none."""
-        one = isinstance(query, Query | str) or not isinstance(query, Iterable)
-        queries: list[Any] = [query] if one else list(query)  # type: ignore[arg-type]
+    def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
+        """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
+        query = sql(query) if isinstance(query, str) else query
+        queries: list[Any] = list(query) if isinstance(query, Iterable) else [query]
         check_names(queries, self._queries)
         check_grouping(queries, self.key)
         self._check(simple_ones(queries))

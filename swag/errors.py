@@ -6,6 +6,7 @@ class SwagError(Exception):
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message} Hint: {hint}" if hint else message)
+        self.message, self.hint = message, hint
 
     def __str__(self) -> str:  # KeyError would show the repr
         return str(self.args[0])
@@ -13,6 +14,10 @@ class SwagError(Exception):
 
 class BadQuery(SwagError, ValueError):
     """A query, window, aggregate or option that means nothing."""
+
+
+class BadSQL(BadQuery):
+    """A statement that can not be read, or asks for what there is not; says where: line and column."""
 
 
 class BadType(SwagError, TypeError):

@@ -20,13 +20,16 @@ from swag.errors import BadQuery, BadType, SumOverflow
 from swag.lowering import Lowered, lower
 from swag.parts import Part
 from swag.query import Query, check_names
+from swag.sql import sql
 from swag.stored import Requests, Selection, Stored
 from swag.sums import IntegerSums
 from swag.windows import Reach, reach
 
 
-def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "ts", key: str | None = None) -> pa.Table:
-    """Every query at every event, or at every request: one row each, in input order.
+def evaluate(
+    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None
+) -> pa.Table:
+    """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
     At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
     requests with columns ts (and key): the requests' own columns, then one per query; a request sees all events with an
@@ -36,6 +39,8 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     """
     asked = _checked(queries)
     check_grouping(asked, key)
+    if _is_of_frames(asked, at):
+        return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and (name, value) != ("key", None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
@@ -61,10 +66,23 @@ def evaluate(queries: Iterable[Query], events: Any, at: Any = None, ts: str = "t
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
+def _is_of_frames(asked: list[Any], at: Any) -> bool:
+    """A query over frames (frames/query.py) has rows of its own, and knows how to find them."""
+    of_frames = [query for query in asked if hasattr(query, "evaluate")]
+    if of_frames and (len(asked) > 1 or at is not None):
+        raise BadQuery(
+            "a query over frames gives one row per frame, which no other query has; nor does it take requests.",
+            "evaluate it by itself, without `at`",
+        )
+    return bool(of_frames)
+
+
 def _checked(queries: Any) -> list[Query]:
-    if isinstance(queries, Query):
+    if isinstance(queries, str):
+        queries = sql(queries)
+    if isinstance(queries, Query) or hasattr(queries, "evaluate"):
         return [queries]
-    if isinstance(queries, str) or not isinstance(queries, Iterable):
+    if not isinstance(queries, Iterable):
         raise BadQuery(
             f"queries are {queries!r}, not a list of queries.",
             'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)',
@@ -74,7 +92,7 @@ def _checked(queries: Any) -> list[Query]:
         raise BadQuery(
             "there is no query to answer.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
         )
-    check_names(asked)
+    check_names([query for query in asked if not hasattr(query, "evaluate")])
     return asked
 
 

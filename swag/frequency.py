@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from swag.errors import BadQuery
-from swag.windows import Duration, in_units, nanoseconds
+from swag.windows import Duration, canonical, in_units, nanoseconds
 
 Anchor = Literal["tick", "tuple"]
 EXAMPLES = 'sw.Every(1000) counts rows, sw.Every("1m") or sw.Every(time=60) is time'
@@ -52,6 +52,8 @@ class Every:
             object.__setattr__(self, "time", _whole(self.time, "time"))
         elif nanoseconds(self.time) <= 0:
             raise BadQuery(f"Every({self.time!r}) never passes.", EXAMPLES)
+        else:
+            object.__setattr__(self, "time", canonical(self.time))
 
     @property
     def by_time(self) -> bool:

@@ -70,10 +70,10 @@ class Query:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:
             return self.name
-        several = isinstance(self.aggregate, Expression) and self.window is not None
-        what = "" if self.aggregate == self.having else f"({self.aggregate})" if several else f"{self.aggregate}"
         clauses = [str(self.window)[1:-1]] * (self.window is not None) + [str(self.every)] * (self.every is not None)
         window = f"[{', '.join(clauses)}]" if clauses else ""
+        several = isinstance(self.aggregate, Expression) and clauses
+        what = "" if self.aggregate == self.having else f"({self.aggregate})" if several else f"{self.aggregate}"
         source = "" if self.source is None else f" FROM ({self.source.label})"
         where = f" WHERE {self.where}" if self.where else ""
         having = "" if self.having is None else f" HAVING {self.condition or self.having}"

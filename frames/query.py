@@ -1,0 +1,123 @@
+"""A query over frames: which frames, and what to say of each. A frozen value, for `sw.evaluate`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from frames.detection import detect
+from frames.filling import summarize
+from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from swag.calculation import calculate, holds
+from swag.columns import as_table, one_chunk
+from swag.errors import BadQuery
+from swag.expression import Expression, Operators, leaves
+from swag.predicate import canonical, conjunction
+from swag.predicate import holds as predicate_holds
+
+EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().alias("n")])'
+
+
+@dataclass(frozen=True)
+class FrameQuery:
+    """`values`: aggregates or expressions of the events in a frame: a list, pairs (name, value) or a mapping by name.
+
+    `where`: only events for which it holds are aggregated (frames are found in all). `having`: only frames for which a
+    condition over aggregates holds. `group_by`, `stream`: as an SQL statement has them, see sw.Query.
+    """
+
+    spec: Spec
+    values: Any
+    where: str | None = None
+    having: Expression | None = None
+    group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
+    stream: str | None = field(default=None, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_spec(self.spec)
+        object.__setattr__(self, "values", _named(self.values))
+        if self.where is not None:
+            object.__setattr__(self, "where", canonical(self.where))
+        if self.having is not None and not (isinstance(self.having, Expression) and self.having.is_condition):
+            raise BadQuery(f"having={self.having!r} is no condition over aggregates.", "having=sw.count() > 5")
+
+    @property
+    def label(self) -> str:
+        return str(self)
+
+    def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
+        """One row per frame: frame_id, [key], start, end, rows, one column per value."""
+        table = as_table(events)
+        found = detect(self.spec, table, ts=ts, key=key)
+        found = found.select(["frame_id", *([] if key is None else [key]), "start", "end", "rows"])
+        wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
+        columns: dict[Any, Any] = {}
+        for where in dict.fromkeys(leaf.where for leaf in wanted):
+            some = {
+                leaf: replace(leaf.aggregate, name=f"value {i}") for i, leaf in enumerate(wanted) if leaf.where == where
+            }
+            condition = conjunction(self.where, where)
+            rows = table if condition is None else table.filter(pa.array(predicate_holds(condition, table)))
+            summary = summarize(found, rows, list(some.values()), ts=ts, key=key)
+            columns |= {leaf: one_chunk(summary.column(str(aggregate))) for leaf, aggregate in some.items()}
+        for name, value in self.values:
+            found = found.append_column(name, calculate(value, columns))
+        return found if self.having is None else found.filter(pa.array(holds(self.having, columns)))
+
+    def __str__(self) -> str:
+        """SQL that reads back as this query."""
+        from swag.sql.writing import frame_statement
+
+        return frame_statement(self, _clause(self.spec))
+
+
+def _named(values: Any) -> tuple[tuple[str, Any], ...]:
+    if isinstance(values, Operators):
+        values = [values]
+    if isinstance(values, Mapping):
+        values = list(values.items())
+    if not isinstance(values, Sequence) or not values:
+        raise BadQuery("a query over frames says something of each.", EXAMPLE)
+    pairs = [each if isinstance(each, tuple) else (None, each) for each in values]
+    for _, value in pairs:
+        if not isinstance(value, Operators):
+            raise BadQuery(f"{value!r} is no aggregate.", EXAMPLE)
+        if any(leaf.window is not None for leaf in leaves(value)):
+            raise BadQuery(f"{value}: an aggregate over a frame has no window of its own.", EXAMPLE)
+    named = tuple((str(value) if name is None else name, value) for name, value in pairs)
+    names = ["frame_id", "start", "end", "rows", *(name for name, _ in named)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise BadQuery(f'two columns would be named "{twice[0]}".', "name them apart: AS, or .alias")
+    return named
+
+
+def _clause(spec: Spec) -> str:
+    """A spec as a FRAME clause has it."""
+    from swag.expression import constant_text as number
+    from swag.sql.writing import call, duration, name
+    from swag.windows import canonical as in_words
+
+    if isinstance(spec, Threshold):
+        least = [f"{spec.min_rows} TUPLES"] if spec.min_rows != 1 else []
+        least += [duration(in_words(spec.min_duration))] if in_words(spec.min_duration) else []
+        same = "=" if spec.op == "==" else spec.op
+        text = f"WHERE {name(spec.column)} {same} {number(spec.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
+        return text + (" PARTITION" if spec.partition else "")
+    if isinstance(spec, Aggregate):
+        word = "WHILE" if spec.op in ("<", "<=") else "UNTIL"
+        return f"{word} {call(spec.aggregate)} {spec.op} {number(spec.c)}"
+    if isinstance(spec, Delta):
+        op = "" if spec.op == "<" else f"{spec.op} "
+        limits = ", ".join(f"{name(column)} {op}{number(x)}" for column, x in spec.limits.items())
+        return f"DELTA {limits}" + ("" if spec.measure == "first" else " MEASURE RANGE")
+    assert isinstance(spec, Boundary)
+    cells = [f"{name(c)} {number(w) if isinstance(w, int | float) else _breaks(w)}" for c, w in spec.cells.items()]
+    return f"GRID {', '.join(cells)}"
+
+
+def _breaks(breaks: tuple[Any, ...]) -> str:
+    from swag.expression import constant_text
+
+    return f"({', '.join(constant_text(each) for each in breaks)})"

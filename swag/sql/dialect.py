@@ -1,0 +1,296 @@
+"""The statement, as a dialect of sqlglot: its tokens and its expressions, a SELECT of our own.
+
+sqlglot reads far more SQL than a window query can mean, and would take in silence what nobody could answer. So SELECT
+is read here, clause by clause, and whatever is left over is refused by name; expressions between the clauses are
+sqlglot's, with every function left as a plain call (terms.py knows ours) and OVER followed by a window in brackets.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from swag.sql.clauses import Clause, Clauses
+from swag.sql.places import wrong
+
+LONGEST, DEEPEST = 100_000, 60  # characters of a statement, parentheses in it
+
+UNSUPPORTED = {
+    "ORDER": ("ORDER BY", "sort the table of answers"),
+    "LIMIT": ("LIMIT", "take a slice of the table of answers"),
+    "OFFSET": ("OFFSET", "take a slice of the table of answers"),
+    "FETCH": ("FETCH", "take a slice of the table of answers"),
+    "UNION": ("UNION", "several statements, separated by ;"),
+    "EXCEPT": ("EXCEPT", "several statements, separated by ;"),
+    "INTERSECT": ("INTERSECT", "several statements, separated by ;"),
+    "WINDOW": ("WINDOW", "SUM(x) OVER [RANGE 5 MINUTES]"),
+    "QUALIFY": ("QUALIFY", "HAVING"),
+    "WHEN": ("CASE", "FILTER (WHERE …), or COALESCE"),
+    "WITH": ("WITH", "FROM (SELECT …) [RANGE 1 HOUR]"),
+    ",": ("a second stream", "one stream per statement"),
+    **dict.fromkeys(
+        ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "ASOF", "LATERAL", "SEMI", "ANTI"),
+        ("JOIN", "join the streams first, and read the result as one"),
+    ),
+}
+
+
+class Over(exp.Expression):
+    """An aggregate with a window or a filter of its own. The window is one of ours, not a tree."""
+
+    arg_types = {"this": True, "window": False, "where": False}
+
+
+@dataclass
+class Select:
+    """A statement, read but not yet understood. Offsets say where its parts began."""
+
+    start: int
+    items: list[tuple[Any, str | None, int]] = field(default_factory=list)  # tree, alias, offset
+    source: "str | Select" = ""
+    aliases: set[str] = field(default_factory=set)
+    clause: Clause = field(default_factory=Clause)
+    where: Any = None
+    where_start: int = 0
+    group_by: list[str] = field(default_factory=list)
+    having: Any = None
+    having_start: int = 0
+    index: bool = True
+
+
+class Parser(Clauses, DuckDBParser):
+    FUNCTIONS: dict[str, Any] = {}  # type: ignore[misc]
+    FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
+    NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # type: ignore[misc]
+    NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
+
+    def read(self, text: str, tokens: list[Token]) -> Select:
+        """One statement, all of it."""
+        self.reset()
+        self.sql, self._chunks = text, [tokens]
+        self._advance_chunk()
+        if not self._match(TokenType.SELECT, advance=False):
+            self.expected("SELECT", *self._told())
+        select = self.select()
+        if self._curr:
+            self.expected("WHERE, GROUP BY, HAVING or ;", *self._told())
+        return select
+
+    def select(self) -> Select:
+        found = Select(self.here)
+        self._advance()
+        found.index = not self._hinted(self._prev_comments)
+        if self._match(TokenType.DISTINCT, advance=False):
+            self.unsupported("DISTINCT", "an answer has one row per key as it is")
+        while True:
+            found.items.append(self._item())
+            if not self._match(TokenType.COMMA):
+                break
+        if not self._match(TokenType.FROM):
+            self.expected("FROM and the name of a stream", *self._told())
+        self._from(found)
+        if self._match(TokenType.WHERE):
+            found.where_start, found.where = self.here, self._condition()
+        if self._match(TokenType.GROUP_BY):
+            found.group_by = self._columns()
+        if self._match(TokenType.HAVING):
+            found.having_start, found.having = self.here, self._condition()
+        return found
+
+    def _hinted(self, comments: list[str]) -> bool:
+        """SELECT /*+ NO_INDEX */: the one hint there is."""
+        hints = [comment[1:].strip() for comment in comments if comment.startswith("+")]
+        for hint in hints:
+            if hint.upper() != "NO_INDEX":
+                raise wrong(self.sql, self._prev.start, f"the hint {hint!r} is not known.", "/*+ NO_INDEX */")
+        return bool(hints)
+
+    def _item(self) -> tuple[Any, str | None, int]:
+        start = self.here
+        if self._match(TokenType.STAR, advance=False):
+            self.unsupported("SELECT *", "an aggregate, e.g. COUNT(*)")
+        tree = self._parse_disjunction()
+        if tree is None:
+            self.expected("an aggregate or the column of GROUP BY")
+        return tree, self._alias(), start
+
+    def _alias(self) -> str | None:
+        said = self._match(TokenType.ALIAS)
+        if self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER) or (said and self._is_name()):
+            self._advance()
+            return str(self._prev.text)
+        if said:
+            self.expected("a name after AS")
+        return None
+
+    def _from(self, found: Select) -> None:
+        if self._match(TokenType.L_PAREN):
+            if not self._match(TokenType.SELECT, advance=False):
+                self.expected("SELECT")
+            found.source = self.select()
+            if not self._match(TokenType.R_PAREN):
+                self.expected(")", *self._told())
+        elif self._is_name():
+            found.source = self.name("the name of a stream")
+            found.aliases.add(found.source)
+            if self._match(TokenType.DOT, advance=False):
+                self.unsupported("a schema", f'one name: FROM "{found.source}.…"')
+        else:
+            self.expected("the name of a stream, or a statement in parentheses")
+        alias = self._alias()
+        if self._match(TokenType.L_BRACKET):
+            found.clause = self.clause()
+            alias = alias or self._alias()
+        if alias is not None:
+            found.aliases.add(alias)
+
+    def _columns(self) -> list[str]:
+        names = []
+        while True:
+            if self._curr.token_type == TokenType.NUMBER:
+                self.unsupported("GROUP BY a number", "the name of the column")
+            names.append(self.name("the name of a column"))
+            if self._match(TokenType.DOT):
+                names[-1] = self.name("the name of a column")
+            if not self._match(TokenType.COMMA):
+                return names
+
+    def _condition(self) -> Any:
+        tree = self._parse_disjunction()
+        if tree is None:
+            self.expected("a condition")
+        return tree
+
+    # -- hooks into sqlglot -------------------------------------------------------------------------------------------
+
+    def _parse_window(self, this: Any, alias: bool = False) -> Any:
+        """After a call: WITHIN GROUP (ORDER BY …), FILTER (WHERE …), OVER [ … ]."""
+        if self._match_text_seq("WITHIN", "GROUP"):
+            this = self.expression(exp.WithinGroup(this=this, expression=self._parse_wrapped(self._parse_order)))
+        over: dict[str, Any] = {}
+        while True:
+            if "where" not in over and self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
+                if not self._match(TokenType.WHERE):
+                    self.expected("WHERE")
+                over["where"] = self._condition()
+                if not self._match(TokenType.R_PAREN):
+                    self.expected(")")
+            elif "window" not in over and self._match(TokenType.OVER):
+                over["window"] = self._own_window()
+            else:
+                break
+        if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
+            "RESPECT", "NULLS", advance=False
+        ):
+            self.unsupported(f"{self._curr.text.upper()} NULLS", "nulls are always skipped")
+        return self.expression(Over(this=this, **over)) if over else this
+
+    def _own_window(self) -> Any:
+        if self._match(TokenType.L_PAREN, advance=False):
+            self.unsupported("OVER ( … )", "OVER [RANGE 5 MINUTES], or [ROWS 1000]")
+        if not self._match(TokenType.L_BRACKET):
+            self.expected("[RANGE …] or [ROWS …]")
+        start, clause = self.here, self.clause()
+        if clause.window is None or clause.every is not None:
+            raise wrong(self.sql, start, "OVER takes a window.", "OVER [RANGE 5 MINUTES]; FREQUENCY stands after FROM")
+        return clause.window
+
+    def _parse_bracket(self, this: Any = None) -> Any:
+        if self._match(TokenType.L_BRACKET, advance=False) and self._next.text.upper() in ("RANGE", "ROWS"):
+            self.expected("OVER before a window")
+        if self._match_set((TokenType.L_BRACKET, TokenType.L_BRACE), advance=False):
+            self.unsupported("a list or a struct", "columns, numbers and text")
+        return this
+
+    def _parse_select(self, *args: Any, **options: Any) -> Any:
+        if self._match_set((TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES), advance=False):
+            self.unsupported("a statement inside an expression", "FROM (SELECT …) [RANGE 1 HOUR]")
+        return None
+
+    # -- what is wrong ------------------------------------------------------------------------------------------------
+
+    @property
+    def here(self) -> int:
+        """The offset of the next token; of the end, if there is none."""
+        return self._curr.start if self._curr else self._prev.end + 1 if self._prev else 0
+
+    def expected(self, what: str, hint: str = "") -> NoReturn:
+        found = f'"{self._curr.text}"' if self._curr else "the end of the statement"
+        raise wrong(self.sql, self.here, f"expected {what}, found {found}.", hint)
+
+    def unsupported(self, what: str, instead: str) -> NoReturn:
+        raise wrong(self.sql, self.here, f"{what} is not supported.", instead)
+
+    def _told(self) -> list[str]:
+        """Refuses by name what is known from other SQL; else nothing to add."""
+        known = UNSUPPORTED.get(self._curr.text.upper().split()[0]) if self._curr and self._curr.text.strip() else None
+        if known is not None and self._curr.token_type != TokenType.IDENTIFIER:
+            self.unsupported(*known)
+        return []
+
+
+class Swag(DuckDB):
+    """Registered with sqlglot as "swag"."""
+
+    Parser = Parser
+
+
+def parse(text: str) -> list[Select]:
+    """The statements of a text. Whatever is wrong is a BadSQL with line and column."""
+    dialect = Swag()
+    try:
+        tokens = dialect.tokenize(text)
+    except (TokenError, ValueError, RecursionError) as why:
+        raise _token_error(text, why) from None
+    found = []
+    for statement in _statements(text, tokens):
+        parser = Parser(error_level=ErrorLevel.IMMEDIATE, dialect=dialect)
+        try:
+            found.append(parser.read(text, statement))
+        except ParseError as why:
+            raise _parse_error(text, parser, why) from None
+        except RecursionError:
+            raise wrong(text, statement[0].start, "the statement is nested too deep.") from None
+    if not found:
+        raise wrong(text, 0, "there is no statement.", "SELECT SUM(volume) FROM trades [RANGE 5 MINUTES]")
+    return found
+
+
+def _statements(text: str, tokens: list[Token]) -> list[list[Token]]:
+    """The tokens between semicolons; a statement too long or too deep to be one is refused before it is read."""
+    statements: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            statements.append([])
+            depth = 0
+            continue
+        statements[-1].append(token)
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
+        if depth > DEEPEST:
+            raise wrong(text, token.start, f"more than {DEEPEST} parentheses are open.")
+        if token.end - statements[-1][0].start > LONGEST:
+            raise wrong(text, token.start, f"the statement is longer than {LONGEST:,} characters.")
+    return [statement for statement in statements if statement]
+
+
+def _parse_error(text: str, parser: Parser, why: ParseError) -> Exception:
+    description = str((why.errors or [{}])[0].get("description") or "")
+    if description.startswith("Expecting"):
+        return wrong(text, parser.here, f"expected {description.removeprefix('Expecting').strip()}, {_found(parser)}.")
+    return wrong(text, parser.here, f"{_found(parser)}, where an expression should go on.")
+
+
+def _found(parser: Parser) -> str:
+    return f'found "{parser._curr.text}"' if parser._curr else "found the end of the statement"
+
+
+def _token_error(text: str, why: Exception) -> Exception:
+    quote = next((q for q in ("'", '"', "*/") if f"Missing {q}" in str(why)), None)
+    if quote is None:
+        return wrong(text, len(text), "the text can not be read as SQL.")
+    return wrong(text, len(text), f"expected {quote}, found the end of the text.", f"close what {quote} should end")

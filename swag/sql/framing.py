@@ -1,0 +1,160 @@
+"""FRAME clauses: windows that the data delimit, found and filled by `frames`.
+
+[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]          runs for which a comparison holds; FOR 20 TUPLES; PARTITION
+[FRAME UNTIL SUM(volume) >= 25]                     runs that an aggregate closes; WHILE … < 25
+[FRAME DELTA fl 0.05]                               runs that move less than that; DELTA a 1, b 2 MEASURE RANGE
+[FRAME GRID x 4.25, y 4.2]                          runs inside one cell; GRID speed (20, 40, 60)
+"""
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from swag.errors import BadQuery, BadSQL
+from swag.expression import COMPARISONS, Expression, leaves
+from swag.sql.dialect import Parser, Select
+from swag.sql.places import wrong
+from swag.sql.terms import Terms
+
+HINT = (
+    "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [FRAME DELTA x 0.05] or [FRAME GRID x 4]"
+)
+_OPS = {TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">", TokenType.GTE: ">="}
+
+
+def frame_clause(parser: Parser) -> Any:
+    """A spec of frames, from after the word FRAME."""
+    if parser._match(TokenType.WHERE):
+        return _threshold(parser)
+    if parser._match_texts(("UNTIL", "WHILE")):
+        return _aggregate(parser, parser._prev.text.upper())
+    if parser._match_texts(("DELTA",)):
+        return _delta(parser)
+    if parser._match_texts(("GRID", "BOUNDARY")):
+        return _grid(parser)
+    parser.expected("WHERE, UNTIL, WHILE, DELTA or GRID", HINT)
+
+
+def _threshold(parser: Parser) -> Any:
+    from frames.specs import Threshold
+
+    start = parser.here
+    column, op, c = _comparison(parser, start)
+    options: dict[str, Any] = {}
+    if parser._match(TokenType.FOR):
+        while True:
+            parser._match_text_seq("AT", "LEAST")
+            amount = parser.duration()
+            rows = isinstance(amount, int) and parser._match_texts(("TUPLES", "TUPLE", "ROWS", "ROW"))
+            kind = "min_rows" if rows else "min_duration"
+            if kind in options:
+                parser.expected("a duration and a number of tuples, each once")
+            options[kind] = amount
+            if not parser._match(TokenType.AND):
+                break
+    options["partition"] = bool(parser._match_texts(("PARTITION",)))
+    return Threshold(column, "==" if op == "=" else op, c, **options)  # type: ignore[arg-type]
+
+
+def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
+    """A column against a number, either way round."""
+    tree = parser._condition()
+    op = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}.get(type(tree))
+    terms = Terms(parser.sql, set())
+    if op is None:
+        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", "[FRAME WHERE drop_pct > 0.3]")
+    left, right = tree.this, tree.expression
+    if isinstance(right, exp.Column):
+        left, right, op = right, left, COMPARISONS[op]
+    value = terms.read(right, start)
+    if not isinstance(value, int | float):
+        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", "[FRAME WHERE drop_pct > 0.3]")
+    return terms.column(left, "FRAME WHERE"), op, value
+
+
+def _aggregate(parser: Parser, word: str) -> Any:
+    from frames.specs import Aggregate
+
+    start = parser.here
+    term = Terms(parser.sql, set()).read(parser._condition(), start)
+    hint = "[FRAME UNTIL SUM(volume) >= 25] or [FRAME WHILE SUM(volume) < 25]"
+    allowed = (">", ">=") if word == "UNTIL" else ("<", "<=")
+    if not isinstance(term, Expression) or term.op not in allowed:
+        raise wrong(parser.sql, start, f"{word} compares an aggregate by {' or '.join(allowed)}.", hint)
+    aggregate, value = term.operands
+    if not isinstance(value, int | float) or isinstance(aggregate, Expression) or not hasattr(aggregate, "kind"):
+        raise wrong(parser.sql, start, f"{word} compares one aggregate with a number.", hint)
+    return Aggregate(aggregate, term.op, value)  # type: ignore[arg-type]
+
+
+def _delta(parser: Parser) -> Any:
+    from frames.specs import Delta
+
+    limits: dict[str, Any] = {}
+    ops = set()
+    while True:
+        column = parser.name("the name of a column")
+        ops.add(_OPS[parser._prev.token_type] if parser._match_set(_OPS) else "<")
+        limits[column] = _number(parser)
+        if not parser._match(TokenType.COMMA):
+            break
+    if len(ops) > 1:
+        parser.expected("one comparison for all columns")
+    measure = "first"
+    if parser._match_text_seq("MEASURE"):
+        if not parser._match_texts(("FIRST", "RANGE")):
+            parser.expected("FIRST or RANGE")
+        measure = parser._prev.text.lower()
+    return Delta(limits, measure=measure, op=ops.pop())
+
+
+def _grid(parser: Parser) -> Any:
+    from frames.specs import Boundary
+
+    cells: dict[str, Any] = {}
+    while True:
+        column = parser.name("the name of a column")
+        parser._match_text_seq("BREAKS")
+        cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser)
+        if not parser._match(TokenType.COMMA):
+            return Boundary(cells)
+
+
+def _numbers(parser: Parser) -> list[Any]:
+    found = [_number(parser)]
+    while parser._match(TokenType.COMMA):
+        found.append(_number(parser))
+    if not parser._match(TokenType.R_PAREN):
+        parser.expected(")")
+    return found
+
+
+def _number(parser: Parser) -> Any:
+    sign = -1 if parser._match(TokenType.DASH) else 1
+    if not parser._match(TokenType.NUMBER):
+        parser.expected("a number")
+    text = parser._prev.text
+    try:
+        return sign * (int(text) if text.isdigit() and len(text) < 19 else float(text))
+    except ValueError:
+        raise wrong(parser.sql, parser._prev.start, f"{text} is not a number.") from None
+
+
+def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, int]], where: Any, having: Any) -> Any:
+    from frames.query import FrameQuery
+
+    if not isinstance(select.source, str):
+        raise wrong(text, select.source.start, "frames are found in a stream of events.", "FROM stream [FRAME …]")
+    for term, _, start in values:
+        if any(leaf.window is not None for leaf in leaves(term)):
+            raise wrong(text, start, "an aggregate over a frame has no window of its own.", "leave OVER away")
+    named = [(name, term) for term, name, _ in values]
+    try:
+        return FrameQuery(
+            select.clause.frame, named, where, having, group_by=tuple(select.group_by), stream=select.source
+        )
+    except BadSQL:
+        raise
+    except BadQuery as why:
+        raise wrong(text, select.start, why.message, why.hint) from None

@@ -1,0 +1,105 @@
+"""From statements to queries."""
+
+from typing import Any
+
+from sqlglot import exp
+
+from swag.errors import BadQuery, BadSQL, BadType
+from swag.expression import Expression
+from swag.query import Query
+from swag.sql.dialect import Select, parse
+from swag.sql.places import wrong
+from swag.sql.terms import Terms
+
+MOST = 10_000_000  # characters of a text
+
+
+def queries_of(text: str) -> list[Any]:
+    if not isinstance(text, str):
+        raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
+    if len(text) > MOST:
+        raise BadSQL(f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls")
+    return [query for select in parse(text) for query in _queries(text, select)]
+
+
+def _queries(text: str, select: Select) -> list[Any]:
+    terms = Terms(text, select.aliases)
+    values = _selected(terms, select)
+    terms.named = {name: term for term, name, _ in values if name is not None}
+    having = None if select.having is None else _having(terms, select)
+    where = None if select.where is None else terms.predicate(select.where, select.where_start)
+    _check_partition(text, select)
+    if select.clause.frame is not None:
+        from swag.sql.framing import frame_query
+
+        return [frame_query(text, select, values, where, having)]
+    if not values and having is None:
+        raise wrong(text, select.start, "the statement selects no aggregate.", "SELECT symbol, SUM(volume) FROM …")
+    options: dict[str, Any] = {
+        "where": where,
+        "having": having,
+        "index": select.index,
+        "every": select.clause.every,
+        "source": _source(text, select),
+        "group_by": tuple(select.group_by),
+        "stream": select.source if isinstance(select.source, str) else None,
+    }
+    return [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
+
+
+def _query(text: str, select: Select, value: tuple[Any, str | None, int], options: dict[str, Any]) -> Query:
+    term, name, start = value
+    try:
+        return Query(term, select.clause.window, name, **options)
+    except BadSQL:
+        raise
+    except BadQuery as why:
+        raise wrong(
+            text, start, why.message, "FROM trades [RANGE 5 MINUTES]" if not select.clause.window else ""
+        ) from None
+
+
+def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]:
+    """What is selected, other than the columns of GROUP BY: term, name, offset."""
+    values = []
+    for tree, alias, start in select.items:
+        if isinstance(tree, exp.Column):
+            name = terms.column(tree, "SELECT")
+            if name not in select.group_by:
+                hint = f"GROUP BY {name}, or LAST({name})"
+                raise terms.wrong(tree, f'"{name}" is neither aggregated nor in GROUP BY.', hint)
+            if alias is not None and alias != name:
+                raise terms.wrong(tree, f'the column "{name}" keeps its name.', "rename it in the answer")
+            continue
+        term = terms.read(tree, start)
+        if isinstance(term, int | float | str):
+            raise wrong(terms.text, start, f"{term!r} is a constant.", "an aggregate, e.g. COUNT(*)")
+        values.append((term, alias, start))
+    return values
+
+
+def _having(terms: Terms, select: Select) -> Any:
+    having = terms.read(select.having, select.having_start)
+    if not isinstance(having, Expression) or not having.is_condition:
+        raise wrong(terms.text, select.having_start, "HAVING takes a condition.", "HAVING SUM(volume) > 1000")
+    return having
+
+
+def _check_partition(text: str, select: Select) -> None:
+    partition = select.clause.partition
+    if partition is not None and select.group_by != [partition]:
+        said = f"GROUP BY {', '.join(select.group_by)}" if select.group_by else "no GROUP BY"
+        raise wrong(text, select.clause.start, f"PARTITIONED BY {partition}, but {said}.", f"GROUP BY {partition}")
+
+
+def _source(text: str, select: Select) -> Query | None:
+    """The query whose answers are read as the stream."""
+    if isinstance(select.source, str):
+        return None
+    inner = _queries(text, select.source)
+    if len(inner) != 1 or not isinstance(inner[0], Query):
+        raise wrong(
+            text, select.source.start, f"a statement in FROM selects one aggregate; this one selects {len(inner)}.",
+            "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM cpu [RANGE 1 HOUR]) [RANGE 1 DAY]",
+        )  # fmt: skip
+    return inner[0]

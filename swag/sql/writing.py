@@ -1,0 +1,125 @@
+"""From a query to the statement that reads back as it."""
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from swag.aggregates import Aggregate
+from swag.expression import Expression, Windowed, constant_text, render
+from swag.windows import Range, Rows
+
+if TYPE_CHECKING:
+    from swag.frequency import Every
+    from swag.query import Query
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DURATION = re.compile(r"([\d.]+)([a-z]+)")
+_UNITS = {"ns": "NANOSECOND", "us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE", "h": "HOUR"}
+_UNITS["d"] = "DAY"
+_NAMES = {"mean": "AVG", "quantile": "QUANTILE", "var": "VAR", "std": "STD", "cov": "COV"}
+
+
+def statement(query: "Query") -> str:
+    """SQL. A user-defined aggregate has a name only, which does not read back."""
+    groups = [name(each) for each in query.group_by or ()]
+    value = "" if groups and query.aggregate == query.having else term(query.aggregate)
+    items = ", ".join([*groups, *([value] if value else [])])
+    hint = "" if query.index else " /*+ NO_INDEX */"
+    alias = "" if query.name is None or not value else f" AS {name(query.name)}"
+    source = name(query.stream or "events") if query.source is None else f"({statement(query.source)})"
+    lines = [f"SELECT{hint} {items}{alias} FROM {source}{_clause(query)}"]
+    if query.where is not None:
+        lines.append(f"WHERE {query.where}")
+    if groups:
+        lines.append(f"GROUP BY {', '.join(groups)}")
+    if query.having is not None:
+        lines.append(f"HAVING {term(_condition(query))}")
+    return " ".join(lines)
+
+
+def frame_statement(query: Any, clause: str) -> str:
+    """A query over frames (frames/query.py), with its FRAME clause."""
+    groups = [name(each) for each in query.group_by or ()]
+    values = [term(value) + ("" if str(value) == called else f" AS {name(called)}") for called, value in query.values]
+    where = f" WHERE {query.where}" if query.where is not None else ""
+    by = f" GROUP BY {', '.join(groups)}" if groups else ""
+    having = f" HAVING {term(query.having)}" if query.having is not None else ""
+    source = name(query.stream or "events")
+    return f"SELECT {', '.join([*groups, *values])} FROM {source} [FRAME {clause}]{where}{by}{having}"
+
+
+def _condition(query: "Query") -> Expression:
+    if isinstance(query.having, Expression):
+        return query.having
+    op, *values = query.having
+    return Expression(op, (query.aggregate, *values))
+
+
+def _clause(query: "Query") -> str:
+    parts = [] if query.window is None else [window(query.window)]
+    if query.every is not None:
+        parts.append(frequency(query.every, query.group_by))
+    return f" [{', '.join(parts)}]" if parts else ""
+
+
+def window(of: Rows | Range) -> str:
+    if isinstance(of, Rows):
+        return f"ROWS {of.n}" + (f" UNTIL {of.until}" if of.until else "")
+    closed = "" if of.closed == "right" else f" CLOSED {of.closed.upper()}"
+    return f"RANGE {duration(of.t)}" + (f" UNTIL {duration(of.until)}" if of.until else "") + closed
+
+
+def frequency(every: "Every", group_by: tuple[str, ...] | None) -> str:
+    amount = f"{every.rows} TUPLES" if every.time is None else duration(every.time)
+    anchor = " ANCHOR TUPLE" if every.time is not None and every.anchor == "tuple" else ""
+    by = f" BY {name(group_by[0])}" if group_by and len(group_by) == 1 else ""
+    return f"FREQUENCY {amount}{anchor}" + (f" PARTITIONED{by}" if every.per_key else "")
+
+
+def duration(of: Any) -> str:
+    if isinstance(of, int):
+        return str(of)
+    match = _DURATION.fullmatch(of)
+    assert match is not None
+    return f"{match[1]} {_UNITS[match[2]]}{'' if match[1] == '1' else 'S'}"
+
+
+def term(of: Any) -> str:
+    return render(of, _leaf)
+
+
+def _leaf(of: Aggregate | Windowed) -> str:
+    if isinstance(of, Aggregate):
+        return call(of)
+    where = f" FILTER (WHERE {of.where})" if of.where is not None else ""
+    return f"{call(of.aggregate)}{where}" + (f" OVER [{window(of.window)}]" if of.window is not None else "")
+
+
+def call(of: Aggregate) -> str:
+    if of.kind == "count" and not of.columns:
+        return "COUNT(*)"
+    if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
+        return f"MEDIAN({name(of.columns[0])})"
+    arguments = [name(column) for column in of.columns]
+    if of.kind == "quantile":
+        arguments += [constant_text(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
+    if of.ddof not in (None, 1):
+        arguments.append(str(of.ddof))
+    return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def name(of: str) -> str:
+    """A name as SQL has it: in quotes unless it is a plain word that means nothing else."""
+    return of if _WORD.fullmatch(of) and not _is_taken(of.upper()) else '"' + of.replace('"', '""') + '"'
+
+
+@lru_cache(maxsize=1)
+def _keywords() -> frozenset[str]:
+    from swag.sql.dialect import Swag
+
+    words = {word for keyword in Swag.tokenizer_class.KEYWORDS for word in keyword.split()}
+    return frozenset(words | {"FRAME", "FREQUENCY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
+
+
+def _is_taken(word: str) -> bool:
+    return word in _keywords()

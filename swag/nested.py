@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from swag.columns import Clock, column, to_arrow
 from swag.errors import BadQuery
-from swag.evaluate import evaluate, keep_apart
+from swag.evaluate import evaluate, keep_apart, simple_queries
 from swag.frequency import Every
 from swag.intake import needed
 from swag.jumping import Jumped, Stretch, jump
@@ -30,7 +30,7 @@ def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key:
     if every.per_key and key is None:
         raise BadQuery(f"{every!r} counts per key, but there is no key.", 'sw.evaluate(…, key="…")')
     whole = key is not None and not every.per_key
-    wanted = needed(queries, ts, key)
+    wanted = needed([each for query in queries for each in simple_queries(query)], ts, key)
     rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole)
     jumped = jump(queries, every, rows)
     front = front_columns(jumped, rows.clock, every, ts, key)

@@ -46,6 +46,7 @@ class Predicate(NamedTuple):
     holds: Compiled
     columns: frozenset[str]
     text: str
+    within_and: str  # as a part of a conjunction
 
 
 @lru_cache(maxsize=4096)
@@ -65,7 +66,9 @@ def compile_predicate(text: str) -> Predicate:
         compiled = _compile(tree.unnest(), text, columns)
         for column_node in tree.find_all(sqlglot.exp.Column):
             column_node.set("table", None)
-        return Predicate(compiled, frozenset(columns), _written(tree.unnest()))
+        written = _written(tree.unnest())
+        loose = isinstance(tree.unnest(), sqlglot.exp.Or)
+        return Predicate(compiled, frozenset(columns), written, f"({written})" if loose else written)
     except SqlglotError as why:
         place = (getattr(why, "errors", None) or [{}])[0]
         where = f" at column {place['col']}" if "col" in place else ""
@@ -87,7 +90,7 @@ def conjunction(one: str | None, other: str | None) -> str | None:
     """Both of two predicates, each canonical or none."""
     if one is None or other is None or one == other:
         return other if one is None else one
-    return canonical(f"({one}) AND ({other})")
+    return f"{compile_predicate(one).within_and} AND {compile_predicate(other).within_and}"
 
 
 def columns_of(text: str) -> frozenset[str]:

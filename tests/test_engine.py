@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import frames as fr
 import swag as sw
 
 
@@ -322,7 +323,7 @@ def test_a_duration_on_an_integer_ts_is_refused():
 
 
 def test_what_is_no_query_is_refused():
-    for wrong in ("SELECT 1", 7, [SUM, "x"]):
+    for wrong in (7, [SUM, "x"], fr.FrameQuery(fr.Delta("x", 1), sw.count())):
         with pytest.raises(sw.BadQuery, match="is not a query"):
             sw.Engine().register(wrong)
 

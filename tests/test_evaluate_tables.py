@@ -151,7 +151,8 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
     [
         ({"queries": []}, sw.BadQuery, "there is no query to answer"),
         ({"queries": None}, sw.BadQuery, "queries are None, not a list of queries"),
-        ({"queries": "SELECT 1"}, sw.BadQuery, "not a list of queries"),
+        ({"queries": 7}, sw.BadQuery, "not a list of queries"),
+        ({"queries": "SELECT 1"}, sw.BadSQL, "line 1, column 9: expected FROM"),
         ({"queries": [sw.sum("volume")]}, sw.BadQuery, "is not a query"),
         ({"queries": [SUM, SUM]}, sw.BadQuery, 'two queries are named "vol"'),
         (

@@ -22,10 +22,10 @@ _NAMES = {"mean": "AVG", "quantile": "QUANTILE", "var": "VAR", "std": "STD", "co
 def statement(query: "Query") -> str:
     """SQL. A user-defined aggregate has a name only, which does not read back."""
     groups = [name(each) for each in query.group_by or ()]
-    value = "" if groups and query.aggregate == query.having else term(query.aggregate)
+    value = "" if groups and query.name is None and query.aggregate == query.having else term(query.aggregate)
     items = ", ".join([*groups, *([value] if value else [])])
     hint = "" if query.index else " /*+ NO_INDEX */"
-    alias = "" if query.name is None or not value else f" AS {name(query.name)}"
+    alias = "" if query.name is None else f" AS {name(query.name)}"
     source = name(query.stream or "events") if query.source is None else f"({statement(query.source)})"
     lines = [f"SELECT{hint} {items}{alias} FROM {source}{_clause(query)}"]
     if query.where is not None:

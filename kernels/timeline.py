@@ -256,6 +256,30 @@ def edges(rings, ts, lost, keys, windows, now, lo, hi):
 
 
 @kernel
+def edges_each(rings, ts, keys, instants, windows, lo, hi):
+    """As `edges`, with a time of its own for every row: lo, hi[i, w] of keys[i] at instants[i].
+
+    windows[w] = by_time, far, near, both as lengths. Rows that are no longer kept are in no window.
+    """
+    never = -(1 << 63)
+    for i in range(keys.size):
+        k, now = keys[i], instants[i]
+        offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
+        head, tail = rings[k, HEAD], rings[k, TAIL]
+        m = first_after(ts, offset, mask, head, tail, now) if tail > head else tail
+        for w in range(windows.shape[0]):
+            far, near = windows[w, 1], windows[w, 2]
+            if windows[w, 0]:
+                since = now - far if now >= never + far else never
+                until = now - near if now >= never + near else never
+                lo[i, w] = first_after(ts, offset, mask, head, m, since)
+                hi[i, w] = first_after(ts, offset, mask, lo[i, w], m, until)
+            else:
+                lo[i, w] = max(m - far, head)
+                hi[i, w] = max(m - near, lo[i, w])
+
+
+@kernel
 def judge(ts, due, order, starts, runs, latest, keys, waiting, late):
     """late[e]: an event of the same key, newer than e, was already applied when e arrived.
 

@@ -42,14 +42,29 @@ class Lookups:
         windows: dict[Reach, int] = {}
         which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
         lo, hi, short = self.store.edges(ids, list(windows), instant)
-        one = _Lookup(self, ids, {EVERY_EVENT: (lo, hi)})
+        columns, present = self._columns(queries, which, ids, (lo, hi))
+        return columns, present, None if short is None else (short[0], which.index(short[1]))
+
+    def each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> tuple[list[pa.Array], np.ndarray]:
+        """A column per query, for every (key, instant) one answer; and which of them have an event in the window."""
+        assert self.store.clock is not None
+        self.plan.settle()
+        unit = self.store.clock.unit
+        windows: dict[Reach, int] = {}
+        which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
+        return self._columns(queries, which, ids, self.store.edges_each(ids, list(windows), instants))
+
+    def _columns(
+        self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        one = _Lookup(self, ids, {EVERY_EVENT: edges})
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         parts = one.partials(queries, which)
         for i, (query, w) in enumerate(zip(queries, which, strict=True)):
             a, b = one.edges(self.plan.presence(query))
             present[:, i] = b[:, w] > a[:, w]
             columns.append(one.column(query, w, parts))
-        return columns, present, None if short is None else (short[0], which.index(short[1]))
+        return columns, present
 
 
 class _Lookup:

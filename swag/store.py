@@ -56,6 +56,7 @@ class Store:
         self.keep_rows = 0
         self.keep_time: int | None = None
         self._next_to_tidy = 0
+        self.keeps_all = False  # while answers of the recent past are still to be given
 
     @property
     def main(self) -> Space:
@@ -165,12 +166,14 @@ class Store:
             timeline.scatter(values_of(name, fields), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
+        if self.keeps_all:
+            return
         timeline.expire(self.main.arena.rings, self.ts.data, self.lost, keys, coming, self.horizon, self.keep_rows)
 
     def tidy(self, some: int) -> None:
         """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""
         count = self.key_count
-        if count == 0:
+        if count == 0 or self.keeps_all:
             return
         keys = np.unique((self._next_to_tidy + np.arange(min(some, count))) % count)
         self._next_to_tidy = (self._next_to_tidy + some) % count
@@ -195,6 +198,15 @@ class Store:
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+
+    def edges_each(
+        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `edges`, every key at a time of its own."""
+        windows = np.array([(r.by_time, r.far, r.near) for r in reaches], np.int64).reshape(len(reaches), 3)
+        lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
+        timeline.edges_each(self.main.arena.rings, self.ts.data, keys, instants, windows, lo, hi)
+        return lo, hi
 
     def kept_from(self, key: int) -> int:
         """The oldest timestamp kept of a key."""

@@ -1,0 +1,243 @@
+"""A shard at work: Spark calls it with the pieces that came, it brings its engine (or detector) up to date and answers.
+
+    trigger:   header -> token known to this worker? -> yes: the cached body, and the segments since
+                                                        no:  a new body, and all segments
+               body.step(rows, watermark) -> answers; one more segment, a new header
+
+The body lives in this module's cache between triggers; it is taken out while it changes, so an attempt that fails half
+way leaves nothing behind, and a version it does not name (a retry, another run, an older worker) is never trusted.
+"""
+
+import hashlib
+import json
+import os
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessor
+
+from swag.errors import BadQuery
+from swag.spark.event_time import EventTime
+from swag.spark.state import HISTORY, PURPOSE, BadState, Header, Log, from_ipc, opened, sealed
+
+METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed")
+PREFIX = "__swag_"
+
+
+@dataclass
+class Step:
+    """What a trigger gave: rows to emit, rows to log as (kind, table, until when each row is needed), and counts."""
+
+    answers: list[pa.Table] = field(default_factory=list)
+    log: list[tuple[str, pa.Table, np.ndarray]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Body(Protocol):
+    """An engine or a detector: a function of the log, and of a few numbers beside it."""
+
+    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+        """Take what was logged since this body was last used (for a new one: all of it), and emit nothing."""
+
+    def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        """Take new rows, and that nothing with ts <= upto is still to come."""
+
+    def tend(self, log: Log) -> None:
+        """Let go of segments that nothing can reach; merge small ones."""
+
+    def rest(self) -> dict[str, Any]:
+        """What is not a function of the log, as JSON."""
+
+    def wakes(self) -> int | None:
+        """The next instant that must not pass unnoticed, even if nothing comes."""
+
+    @property
+    def bytes(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all shards of a stream run. Frozen; Spark sends it to the workers with every trigger."""
+
+    make: Callable[[], Body]
+    purpose: dict[str, Any]  # whose state this is; "parts" may grow from one run to the next
+    time: EventTime
+    output: pa.Schema
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.blake2b(json.dumps(self.purpose, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+class Cache:
+    """Bodies by (job, shard), each with the version it is at; the least recently used go first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int], tuple[str, Body]] = OrderedDict()
+
+    def take(self, job: str, shard: int) -> tuple[str, Body] | None:
+        return self._kept.pop((job, shard), None)
+
+    def keep(self, job: str, shard: int, token: str, body: Body) -> None:
+        self._kept[job, shard] = token, body
+        while len(self._kept) > 1 and sum(body.bytes for _, body in self._kept.values()) > cache_limit():
+            self._kept.popitem(last=False)
+
+
+def cache_limit() -> int:
+    """$SWAG_SPARK_CACHE_MB, else half of this machine's share of a core."""
+    chosen = os.environ.get("SWAG_SPARK_CACHE_MB", "")
+    if chosen.isdigit():
+        return int(chosen) << 20
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 // (os.cpu_count() or 1))
+
+
+CACHE = Cache()
+
+
+class Shards(StatefulProcessor):
+    """The shards of a partition, as Spark runs them."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def init(self, handle: Any) -> None:
+        self._handle = handle
+        self._header = handle.getValueState("header", "content binary")
+        self._purpose = handle.getValueState("purpose", "content binary")
+        self._segments = handle.getMapState("segments", "number long", "content binary")
+
+    def handleInputRows(self, key: Any, rows: Iterable[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        frames = list(rows)
+        pieces = [piece for frame in frames for piece in zip(frame["kind"], frame["place"], frame["piece"], strict=True)]
+        fresh: dict[str, list[pa.Table]] = {}
+        for kind, _, piece in sorted(pieces, key=lambda each: (each[0], each[1])):
+            fresh.setdefault(kind, []).append(from_ipc(piece))
+        tables = {kind: pa.concat_tables(each) for kind, each in fresh.items()}
+        yield from self._step(int(key[0]), tables, timerValues.getCurrentWatermarkInMs(), None)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        expired = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._step(int(key[0]), {}, timerValues.getCurrentWatermarkInMs(), expired)
+
+    def close(self) -> None:
+        pass
+
+    def _step(
+        self, shard: int, fresh: dict[str, pa.Table], watermark: int, expired: int | None
+    ) -> Iterator[pd.DataFrame]:
+        header = self._load(shard)
+        log = Log(header, self._segments, f"shard {shard}")
+        body, replayed = self._body(shard, log)
+        passed = self.job.time.from_watermark(watermark)
+        upto = passed if header.upto is None or passed is None else max(passed, header.upto)
+        step = body.step(fresh, upto)
+        for kind, table, instants in step.log:
+            log.append(kind, table, instants)
+        body.tend(log)
+        header.upto, header.rest = upto, body.rest()
+        header.history = [*header.history, (header.token, log.behind)][-HISTORY:]
+        header.token = uuid.uuid4().hex
+        self._set_timer(header, body.wakes(), watermark, expired)
+        self._header.update((header.to_bytes(),))
+        CACHE.keep(self.job.id, shard, header.token, body)
+        counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
+        yield metrics_row(shard, counts, self.job.output)
+        for table in step.answers:
+            if table.num_rows:
+                yield answer_rows(table, self.job.output)
+
+    def _load(self, shard: int) -> Header:
+        found = self._header.get()
+        if found is None:
+            self._purpose.update((sealed(PURPOSE, json.dumps(self.job.purpose).encode()),))
+            return Header(self.job.digest)
+        header = Header.from_bytes(found[0], f"the header of shard {shard}")
+        if header.purpose != self.job.digest:
+            content = opened(PURPOSE, (self._purpose.get() or (None,))[0], f"the purpose of shard {shard}")
+            check_purpose(json.loads(bytes(content)), self.job.purpose)
+            self._purpose.update((sealed(PURPOSE, json.dumps(self.job.purpose).encode()),))
+            header.purpose = self.job.digest
+        return header
+
+    def _body(self, shard: int, log: Log) -> tuple[Body, int]:
+        """The body at the version that the header names, and how many rows had to be replayed for it."""
+        header = log.header
+        cached = CACHE.take(self.job.id, shard)
+        versions = dict([*header.history, (header.token, header.following)])
+        if cached is not None and cached[0] in versions and versions[cached[0]] >= header.floor:
+            body, missed = cached[1], log.since(versions[cached[0]])
+            if cached[0] == header.token:
+                return body, 0
+        else:
+            body, missed = self.job.make(), list(header.entries)
+        if header.token:
+            body.replay(log.read(missed), header.rest, header.upto)
+        return body, sum(entry.rows for entry in missed)
+
+    def _set_timer(self, header: Header, wakes: int | None, watermark: int, expired: int | None) -> None:
+        """One timer per shard. Spark itself removes the one that has just fired."""
+        timer = None if wakes is None else max(self.job.time.timer(wakes), watermark + 1)
+        if timer == header.timer:
+            return
+        if header.timer is not None and header.timer != expired:
+            self._handle.deleteTimer(header.timer)
+        if timer is not None:
+            self._handle.registerTimer(timer)
+        header.timer = timer
+
+
+def check_purpose(written: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """State goes on under other queries if all it was written for are still there; otherwise it is refused."""
+    hint = "the queries that the checkpoint was written for, or another checkpointLocation"
+    for name in ("what", "ts", "key", "shards"):
+        if written.get(name) != wanted.get(name):
+            raise BadState(
+                f"the checkpoint was written with {name}={written.get(name)!r}, this stream has {wanted.get(name)!r}.",
+                f"shards={written.get(name)}" if name == "shards" else hint,
+            )
+    gone = [name for name in written["parts"] if name not in wanted["parts"]]
+    changed = [name for name, digest in written["parts"].items() if wanted["parts"].get(name, digest) != digest]
+    for names, what in ((gone, "has, and this stream lacks,"), (changed, "knows differently")):
+        if names:
+            raise BadState(f"the checkpoint is of other queries: it {what} {', '.join(map(repr, names))}.", hint)
+
+
+def metric_names() -> list[str]:
+    return [PREFIX + name for name in ("shard", *METRICS)]
+
+
+def metrics_row(shard: int, counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
+    """One row per shard and trigger beside the answers: Spark adds them up, and drops them (see stream.py)."""
+    values = [shard, *(counts.get(name, 0) for name in METRICS)]
+    columns = {name: pa.array([v], pa.int64()) for name, v in zip(metric_names(), values, strict=True)}
+    return as_pandas(columns | {each.name: pa.nulls(1, each.type) for each in output})
+
+
+def answer_rows(table: pa.Table, output: pa.Schema) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: pa.nulls(table.num_rows, pa.int64()) for name in metric_names()}
+    for each in output:
+        columns[each.name] = table.column(each.name).cast(each.type)
+    return as_pandas(columns)
+
+
+def as_pandas(columns: dict[str, Any]) -> pd.DataFrame:
+    """Arrow arrays as they are: pandas' own would lose what is null and what NaN."""
+    return pd.DataFrame({name: pd.Series(_one(a), dtype=pd.ArrowDtype(a.type)) for name, a in columns.items()})
+
+
+def _one(array: Any) -> pd.arrays.ArrowExtensionArray:
+    joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return pd.arrays.ArrowExtensionArray(joined)
+
+
+def refuse_few(shards: Any) -> None:
+    if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
+        raise BadQuery(f"shards={shards!r} is not a whole number >= 1.", "shards=64")

@@ -1,0 +1,208 @@
+"""Registered queries over a Structured Streaming source: `swag.spark.stream`."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from swag import families
+from swag.errors import BadQuery, BadType, UnknownColumn, nearest
+from swag.evaluate import _checked
+from swag.intake import needed
+from swag.query import Query
+from swag.recipes import query_to_json
+from swag.spark.event_time import EventTime
+from swag.spark.packing import PACKED_SPARK, SHARD, Pack, in_utc, shard_numbers
+from swag.spark.windows import EVENTS, REQUESTS, Windows
+from swag.windows import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from swag.spark.shard import Job
+
+
+def stream(
+    queries: Query | Iterable[Query],
+    events: "DataFrame",
+    *,
+    requests: "DataFrame | None" = None,
+    ts: str = "ts",
+    key: str | None = None,
+    lateness: Duration | None = None,
+    shards: int | None = None,
+) -> "DataFrame":
+    """The answers of queries over a stream, trigger by trigger: query, tick, ts, [key], value.
+
+    Events are applied when the watermark (the latest ts seen, less `lateness`) passes them. Each trigger then answers
+    as of the watermark: a query for the keys whose events were applied, a query with `having` for all keys that pass,
+    a query with `every` for the ticks that the watermark decided. With `requests`, a stream with ts (and key): the
+    requests' own columns, then one per query, once the watermark has passed the request's ts.
+
+    shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
+    """
+    asked = _checked(queries)
+    table = columns_of(events, needed(asked, ts, key), "events")
+    time = event_time(table, ts)
+    names = list(table.names)
+    whole = key is None or any(q.every is not None and not _by_key(q) for q in asked)
+    count = shard_count(events, 1 if whole else shards)
+    numbers = shard_numbers(count, partitions_of(events))
+    packed = pack(events.select(*names), Pack(EVENTS, ts, key, time), numbers)
+    front = None
+    if requests is not None:
+        if any(q.every is not None for q in asked):
+            raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
+        front = requests_schema(requests, table, asked, ts, key)
+        casted = requests
+        if key is not None:  # equal keys must be of one type to meet in one shard
+            casted = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
+        packed = packed.unionByName(pack(casted, Pack(REQUESTS, ts, key, time, tells_time=False), numbers))
+    kinds = {query.label: result_type(query, table) for query in asked}
+    value = value_type(kinds)
+    output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
+    from swag.spark.shard import Job
+
+    plan = Windows(tuple(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
+    parts = {query.label: fingerprint(query) for query in asked}
+    what = "windows" if requests is None else "windows at requests"
+    purpose = {"what": what, "ts": f"{ts} {table.field(ts).type}", "key": key, "shards": count, "parts": parts}
+    return sharded(packed, Job(plan, purpose, time, output), time.delay(lateness))
+
+
+def sharded(packed: "DataFrame", job: "Job", delay: str) -> "DataFrame":
+    """Packed rows through the shards: answers, with the counts of the shards as observed metrics "swag"."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    from swag.spark.shard import METRICS, PREFIX, Shards, metric_names
+
+    answers = from_arrow_schema(job.output)
+    schema = StructType([StructField(name, LongType()) for name in metric_names()] + answers.fields)
+    timed = packed.withWatermark("time", delay).select("shard", "kind", "place", "piece")
+    found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
+    counted = found.observe("swag", *(F.sum(PREFIX + name).alias(name) for name in METRICS))
+    return counted.where(F.col(f"{PREFIX}shard").isNull()).select(*(F.col(_quoted(n)) for n in job.output.names))
+
+
+def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    shard = F.lit(numbers[0])
+    if packer.key is not None and len(numbers) > 1:
+        which = F.pmod(F.xxhash64(F.col(_quoted(packer.key))), F.lit(len(numbers))).cast("int")
+        shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
+    return rows.withColumn(SHARD, shard.cast("int")).mapInArrow(packer, PACKED_SPARK)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Schema:
+    """The Arrow types of the columns that are read, by name."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if not frame.isStreaming:
+        raise BadType(f"the {what} are a stored DataFrame, not a stream.", "swag.spark.evaluate(…), or spark.readStream")
+    every = in_utc(to_arrow_schema(frame.schema, timezone="UTC"))
+    for name, asked_by in wanted.items():
+        if name not in every.names:
+            have = ", ".join(every.names)
+            raise UnknownColumn(f'{asked_by} "{name}", but the {what} have: {have}.', nearest(name, every.names))
+    return pa.schema([every.field(name) for name in wanted])
+
+
+def event_time(table: pa.Schema, ts: str) -> EventTime:
+    kind = table.field(ts).type
+    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
+        return EventTime(integer=bool(pa.types.is_integer(kind)))
+    raise BadType(f'ts column "{ts}" is {kind}; a stream needs an integer or a timestamp.', f'cast("timestamp")')
+
+
+def normal(table: pa.Schema, ts: str, time: EventTime) -> pa.Schema:
+    """A schema as shards keep it."""
+    return pa.schema([pa.field(each.name, time.type if each.name == ts else each.type) for each in table])
+
+
+def requests_schema(
+    requests: "DataFrame", events: pa.Schema, queries: list[Query], ts: str, key: str | None
+) -> pa.Schema:
+    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
+    columns_of(requests, wanted, "requests")
+    every = columns_of(requests, dict.fromkeys(requests.columns, ""), "requests")
+    if every.field(ts).type != events.field(ts).type:
+        raise BadType(
+            f'"{ts}" is {every.field(ts).type} in the requests, {events.field(ts).type} in the events.', "cast one"
+        )
+    for query in queries:
+        if query.label in every.names:
+            raise BadQuery(
+                f'query "{query.label}" has the name of a column that comes before the answers: '
+                f"{', '.join(every.names)}.",
+                'name it apart: sw.Query(…, name="…")',
+            )
+    return every
+
+
+def result_type(query: Query, table: pa.Schema) -> pa.DataType:
+    kinds = {name: table.field(name).type for name in query.aggregate.columns}
+    families.check_columns(query.aggregate, kinds)
+    return families.result_type(query.aggregate, kinds)
+
+
+def value_type(kinds: dict[str, pa.DataType]) -> pa.DataType:
+    """One column for the answers of all queries: their type if they agree, else int64 or float64."""
+    found = set(kinds.values())
+    if len(found) == 1:
+        return found.pop()
+    if all(pa.types.is_integer(kind) or pa.types.is_boolean(kind) for kind in found):
+        return pa.int64()
+    if all(pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_boolean(k) for k in found):
+        return pa.float64()
+    named = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+    raise BadType(f"one column of values can not hold answers of these types: {named}.", "a stream for each type")
+
+
+def answer_schema(table: pa.Schema, ts: str, key: str | None, value: pa.DataType) -> pa.Schema:
+    taken = [name for name in (ts, key) if name in ("query", "tick", "value")]
+    if taken:
+        raise BadQuery(f'a column named "{taken[0]}" is in every answer already.', "rename it")
+    fields = [pa.field("query", pa.string()), pa.field("tick", pa.int64()), table.field(ts)]
+    fields += [] if key is None else [table.field(key)]
+    return pa.schema([*fields, pa.field("value", value)])
+
+
+def with_answers(front: pa.Schema, kinds: dict[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([*front, *(pa.field(name, kind) for name, kind in kinds.items())])
+
+
+# -- shards -----------------------------------------------------------------------------------------------------------
+
+
+def _by_key(query: Query) -> bool:
+    """Can a shard alone say when this query ticks?"""
+    assert query.every is not None
+    return query.every.per_key or (query.every.by_time and query.every.anchor == "tick")
+
+
+def partitions_of(frame: "DataFrame") -> int:
+    return int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
+def shard_count(frame: "DataFrame", shards: int | None) -> int:
+    count = partitions_of(frame) if shards is None else shards
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise BadQuery(f"shards={shards!r} is not a whole number >= 1.", "shards=64")
+    return count
+
+
+def fingerprint(query: Query) -> str:
+    plain = query_to_json(query) | {"every": str(query.every), "source": str(query.source)}
+    return hashlib.blake2b(json.dumps(plain, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()

@@ -199,9 +199,7 @@ class Store:
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
 
-    def edges_each(
-        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def edges_each(self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `edges`, every key at a time of its own."""
         windows = np.array([(r.by_time, r.far, r.near) for r in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)

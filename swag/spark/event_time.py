@@ -1,7 +1,7 @@
 """Event time on both sides: `ts` as engines count it, and Spark's watermark, which is in milliseconds since 1970.
 
-An integer ts is one millisecond per unit there, moved far from 0, where Spark's watermark begins. Spark's promise is the
-engines' own: with a watermark of w, no event with ts <= w is still to come.
+An integer ts is one millisecond per unit there, moved far from 0, where Spark's watermark begins. Spark's promise is
+the engines' own: with a watermark of w, no event with ts <= w is still to come.
 """
 
 import re

@@ -55,7 +55,9 @@ class Pack:
     def packed(self, table: pa.Table, place: int) -> pa.RecordBatch:
         for name, what in ((self.ts, "timestamp"), (self.key, "key")):
             if name is not None and table.column(name).null_count:
-                raise BadEvents(f'a row has no {what}: "{name}" is null.', f'filter before: df.dropna(subset=["{name}"])')
+                raise BadEvents(
+                    f'a row has no {what}: "{name}" is null.', f'filter before: df.dropna(subset=["{name}"])'
+                )
         index = table.column_names.index(self.ts)
         table = _in_utc(table.set_column(index, self.ts, self.time.normal(table.column(self.ts))))
         shards = np.asarray(table.column(SHARD))
@@ -108,7 +110,8 @@ def partition_of(number: int, partitions: int) -> int:
 def shard_numbers(shards: int, partitions: int) -> list[int]:
     """Names for shards under which Spark deals them out evenly: as many to every partition, give or take one."""
     room = [shards // partitions + (p < shards % partitions) for p in range(partitions)]
-    numbers, candidate = [], 0
+    numbers: list[int] = []
+    candidate = 0
     while len(numbers) < shards:
         partition = partition_of(candidate, partitions)
         if room[partition]:

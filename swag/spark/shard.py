@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from swag.errors import BadQuery
 from swag.spark.event_time import EventTime
@@ -116,7 +116,9 @@ class Shards(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterable[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
-        pieces = [piece for frame in frames for piece in zip(frame["kind"], frame["place"], frame["piece"], strict=True)]
+        pieces = [
+            piece for frame in frames for piece in zip(frame["kind"], frame["place"], frame["piece"], strict=True)
+        ]
         fresh: dict[str, list[pa.Table]] = {}
         for kind, _, piece in sorted(pieces, key=lambda each: (each[0], each[1])):
             fresh.setdefault(kind, []).append(from_ipc(piece))

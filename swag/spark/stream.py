@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -45,31 +45,39 @@ def stream(
     """
     asked = _checked(queries)
     table = columns_of(events, needed(asked, ts, key), "events")
-    time = event_time(table, ts)
-    names = list(table.names)
-    whole = key is None or any(q.every is not None and not _by_key(q) for q in asked)
-    count = shard_count(events, 1 if whole else shards)
+    front = None if requests is None else requests_schema(requests, table, asked, ts, key)
+    count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
+    job = windows_job(asked, table, front, ts, key, count)
     numbers = shard_numbers(count, partitions_of(events))
-    packed = pack(events.select(*names), Pack(EVENTS, ts, key, time), numbers)
-    front = None
+    packed = pack(events.select(*map(_quoted, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
     if requests is not None:
-        if any(q.every is not None for q in asked):
-            raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
-        front = requests_schema(requests, table, asked, ts, key)
-        casted = requests
         if key is not None:  # equal keys must be of one type to meet in one shard
-            casted = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
-        packed = packed.unionByName(pack(casted, Pack(REQUESTS, ts, key, time, tells_time=False), numbers))
-    kinds = {query.label: result_type(query, table) for query in asked}
-    value = value_type(kinds)
-    output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
+            requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
+        packed = packed.unionByName(pack(requests, Pack(REQUESTS, ts, key, job.time, tells_time=False), numbers))
+    return sharded(packed, job, job.time.delay(lateness))
+
+
+def windows_job(
+    asked: list[Query], table: pa.Schema, front: pa.Schema | None, ts: str, key: str | None, shards: int
+) -> "Job":
+    """What the shards are to do. table, front: the columns of events and of requests."""
     from swag.spark.shard import Job
 
+    if front is not None and any(query.every is not None for query in asked):
+        raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
+    time = event_time(table, ts)
+    kinds = {query.label: result_type(query, table) for query in asked}
+    value = pa.null() if front is not None else value_type(kinds)
+    output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
     plan = Windows(tuple(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
-    parts = {query.label: fingerprint(query) for query in asked}
-    what = "windows" if requests is None else "windows at requests"
-    purpose = {"what": what, "ts": f"{ts} {table.field(ts).type}", "key": key, "shards": count, "parts": parts}
-    return sharded(packed, Job(plan, purpose, time, output), time.delay(lateness))
+    purpose = {
+        "what": "windows" if front is None else "windows at requests",
+        "ts": f"{ts} {table.field(ts).type}",
+        "key": key and f"{key} {table.field(key).type}",
+        "shards": shards,
+        "parts": {query.label: fingerprint(query) for query in asked},
+    }
+    return Job(plan, purpose, time, output)
 
 
 def sharded(packed: "DataFrame", job: "Job", delay: str) -> "DataFrame":
@@ -110,7 +118,9 @@ def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Sche
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if not frame.isStreaming:
-        raise BadType(f"the {what} are a stored DataFrame, not a stream.", "swag.spark.evaluate(…), or spark.readStream")
+        raise BadType(
+            f"the {what} are a stored DataFrame, not a stream.", "swag.spark.evaluate(…), or spark.readStream"
+        )
     every = in_utc(to_arrow_schema(frame.schema, timezone="UTC"))
     for name, asked_by in wanted.items():
         if name not in every.names:
@@ -123,7 +133,7 @@ def event_time(table: pa.Schema, ts: str) -> EventTime:
     kind = table.field(ts).type
     if pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
         return EventTime(integer=bool(pa.types.is_integer(kind)))
-    raise BadType(f'ts column "{ts}" is {kind}; a stream needs an integer or a timestamp.', f'cast("timestamp")')
+    raise BadType(f'ts column "{ts}" is {kind}; a stream needs an integer or a timestamp.', 'cast("timestamp")')
 
 
 def normal(table: pa.Schema, ts: str, time: EventTime) -> pa.Schema:
@@ -186,10 +196,10 @@ def with_answers(front: pa.Schema, kinds: dict[str, pa.DataType]) -> pa.Schema:
 # -- shards -----------------------------------------------------------------------------------------------------------
 
 
-def _by_key(query: Query) -> bool:
-    """Can a shard alone say when this query ticks?"""
-    assert query.every is not None
-    return query.every.per_key or (query.every.by_time and query.every.anchor == "tick")
+def _needs_all(query: Query) -> bool:
+    """Does it take the whole stream to say when this query ticks?"""
+    every = query.every
+    return every is not None and not every.per_key and not (every.by_time and every.anchor == "tick")
 
 
 def partitions_of(frame: "DataFrame") -> int:

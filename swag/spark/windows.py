@@ -1,4 +1,4 @@
-"""The windows of a shard: an engine, the events and requests that wait for the watermark, and what a trigger answers."""
+"""The windows of a shard: an engine, the events and requests that wait for the watermark, and what is answered."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,8 +76,8 @@ class ShardWindows:
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
-        self._take(step, fresh.get(EVENTS), self.events, EVENTS)
-        self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS)
+        self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
+        self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.upto)
         due, asked = self.events.due(upto), self.requests.due(upto)
         self._batch = 0 if due is None else due.num_rows
         self.engine._store.keeps_all = asked is not None  # they ask for the time before the watermark
@@ -93,12 +93,13 @@ class ShardWindows:
         step.counts["kept"] = self.engine.stats()["kept"]
         return step
 
-    def _take(self, step: Step, table: pa.Table | None, waiting: Waiting, kind: str) -> None:
-        """Late rows are counted; a late request is answered at once, with nulls."""
+    def _take(self, step: Step, table: pa.Table | None, waiting: Waiting, kind: str, passed: int | None) -> None:
+        """Rows that are not late. Late are events that the watermark has passed, and requests for a time whose windows
+        this shard has let go; those are answered at once, with nulls."""
         if table is None:
             return
         instants = instants_of(table.column(self.plan.ts))
-        late = instants <= (NOTHING if self.upto is None else self.upto)
+        late = instants <= (NOTHING if passed is None else passed)
         if late.any():
             if kind == REQUESTS:
                 step.answers.append(self._requested(table.filter(pa.array(late)), late=True))
@@ -204,7 +205,7 @@ class ShardWindows:
             self._sweep(log, entries)
 
     def _sweep(self, log: Log, entries: list[Entry]) -> None:
-        """Rows windows: an old segment may hold the last rows of a silent key. Each trigger looks over a few, in turn."""
+        """Rows windows: an old segment may hold the last rows of a silent key. Look over a few, in turn."""
         later = [entry for entry in entries if entry.number > self._swept]
         run: list[Entry] = []
         for entry in later or entries:
@@ -248,4 +249,3 @@ def _passing(query: Query, column: pa.Array, present: np.ndarray) -> pa.Array:
         return column
     passed = pa.array(query.condition.holds(column) & present)
     return pc.if_else(passed, column, pa.scalar(None, column.type))
-

@@ -1,0 +1,151 @@
+"""A stand-in for Spark around shards: state that commits or not, timers, the watermark, workers and their caches.
+
+It does what Spark does, without Java: for tests of many small streams. What Spark really does is tested beside it.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.spark import shard as shard_module
+from swag.spark.packing import SHARD, Pack
+from swag.spark.shard import METRICS, PREFIX, Cache, Job, Shards
+from swag.spark.state import Header
+
+
+class Value:
+    def __init__(self, store: dict, name: str) -> None:
+        self.store, self.name = store, name
+
+    def get(self) -> Any:
+        return self.store.get(self.name)
+
+    def update(self, value: tuple) -> None:
+        assert all(isinstance(each, bytes) for each in value)
+        self.store[self.name] = value
+
+
+class Map:
+    def __init__(self, store: dict, name: str) -> None:
+        self.store = store.setdefault(name, {})
+
+    def getValue(self, key: tuple) -> Any:
+        return self.store.get(key)
+
+    def updateValue(self, key: tuple, value: tuple) -> None:
+        self.store[key] = value
+
+    def removeKey(self, key: tuple) -> None:
+        del self.store[key]
+
+
+class Handle:
+    """The state of one shard; its timers are under "timers"."""
+
+    def __init__(self, store: dict) -> None:
+        self.store = store
+        self.timers: set[int] = store.setdefault("timers", set())
+
+    def getValueState(self, name: str, schema: str) -> Value:
+        return Value(self.store, name)
+
+    def getMapState(self, name: str, key: str, value: str) -> Map:
+        return Map(self.store, name)
+
+    def registerTimer(self, at: int) -> None:
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:
+        self.timers.remove(at)
+
+
+class Times:
+    def __init__(self, watermark: int) -> None:
+        self.watermark = watermark
+
+    def getCurrentWatermarkInMs(self) -> int:
+        return self.watermark
+
+    getExpiryTimeInMs = getCurrentWatermarkInMs
+
+
+class Stream:
+    """shard_of: a function of a key. workers: how many caches there are; each call names the one it runs on."""
+
+    def __init__(self, job: Job, packers: dict[str, Pack], delay: int, shards: int = 1, workers: int = 1) -> None:
+        self.job, self.packers, self.delay, self.shards = job, packers, delay, shards
+        self.stores: dict[int, dict] = {}
+        self.watermark = self.latest = 0
+        self.caches = [Cache() for _ in range(workers)]
+        self.metrics: list[dict[str, int]] = []
+
+    def trigger(self, rows: dict[str, pa.Table], worker: int = 0, fails: bool = False) -> list[dict]:
+        """A batch, at the watermark of the batches before. fails: the state is not committed, nothing comes out."""
+        packed = self._packed(rows)
+        self.before = self.watermark
+        before = copy.deepcopy(self.stores)
+        shard_module.CACHE = self.caches[worker]
+        found: list[dict] = []
+        self.metrics = []
+        numbers = sorted({s for s, *_ in packed} | set(self.stores))
+        for number in numbers:
+            found += self._run(number, [piece for piece in packed if piece[0] == number])
+        if fails:
+            self.stores = before
+            return []
+        times = [t for _, _, _, t, _ in packed if t is not None]
+        self.latest = max([self.latest, *times])
+        self.watermark = max(self.watermark, self.latest // 1000 - self.delay)
+        return found
+
+    def _packed(self, rows: dict[str, pa.Table]) -> list[tuple]:
+        found = []
+        for kind, table in rows.items():
+            pack = self.packers[kind]
+            if table.num_rows == 0:
+                continue
+            keys = [0] * table.num_rows if pack.key is None else table.column(pack.key).to_pylist()
+            table = table.append_column(SHARD, pa.array([hash(k) % self.shards for k in keys], pa.int32()))
+            batch = pack.packed(table, 0)
+            times = batch.column("time").cast(pa.int64()).to_pylist()
+            plain = (batch.column(name).to_pylist() for name in ("shard", "kind", "place", "piece"))
+            found += [(s, k, p, t, b) for (s, k, p, b), t in zip(zip(*plain, strict=True), times, strict=True)]
+        return found
+
+    def _run(self, number: int, pieces: list[tuple]) -> list[dict]:
+        handle = Handle(self.stores.setdefault(number, {}))
+        processor = Shards(self.job)
+        processor.init(handle)
+        frames = []
+        if pieces:
+            import pandas as pd
+
+            rows = pd.DataFrame(
+                {"kind": [p[1] for p in pieces], "place": [p[2] for p in pieces], "piece": [p[4] for p in pieces]}
+            )
+            frames += list(processor.handleInputRows((number,), iter([rows]), Times(self.watermark)))
+        for expired in sorted(t for t in handle.timers if t <= self.watermark):
+            frames += list(processor.handleExpiredTimer((number,), Times(self.watermark), Times(expired)))
+            handle.timers.discard(expired)
+        tables = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
+        return [row for table in tables for row in self._rows(table)]
+
+    def _rows(self, table: pa.Table) -> list[dict]:
+        rows = []
+        for row in table.to_pylist():
+            if row[f"{PREFIX}shard"] is not None:
+                self.metrics.append({name: row[PREFIX + name] for name in METRICS})
+            else:
+                rows.append({name: row[name] for name in self.job.output.names})
+        return rows
+
+    def upto(self, key: Any) -> float:
+        """The time up to which the shard of a key has let go."""
+        store = self.stores.get(hash(key) % self.shards, {})
+        upto = Header.from_bytes(store["header"][0], "").upto if "header" in store else None
+        return float("-inf") if upto is None else upto
+
+    def total(self, name: str) -> int:
+        return int(np.sum([each[name] for each in self.metrics]))

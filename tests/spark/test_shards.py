@@ -1,0 +1,172 @@
+"""Shards, against the oracle: any batch cut, any worker, attempts that fail. Without Spark (see stand_in)."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import swag as sw
+from swag.spark.packing import Pack, partition_of, shard_numbers
+from swag.spark.stream import windows_job
+from swag.spark.windows import EVENTS, REQUESTS
+from tests import oracle
+from tests.spark.stand_in import Stream
+
+EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.int64())])
+REQUEST = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("id", pa.string())])
+QUERIES = {
+    "total": (sw.Query(sw.sum("x"), sw.Range(20), name="total"), oracle.Q(oracle.agg("sum", "x"), oracle.Range(20))),
+    "rows": (sw.Query(sw.count(), sw.Rows(3), name="rows"), oracle.Q(oracle.agg("count"), oracle.Rows(3))),
+    "top": (
+        sw.Query(sw.max("x"), sw.Range(30, until=5), name="top", where="x < 8"),
+        oracle.Q(oracle.agg("max", "x"), oracle.Range(30, 5), where=lambda e: e["x"] is not None and e["x"] < 8),
+    ),
+}
+HOT = sw.Query(sw.sum("x"), sw.Range(25), name="hot", having=(">", 9))
+HOT_ORACLE = oracle.Q(oracle.agg("sum", "x"), oracle.Range(25), having=(">", 9))
+
+rows = st.fixed_dictionaries({"dt": st.integers(-12, 15), "k": st.integers(0, 3), "x": st.none() | st.integers(0, 9)})
+batches = st.lists(st.tuples(st.lists(rows, max_size=6), st.integers(0, 2), st.booleans()), min_size=1, max_size=8)
+
+
+def table(schema: pa.Schema, events: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(events, schema)
+
+
+def streamed(queries: list[sw.Query], delay: int, workers: int = 3, requests: bool = False, shards: int = 2) -> Stream:
+    job = windows_job(queries, EVENT, REQUEST if requests else None, "ts", "k", shards)
+    packers = {EVENTS: Pack(EVENTS, "ts", "k", job.time), REQUESTS: Pack(REQUESTS, "ts", "k", job.time, False)}
+    return Stream(job, packers, delay, shards, workers)
+
+
+def timed(drawn: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    return [{"ts": now + each["dt"], "k": each["k"], "x": each["x"]} for each in drawn]
+
+
+class Truth:
+    """What has been applied, by the rule in one line: not late when it came, and the watermark has passed it."""
+
+    def __init__(self) -> None:
+        self.taken: list[dict[str, Any]] = []
+        self.upto: int | None = None
+        self.late = 0
+
+    def trigger(self, events: list[dict[str, Any]], upto: int | None) -> list[dict[str, Any]]:
+        """The events that are applied now."""
+        fresh = [e for e in events if upto is None or e["ts"] > upto]
+        self.late += len(events) - len(fresh)
+        before = {id(e) for e in self.applied()}
+        self.taken += fresh
+        self.upto = upto
+        return [e for e in self.applied() if id(e) not in before]
+
+    def applied(self) -> list[dict[str, Any]]:
+        return oracle.in_order([e for e in self.taken if self.upto is not None and e["ts"] <= self.upto])
+
+
+@settings(max_examples=60)
+@given(batches=batches, delay=st.integers(0, 15))
+def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay):
+    stream, truth, now = streamed([q for q, _ in QUERIES.values()], delay), Truth(), 100
+    for drawn, worker, fails in batches:
+        events = timed(drawn, now)
+        if fails:  # an attempt that is not committed, and then again
+            stream.trigger({EVENTS: table(EVENT, events)}, worker, fails=True)
+        found = stream.trigger({EVENTS: table(EVENT, events)}, worker)
+        watermark = stream.job.time.from_watermark(stream.before)
+        touched = {e["k"] for e in truth.trigger(events, watermark)}
+        expected = {}
+        for name, (_, query) in QUERIES.items():
+            for k in touched:
+                window = oracle.window_at_time(query, oracle.substream(truth.applied(), "k", k), watermark)
+                if oracle.in_relation(query, window):
+                    expected[name, k] = oracle.answer(query, window)
+        assert {(row["query"], row["k"]): row["value"] for row in found} == expected
+        assert all(row["ts"] == watermark and row["tick"] is None for row in found)
+        now += 7
+
+
+@settings(max_examples=40)
+@given(batches=batches, delay=st.integers(0, 15))
+def test_a_filter_is_the_set_of_keys_that_pass_in_all_shards_whenever_the_watermark_moves(batches, delay):
+    stream, truth, now, last = streamed([HOT], delay), Truth(), 100, None
+    for drawn, worker, _ in batches:
+        events = timed(drawn, now)
+        found = stream.trigger({EVENTS: table(EVENT, events)}, worker)
+        watermark = stream.job.time.from_watermark(stream.before)
+        truth.trigger(events, watermark)
+        expected = {}
+        for k in range(4):
+            window = oracle.window_at_time(HOT_ORACLE, oracle.substream(truth.applied(), "k", k), watermark or 0)
+            if oracle.in_relation(HOT_ORACLE, window) and (oracle.answer(HOT_ORACLE, window) or 0) > 9:
+                expected[k] = oracle.answer(HOT_ORACLE, window)
+        if watermark != last:
+            assert {row["k"]: row["value"] for row in found} == expected
+        last = watermark
+        now += 7
+
+
+@settings(max_examples=60)
+@given(batches=batches, asked=st.lists(st.lists(rows, max_size=4), min_size=8, max_size=8), delay=st.integers(0, 15))
+def test_requests_are_answered_as_of_their_own_time_once_the_watermark_has_passed_it(batches, asked, delay):
+    queries = [q for q, _ in QUERIES.values()]
+    stream, truth, now, waiting, number = streamed(queries, delay, requests=True), Truth(), 100, [], 0
+    for (drawn, worker, fails), wanted in zip(batches, asked, strict=False):
+        events = timed(drawn, now)
+        requests = [{"ts": now + r["dt"], "k": r["k"] + 1, "id": f"r{number + i}"} for i, r in enumerate(wanted)]
+        number += len(requests)
+        given = {EVENTS: table(EVENT, events), REQUESTS: table(REQUEST, requests)}
+        if fails:
+            stream.trigger(given, worker, fails=True)
+        late = [r for r in requests if r["ts"] <= stream.upto(r["k"])]
+        found = stream.trigger(given, worker)
+        watermark = stream.job.time.from_watermark(stream.before)
+        truth.trigger(events, watermark)
+        waiting += [r for r in requests if r not in late]
+        due = [r for r in waiting if watermark is not None and r["ts"] <= watermark]
+        waiting = [r for r in waiting if r not in due]
+        expected = [r | dict.fromkeys(QUERIES) for r in late]
+        for r in due:
+            own = oracle.substream(truth.applied(), "k", r["k"])
+            answers = {n: oracle.answer(q, oracle.window_at_time(q, own, r["ts"])) for n, (_, q) in QUERIES.items()}
+            expected.append(r | answers)
+        by_id = lambda row: row["id"]  # noqa: E731
+        assert sorted(found, key=by_id) == sorted(expected, key=by_id)
+        now += 7
+
+
+def test_late_events_are_counted_and_change_nothing():
+    stream = streamed([QUERIES["total"][0]], delay=0)
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 100, "k": 1, "x": 1}])})
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 110, "k": 1, "x": 1}])})
+    late = [{"ts": 100, "k": 1, "x": 5}, {"ts": 111, "k": 1, "x": 2}]
+    assert stream.trigger({EVENTS: table(EVENT, late)}) == [
+        {"query": "total", "tick": None, "ts": 110, "k": 1, "value": 2}
+    ]
+    assert (stream.total("events"), stream.total("late")) == (1, 1)
+
+
+def test_state_stays_small_while_time_passes_and_a_new_worker_answers_the_same():
+    stream = streamed([QUERIES["total"][0], QUERIES["rows"][0]], delay=0, workers=40, shards=1)
+    for i in range(200):
+        events = [{"ts": 100 + 5 * i + j, "k": 7 if i == 0 else j % 3, "x": i} for j in range(5)]
+        last = stream.trigger({EVENTS: table(EVENT, events)}, worker=0 if i % 2 else i % 40)
+    assert stream.total("segments") < 40
+    assert stream.total("bytes") < 40_000
+    again = stream.trigger({}, worker=39)
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 2000, "k": 7, "x": 1}])}, worker=38)
+    answered = stream.trigger({EVENTS: table(EVENT, [{"ts": 2001, "k": 9, "x": 1}])}, worker=37)
+    assert [row["value"] for row in answered if row["k"] == 7 and row["query"] == "rows"] == [3]  # two are very old
+    assert last and again
+
+
+@pytest.mark.parametrize(("shards", "partitions"), [(1, 1), (1, 8), (8, 8), (20, 8), (200, 200), (3, 200)])
+def test_shards_are_dealt_evenly_to_partitions(shards, partitions):
+    numbers = shard_numbers(shards, partitions)
+    counts = [0] * partitions
+    for number in numbers:
+        counts[partition_of(number, partitions)] += 1
+    assert len(set(numbers)) == shards
+    assert max(counts) - min(counts) <= 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.spark.packing import Pack, partition_of, shard_numbers
-from swag.spark.stream import windows_job
+from swag.spark.streaming import windows_job
 from swag.spark.windows import EVENTS, REQUESTS
 from tests import oracle
 from tests.spark.stand_in import Stream

@@ -15,6 +15,8 @@ from swag.query import Query
 from swag.recipes import query_to_json
 from swag.spark.event_time import EventTime
 from swag.spark.packing import PACKED_SPARK, SHARD, Pack, in_utc, shard_numbers
+from swag.spark.schema import arrow_schema, col
+from swag.spark.shipping import portable
 from swag.spark.windows import EVENTS, REQUESTS, Windows
 from swag.windows import Duration
 
@@ -49,7 +51,7 @@ def stream(
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
     job = windows_job(asked, table, front, ts, key, count)
     numbers = shard_numbers(count, partitions_of(events))
-    packed = pack(events.select(*map(_quoted, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
+    packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
     if requests is not None:
         if key is not None:  # equal keys must be of one type to meet in one shard
             requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
@@ -69,7 +71,7 @@ def windows_job(
     kinds = {query.label: result_type(query, table) for query in asked}
     value = pa.null() if front is not None else value_type(kinds)
     output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
-    plan = Windows(tuple(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
+    plan = Windows(portable(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
     purpose = {
         "what": "windows" if front is None else "windows at requests",
         "ts": f"{ts} {table.field(ts).type}",
@@ -93,7 +95,7 @@ def sharded(packed: "DataFrame", job: "Job", delay: str) -> "DataFrame":
     timed = packed.withWatermark("time", delay).select("shard", "kind", "place", "piece")
     found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
     counted = found.observe("swag", *(F.sum(PREFIX + name).alias(name) for name in METRICS))
-    return counted.where(F.col(f"{PREFIX}shard").isNull()).select(*(F.col(_quoted(n)) for n in job.output.names))
+    return counted.where(F.col(f"{PREFIX}shard").isNull()).select(*map(col, job.output.names))
 
 
 def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
@@ -101,13 +103,9 @@ def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
 
     shard = F.lit(numbers[0])
     if packer.key is not None and len(numbers) > 1:
-        which = F.pmod(F.xxhash64(F.col(_quoted(packer.key))), F.lit(len(numbers))).cast("int")
+        which = F.pmod(F.xxhash64(col(packer.key)), F.lit(len(numbers))).cast("int")
         shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
     return rows.withColumn(SHARD, shard.cast("int")).mapInArrow(packer, PACKED_SPARK)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -115,13 +113,11 @@ def _quoted(name: str) -> str:
 
 def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Schema:
     """The Arrow types of the columns that are read, by name."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     if not frame.isStreaming:
         raise BadType(
             f"the {what} are a stored DataFrame, not a stream.", "swag.spark.evaluate(…), or spark.readStream"
         )
-    every = in_utc(to_arrow_schema(frame.schema, timezone="UTC"))
+    every = in_utc(arrow_schema(frame))
     for name, asked_by in wanted.items():
         if name not in every.names:
             have = ", ".join(every.names)

@@ -1,0 +1,134 @@
+"""swag.spark.stream on Spark itself. What shards answer is checked at length in test_shards, without it."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import swag as sw
+import swag.spark
+from swag.spark.state import BadState
+from tests.spark.streams import run, source, write
+
+SCHEMA = "ts timestamp, sym string, x double"
+SECOND = 1_000_000
+QUERIES = [
+    sw.Query(sw.sum("x"), sw.Range("50s"), name="total"),
+    sw.Query(sw.count(), sw.Rows(7), name="rows"),
+    sw.Query(sw.sum("x"), sw.Range("100s"), name="hot", having=(">", 300)),
+]
+
+
+def trades(batch: int, rows: int = 60, start: int = 1_700_000_000) -> pa.Table:
+    rng = np.random.default_rng(batch)
+    seconds = start + 100 * batch + np.sort(rng.integers(-8, 100, rows))
+    x = rng.integers(0, 50, rows).astype(float)
+    return pa.table(
+        {
+            "ts": pa.array(seconds * SECOND, pa.timestamp("us", "UTC")),
+            "sym": pa.array(rng.choice(["a", "bb", "c", "é", ""], rows)),
+            "x": pa.array(x, mask=rng.random(rows) < 0.1),
+        }
+    )
+
+
+def engine_at(tables: list[pa.Table], watermark: datetime.datetime) -> sw.Engine:
+    engine = sw.Engine(ts="ts", key="sym")
+    engine.register(QUERIES)
+    events = pa.concat_tables(tables).sort_by("ts")
+    upto = int(watermark.replace(tzinfo=datetime.UTC).timestamp() * SECOND)
+    due = np.asarray(events.column("ts").cast(pa.int64())) <= upto
+    engine.append(events.filter(pa.array(due)))
+    engine.advance(upto)
+    return engine
+
+
+def test_answers_are_those_of_an_engine_at_the_watermark_and_spark_reports_the_counts(spark, tmp_path):
+    tables = [trades(i) for i in range(4)]
+    write(tmp_path / "in", tables)
+    frame = swag.spark.stream(
+        QUERIES, source(spark, tmp_path / "in", SCHEMA), ts="ts", key="sym", lateness="10 seconds"
+    )
+    assert frame.schema.simpleString() == "struct<query:string,tick:bigint,ts:timestamp,sym:string,value:double>"
+    sink, progress = run(frame, tmp_path / "checkpoint")
+    answered = 0
+    for rows in sink.batches.values():
+        if not rows:
+            continue
+        (watermark,) = {row[2] for row in rows}
+        engine = engine_at(tables, watermark)
+        for name in ("total", "rows", "hot"):
+            answer = dict(zip(*engine.lookup(name).to_pydict().values(), strict=True))
+            found = {row[3]: row[4] for row in rows if row[0] == name}
+            assert found == answer
+            answered += len(found)
+    assert answered > 40
+    reported = [each.observedMetrics["swag"] for each in progress]
+    assert sum(each["events"] for each in reported) == 240
+    assert sum(each["late"] for each in reported) == 0
+    assert sum(each["lookups"] for each in reported) == answered
+    assert reported[-1]["bytes"] > 0
+
+
+def test_requests_are_answered_as_evaluate_does(spark, tmp_path):
+    tables = [trades(i) for i in range(3)]
+    asked = [
+        pa.table({"sym": t["sym"], "n": np.arange(t.num_rows) + 1000 * i, "ts": t["ts"], "note": [b"x"] * t.num_rows})
+        for i, t in enumerate(tables)
+    ]
+    write(tmp_path / "events", tables)
+    write(tmp_path / "requests", asked)
+    queries = [*QUERIES, sw.Query(sw.max("ts"), sw.Rows(3, until=1), name="before")]
+    frame = swag.spark.stream(
+        queries,
+        source(spark, tmp_path / "events", SCHEMA),
+        requests=source(spark, tmp_path / "requests", "sym string, n long, ts timestamp, note binary"),
+        ts="ts",
+        key="sym",
+        lateness="10 seconds",
+    )
+    sink, progress = run(frame, tmp_path / "checkpoint")
+    expected = sw.evaluate(queries, pa.concat_tables(tables), at=pa.concat_tables(asked), ts="ts", key="sym")
+    assert frame.columns == expected.column_names
+    found = {row[1]: row for row in sink.rows}
+    assert sum(each.observedMetrics["swag"]["requests"] for each in progress) == 180
+    watermark = max(row["ts"] for row in expected.to_pylist()) - datetime.timedelta(seconds=10)
+    due = [row for row in expected.to_pylist() if row["ts"] <= watermark]
+    assert len(found) == len(sink.rows) == len(due) > 150
+    for row in due:
+        plain = [v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v for v in row.values()]
+        assert list(found[row["n"]]) == plain
+
+
+def test_time_without_a_zone_and_one_stream_without_a_key(spark, tmp_path):
+    rows = [[100, 103, 101], [140], [141]]
+    tables = [pa.table({"at": pa.array([s * SECOND for s in each], pa.timestamp("us"))}) for each in rows]
+    write(tmp_path / "in", tables)
+    queries = [sw.Query(sw.count(), sw.Range("30s"), name="n"), sw.Query(sw.first("at"), sw.Rows(2), name="first")]
+    with pytest.raises(sw.BadType, match=r"n: int64, first: timestamp\[us\]"):
+        swag.spark.stream(queries, source(spark, tmp_path / "in", "at timestamp_ntz"), ts="at")
+    frame = swag.spark.stream(queries[:1], source(spark, tmp_path / "in", "at timestamp_ntz"), ts="at")
+    sink, _ = run(frame, tmp_path / "checkpoint")
+    assert [row[2:] for row in sink.rows] == [
+        (datetime.datetime(1970, 1, 1, 0, 1, 43), 3),
+        (datetime.datetime(1970, 1, 1, 0, 2, 20), 1),
+        (datetime.datetime(1970, 1, 1, 0, 2, 21), 2),
+    ]
+
+
+def test_what_can_not_be_streamed_is_said_before_anything_runs(spark, tmp_path):
+    write(tmp_path / "in", [trades(0)])
+    events = source(spark, tmp_path / "in", SCHEMA)
+    query = sw.Query(sw.sum("x"), sw.Range("1m"))
+    with pytest.raises(sw.UnknownColumn, match='reads "y", but the events have: ts, sym, x'):
+        swag.spark.stream(sw.Query(sw.sum("y"), sw.Rows(3)), events, key="sym")
+    with pytest.raises(sw.BadType, match='ts column "sym" is string'):
+        swag.spark.stream(query, events, ts="sym")
+    with pytest.raises(sw.BadType, match="stored DataFrame"):
+        swag.spark.stream(query, spark.read.parquet(str(tmp_path / "in")), key="sym")
+    with pytest.raises(sw.BadQuery, match="shards=0"):
+        swag.spark.stream(query, events, key="sym", shards=0)
+    with pytest.raises(sw.BadQuery, match="whole milliseconds"):
+        swag.spark.stream(query, events, key="sym", lateness="10us")
+    assert issubclass(BadState, sw.SwagError)

@@ -47,7 +47,7 @@ def evaluate(
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     halo = Halo.of(reach(query.window, clock.unit) for query in asked)
-    read = list(dict.fromkeys(name for query in asked for name in _columns(query)))
+    read = list(dict.fromkeys(name for query in asked for name in columns_read(query)))
     rows, columns = laid_out(*_inputs(asked, events, at, ts, keys, read), halo, layout)
     names, types = dict(zip(columns.keys, keys, strict=True)), schema.arrow_of(out, events)
     task = Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, at is not None, layout.block_rows)
@@ -92,7 +92,7 @@ def _same_key(events: DataFrame, at: DataFrame, name: str) -> None:
         )
 
 
-def _columns(query: Query) -> list[str]:
+def columns_read(query: Query) -> list[str]:
     return [*query.aggregate.columns, *(sorted(columns_of(query.where)) if query.where else [])]
 
 

@@ -8,10 +8,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     DataType,
     DateType,
     DoubleType,
     FloatType,
+    IntegralType,
     MapType,
     StringType,
     StructField,
@@ -122,6 +125,26 @@ def key_columns(frame: DataFrame, keys: list[str]) -> tuple[list[Column], tuple[
 def _apart(key: Column, kind: DataType) -> Column | None:
     """0.0 is -0.0."""
     return key + F.lit(0.0).cast(kind) if isinstance(kind, FloatType | DoubleType) else None
+
+
+SIMPLE = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType, IntegralType)
+
+
+def is_simple(kind: DataType) -> bool:
+    """Types whose values swag.keys can number."""
+    return isinstance(kind, SIMPLE)
+
+
+def written(frame: DataFrame, keys: list[str]) -> Column:
+    """Several columns, or one of a type of its own, as one text: equal where they are equal."""
+    each = [
+        col(name) if apart is None else apart
+        for name in keys
+        for apart in [_apart(col(name), frame.schema[name].dataType)]
+    ]
+    exact = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+    named = [column.alias(f"k{i}") for i, column in enumerate(each)]
+    return F.to_json(F.struct(*named), {**exact, "ignoreNullFields": "false"})
 
 
 def instant(frame: DataFrame, ts: str) -> Column:

@@ -45,7 +45,7 @@ class Task:
 
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
-    _one_thread_per_core_of_the_task()
+    one_thread_per_core()
     rows = Rows(task)
     for batch in batches:
         rows.take(batch)
@@ -54,7 +54,8 @@ def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     yield from rows.answer()
 
 
-def _one_thread_per_core_of_the_task() -> None:
+def one_thread_per_core() -> None:
+    """Of those that the task was given."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -129,7 +130,7 @@ class Block:
         columns = [evaluation.add(query) for query in self.task.queries]
         evaluation.run()
         arrays = [*self._front(), *(column.array(stored) for column in columns)]
-        arrays = [_of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
+        arrays = [of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=self.task.out)
         yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
 
@@ -171,7 +172,7 @@ class Block:
         return list((table if self.asks.all() else table.filter(pa.array(self.asks))).columns)
 
 
-def _of_type(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+def of_type(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Times come as int64, and take the type of ts without being copied."""
     if array.type == kind:
         return array

@@ -1,0 +1,25 @@
+"""Frames on Spark: found, filled and summarised over DataFrames. Nothing of Spark is imported until it is used."""
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {  # no module is named as what it holds: an import of it would take the name
+    "detect": "frames.spark.batch",
+    "fill": "frames.spark.batch",
+    "summarize": "frames.spark.batch",
+    "stream": "frames.spark.streaming",
+}
+__all__ = ["detect", "fill", "stream", "summarize"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(_WHERE[name]), name)
+    except ModuleNotFoundError as why:
+        if (why.name or "").split(".")[0] != "pyspark":
+            raise
+        raise ModuleNotFoundError(
+            'frames.spark needs PySpark. Hint: pip install "swag[spark]"', name="pyspark"
+        ) from None

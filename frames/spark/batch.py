@@ -1,0 +1,176 @@
+"""Frames of stored events on Spark: keys are spread over tasks, each reads its rows once, sorted by key and time.
+
+A key is one task's: frames follow one another, and where one begins is known only when the last has ended. So a key
+with most of the events, or a stream without a key, is read by one core.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from frames import detection, filling
+from frames.spark import workers
+from frames.spark.workers import CLOSES, EVENT, OPENS, Task
+from frames.specs import Aggregate as ByAggregate
+from frames.specs import Spec, check_spec
+from frames.tables import check_key, margins
+from swag.aggregates import Aggregate
+from swag.columns import Clock
+from swag.errors import BadType
+from swag.spark import schema
+from swag.spark.layout import Layout
+from swag.spark.shipping import portable_aggregate
+from swag.windows import Duration
+
+DEFAULT = Layout()
+Key = str | list[str] | None
+
+
+def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, layout: Layout = DEFAULT) -> DataFrame:
+    """As frames.detect, over a DataFrame: frame_id, [key], start, end, rows, and kind, cells or value.
+
+    Without a key, frames are numbered 0, 1, 2 …; with one, frame_id is a fingerprint of the key and of the frame's
+    number within it: the same however the work was spread.
+    """
+    check_spec(spec)
+    stream = Stream.of(events, ts, key, layout)
+    found = detection.detect(spec, schema.empty_table(events), ts=ts).schema
+    if isinstance(spec, ByAggregate):
+        spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
+    read = list(dict.fromkeys(spec.columns))
+    key_fields = [StructField(f"k{i}", events.schema[name].dataType) for i, name in enumerate(stream.keys)]
+    out = StructType([StructField("frame_id", LongType()), *key_fields, *schema.spark_fields(found)[1:]])
+    rows = stream.spread(stream.rows(read)).sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
+    frames = rows.mapInArrow(partial(workers.detected, replace(stream.task(read, out), spec=spec)), out)
+    if not stream.keys:
+        return frames
+    number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1).alias("frame_id")
+    named = [F.col(ours).alias(name) for ours, name in stream.names.items()]
+    return frames.select(number, *named, *(schema.col(name) for name in found.names[1:]))
+
+
+def fill(
+    frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None,
+    before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+) -> DataFrame:  # fmt: skip
+    """As frames.fill: the events that lie in a frame of their key, once for each, with its frame_id."""
+    stream = Stream.of(events, ts, key, layout)
+    stream.check(frames)
+    filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
+    whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    columns, _ = schema.key_columns(whole, stream.keys)
+    a, b = schema.instant(whole, "start") - early, schema.instant(whole, "end") + late
+    opening = whole.select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), "frame_id")
+    out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
+    rows = stream.among(events.columns, opening.where("t IS NOT NULL AND b IS NOT NULL"))
+    return rows.mapInArrow(partial(workers.filled, stream.task(events.columns, out)), out)
+
+
+def summarize(
+    frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
+    key: Key = None, before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+) -> DataFrame:  # fmt: skip
+    """As frames.summarize: the frames, with a column per aggregate of the events in each."""
+    stream = Stream.of(events, ts, key, layout)
+    stream.check(frames)
+    wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
+    types = filling.summarize(
+        _empty(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
+    ).schema
+    whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
+    out = StructType([*whole.schema.fields, *answered])
+    read = list(dict.fromkeys(name for aggregate in wanted for name in aggregate.columns))
+    rows = stream.among(read, _both_ends(whole, stream.keys, early, late))
+    task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
+    return rows.mapInArrow(partial(workers.summarized, task), out)
+
+
+def _both_ends(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
+    """A row where each frame opens, so that a worker knows what to keep, and one where it closes, to be answered."""
+    columns, _ = schema.key_columns(frames, keys)
+    a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
+    b = F.coalesce(schema.instant(frames, "end") + late, F.lit(0))
+    ends = [F.struct(at.alias("t"), F.lit(kind).alias("kind")) for at, kind in ((a, OPENS), (b, CLOSES))]
+    own = [schema.col(name).alias(f"r{i}") for i, name in enumerate(frames.columns)]
+    rows = frames.select(*columns, a.alias("a"), b.alias("b"), *own, F.explode(F.array(*ends)).alias("at"))
+    return rows.select("*", "at.t", "at.kind").drop("at")
+
+
+def united(frames: DataFrame, keys: list[str]) -> DataFrame:
+    """Frames from their fragments; a table without `final` as it is."""
+    if "final" not in frames.columns:
+        return frames
+    same = ["frame_id", *keys]
+    rest = [name for name in frames.columns if name not in (*same, "start", "end", "rows", "final")]
+    last = [F.max_by(schema.col(name), F.col("final").cast("int")).alias(name) for name in rest]
+    whole = [F.min("start").alias("start"), F.max("end").alias("end"), F.sum("rows").alias("rows")]
+    grouped = frames.groupBy(*(schema.col(name) for name in same)).agg(*whole, *last)
+    return grouped.select(*(schema.col(name) for name in frames.columns if name != "final"))
+
+
+def _empty(frames: DataFrame) -> pa.Table:
+    table = schema.empty_table(frames)
+    return table.drop_columns(["final"]) if "final" in table.column_names else table
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events and how they are read. names: the user's, of k0, k1 …; by: the columns that tell keys apart."""
+
+    events: DataFrame
+    ts: str
+    keys: list[str]
+    key_columns: list[Column]
+    by: tuple[str, ...]
+    clock: Clock
+    layout: Layout
+
+    @classmethod
+    def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "Stream":
+        schema.check_frame(events, "events")
+        keys = schema.key_names(key)
+        for name in keys:
+            check_key(name)
+            schema.check_key(schema.field(events, name, "key is"))
+        schema.field(events, ts, "ts is")
+        clock = Clock(schema.arrow_schema(events).field(ts).type)
+        return cls(events, ts, keys, *schema.key_columns(events, keys), clock, layout)
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {f"k{i}": name for i, name in enumerate(self.keys)}
+
+    def check(self, frames: DataFrame) -> None:
+        """Are the frames of these keys?"""
+        schema.check_frame(frames, "frames")
+        for name in self.keys:
+            theirs = schema.field(frames, name, "frames are found per").dataType.simpleString()
+            ours = self.events.schema[name].dataType.simpleString()
+            if theirs != ours:
+                raise BadType(f'"{name}" of the frames is {theirs}, that of the events {ours}.', f"cast it to {ours}")
+
+    def rows(self, read: list[str]) -> DataFrame:
+        columns = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
+        arrival = F.monotonically_increasing_id().alias("seq")
+        return self.events.select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"), arrival, *columns)
+
+    def among(self, read: list[str], frames: DataFrame) -> DataFrame:
+        """Events and frames in one order, for a worker that passes over them once."""
+        rows = self.rows(read).withColumn("kind", F.lit(EVENT)).unionByName(frames, allowMissingColumns=True)
+        return self.spread(rows).sortWithinPartitions(*self.by, "t", "kind", "seq").drop("seq")
+
+    def spread(self, rows: DataFrame) -> DataFrame:
+        if not self.by:
+            return rows.repartition(1)
+        tasks = self.layout.tasks
+        return rows.repartition(*self.by) if tasks is None else rows.repartition(tasks, *self.by)
+
+    def task(self, read: list[str], out: StructType) -> Task:
+        types = schema.arrow_of(out, self.events)
+        return Task(self.by, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)

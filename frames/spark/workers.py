@@ -1,0 +1,246 @@
+"""What runs in Spark's Python workers, for frames: sorted rows in, block after block, what is unfinished carried on."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.detection import detect
+from frames.detector import Detector
+from frames.filling import fill, summarize
+from frames.specs import Spec
+from swag.aggregates import Aggregate
+from swag.columns import Clock, one_chunk
+from swag.spark.substreams import refuse_null, run_starts
+from swag.spark.worker import of_type, one_thread_per_core
+
+OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are wanted at one time
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is task. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer."""
+
+    by: tuple[str, ...]
+    names: dict[str, str]
+    ts: str
+    read: tuple[str, ...]
+    clock: Clock
+    out: pa.Schema
+    block_rows: int
+    spec: Spec | None = None
+    aggregates: tuple[Aggregate, ...] = ()
+
+    def output(self, columns: list[Any]) -> Iterator[pa.RecordBatch]:
+        columns = [of_type(column, want.type) for column, want in zip(columns, self.out, strict=True)]
+        yield from pa.Table.from_arrays(columns, schema=self.out).to_batches()
+
+
+@dataclass(eq=False)
+class Block:
+    """Rows in order of (key, t); starts: of each key's."""
+
+    table: pa.Table
+    t: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, table: pa.Table, by: tuple[str, ...]) -> "Block":
+        t = np.asarray(one_chunk(table.column("t")))
+        return cls(table, t, run_starts([one_chunk(table.column(name)) for name in by], t.size))
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Which key each row is of."""
+        return np.repeat(np.arange(self.starts.size), np.diff(self.starts, append=self.t.size))
+
+    def numbers(self, name: str) -> np.ndarray:
+        return np.asarray(one_chunk(self.table.column(name)).fill_null(0))
+
+
+def blocks(
+    task: Task, batches: Iterable[pa.RecordBatch], keep: Callable[[Block], pa.Table]
+) -> Iterator[tuple[Block, bool]]:
+    """Blocks of rows, each with what was kept of the one before; and whether it is the last."""
+    waiting: list[pa.RecordBatch] = []
+    rows, kept = 0, None
+
+    def block() -> Block:
+        new = pa.Table.from_batches(waiting)
+        refuse_null(new, task.names, "key")
+        refuse_null(new, {"t": task.ts}, "timestamp")
+        return Block.of(new if kept is None else pa.concat_tables([kept, new]), task.by)
+
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= max(task.block_rows, 0 if kept is None else kept.num_rows):
+            one = block()
+            yield one, False
+            kept, waiting, rows = keep(one), [], 0
+    if waiting:
+        yield block(), True
+    elif kept is not None and kept.num_rows:
+        yield Block.of(kept, task.by), True
+
+
+def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Keys that are whole in a block are scanned together; one that fills a block has a detector of its own."""
+    one_thread_per_core()
+    large = Large(task)
+
+    def unfinished(block: Block) -> pa.Table:
+        return block.table.slice(block.t.size if large.open else int(block.starts[-1]))
+
+    for block, over in blocks(task, batches, unfinished):
+        yield from large.go_on(block, over)
+        first, last = large.taken, int(block.t.size if over or large.open else block.starts[-1])
+        if first < last:
+            assert task.spec is not None
+            found = detect(task.spec, _slice(task, block, first, last), ts=" t", key=" k")
+            ids = np.asarray(found.column(" k"))
+            keys = block.table.select(list(task.names)).take(pa.array(block.starts[ids]))
+            yield from task.output([pa.array(_within(ids)), *keys.columns, *_rest(found)])
+    yield from large.finish()
+
+
+def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
+    """Rows of a block under the names that a spec knows."""
+    table = block.table.slice(first, last - first)
+    columns = [table.column(f"e{i}") for i in range(len(task.read))]
+    when, who = of_type(table.column("t"), task.clock.type), pa.array(block.ids[first:last])
+    return pa.Table.from_arrays([*columns, when, who], names=[*task.read, " t", " k"])
+
+
+def _rest(found: pa.Table) -> list[pa.ChunkedArray]:
+    return [found.column(name) for name in found.column_names if name not in ("frame_id", " k")]
+
+
+def _within(ids: np.ndarray) -> np.ndarray:
+    """The number of each frame among those of its key; frames of a key come in order."""
+    order = np.argsort(ids, kind="stable")
+    firsts = np.flatnonzero(np.diff(ids[order], prepend=-1))
+    numbers = np.empty(ids.size, np.int64)
+    numbers[order] = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
+    return numbers
+
+
+@dataclass(eq=False)
+class Large:
+    """The detector of a key that goes on from block to block. taken: rows of this block that were its."""
+
+    task: Task
+    taken: int = 0
+    _detector: Detector | None = None
+    _key: pa.Table | None = None
+    _count: int = 0
+
+    @property
+    def open(self) -> bool:
+        return self._detector is not None
+
+    def go_on(self, block: Block, over: bool) -> Iterator[pa.RecordBatch]:
+        self.taken = 0
+        if self._detector is None:
+            if over or block.starts.size > 1:
+                return
+            self._start(block)
+        assert self._detector is not None and self._key is not None
+        here = self._rows_here(block)
+        self.taken = here
+        if here:
+            self._detector.push(_slice(self.task, block, 0, here).drop_columns([" k"]))
+        ended = over or here < block.t.size
+        found = self._detector.finish() if ended else self._detector.punctuate(int(block.t[here - 1]) - 1)
+        yield from self._report(found)
+        if ended:
+            self._detector = None
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        if self._detector is not None:
+            yield from self._report(self._detector.finish())
+
+    def _start(self, block: Block) -> None:
+        assert self.task.spec is not None
+        self._detector, self._count = Detector(self.task.spec, ts=" t"), 0
+        self._key = block.table.select(list(dict.fromkeys([*self.task.names, *self.task.by]))).slice(0, 1)
+
+    def _rows_here(self, block: Block) -> int:
+        """How many rows, from the first on, are of the open key."""
+        assert self._key is not None
+        first = block.table.select(self._key.column_names).slice(0, 1)
+        both = pa.concat_tables([self._key, first])
+        same = run_starts([one_chunk(both.column(name)) for name in self.task.by], 2).size == 1
+        ends = np.append(block.starts[1:], block.t.size)
+        return int(ends[0]) if same else 0
+
+    def _report(self, found: pa.Table) -> Iterator[pa.RecordBatch]:
+        assert self._key is not None
+        numbers = self._count + np.arange(found.num_rows)
+        self._count += found.num_rows
+        if found.num_rows:
+            keys = self._key.select(list(self.task.names)).take(pa.array(np.zeros(found.num_rows, np.int64)))
+            yield from self.task.output([pa.array(numbers), *keys.columns, *_rest(found)])
+
+
+def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Events of a block against the frames that have opened."""
+    one_thread_per_core()
+    for block, _ in blocks(task, batches, _frames_that_reach):
+        yield from task.output(_filled(task, block, block.numbers("kind")))
+
+
+def summarized(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Frames of a block that close, over the events since they opened."""
+    one_thread_per_core()
+    for block, _ in blocks(task, batches, _open_frames_and_events):
+        yield from task.output(_summarized(task, block, block.numbers("kind")))
+
+
+def _filled(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
+    events = _events(task, block, kind, [])
+    opened = np.flatnonzero(kind != EVENT)
+    spans = {"start": block.t[opened], "end": block.numbers("b")[opened], " k": block.ids[opened]}
+    inside = fill(pa.table({"frame_id": np.arange(opened.size), **spans}), events, ts=" t", key=" k")
+    numbers = block.numbers("frame_id")[opened][np.asarray(inside.column("frame_id"))]
+    return [*(inside.column(i) for i in range(len(task.read))), pa.array(numbers)]
+
+
+def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
+    events, closed = _events(task, block, kind, list(task.read)), np.flatnonzero(kind == CLOSES)
+    spans = {"start": block.numbers("a")[closed], "end": block.t[closed], " k": block.ids[closed]}
+    found = summarize(
+        pa.table({"frame_id": np.arange(closed.size), **spans}), events, task.aggregates, ts=" t", key=" k"
+    )
+    own = block.table.take(pa.array(closed))
+    mine = [own.column(f"r{i}") for i in range(len(task.out) - len(task.aggregates))]
+    return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
+
+
+def _events(task: Task, block: Block, kind: np.ndarray, names: list[str]) -> pa.Table:
+    """names: of the columns; none: by number, as users may have any."""
+    rows = np.flatnonzero(kind == EVENT)
+    table = block.table.take(pa.array(rows))
+    columns = [table.column(f"e{i}") for i in range(len(task.read))]
+    called = names or [f"e{i}" for i in range(len(task.read))]
+    return pa.Table.from_arrays(
+        [*columns, pa.array(block.t[rows]), pa.array(block.ids[rows])], names=[*called, " t", " k"]
+    )
+
+
+def _frames_that_reach(block: Block) -> pa.Table:
+    """The frames of the last key that an event to come may lie in."""
+    rows = np.arange(int(block.starts[-1]), block.t.size)
+    reaching = (block.numbers("kind")[rows] != EVENT) & (block.numbers("b")[rows] >= block.t[-1])
+    return block.table.take(pa.array(rows[reaching]))
+
+
+def _open_frames_and_events(block: Block) -> pa.Table:
+    """The frames of the last key that have opened and not closed, and the events since the first of them did."""
+    rows = np.arange(int(block.starts[-1]), block.t.size)
+    kind, t = block.numbers("kind")[rows], block.t[rows]
+    still = (kind != EVENT) & (kind != CLOSES) & (block.numbers("b")[rows] >= t[-1])
+    since = t[still].min(initial=np.iinfo(np.int64).max)
+    return block.table.take(pa.array(rows[still | ((kind == EVENT) & (t >= since))]))

@@ -1,0 +1,141 @@
+"""`swag.spark.filter_substreams`: which keys pass at given times. Keys are spread, and every task has an engine."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from swag.columns import Clock, one_chunk
+from swag.engine import Engine
+from swag.errors import BadQuery
+from swag.evaluate import evaluate
+from swag.query import Query
+from swag.spark import schema
+from swag.spark.backfill import columns_read
+from swag.spark.keyed import KeyRows
+from swag.spark.shipping import portable
+from swag.spark.substreams import refuse_null
+from swag.spark.worker import of_type, one_thread_per_core
+
+OURS = ("query", "at", "value")
+
+
+def filter_substreams(
+    queries: Iterable[Query] | Query, events: DataFrame, at: Any, ts: str = "ts", key: str | list[str] | None = None
+) -> DataFrame:
+    """The keys that satisfy each query's `having` at each time: query, at, the key's columns, value.
+
+    at: times, as a list, an array, a single one, or a DataFrame with a column `ts` (which is collected). A key with no
+    event in the window is not in the answer. What one task holds is what an engine keeps of its share of the keys.
+    """
+    schema.check_frame(events, "events")
+    asked, keys = [queries] if isinstance(queries, Query) else list(queries), schema.key_names(key)
+    whole = _checked(asked, events, ts, keys)
+    clock = Clock(schema.arrow_schema(events).field(ts).type)
+    times = _times(at, ts, clock)
+    read = list(dict.fromkeys(name for query in asked for name in columns_read(query)))
+    columns, known_by = _key_columns(events, keys)
+    rows = events.select(
+        *columns, schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq"),
+        *(schema.col(name).alias(f"e{i}") for i, name in enumerate(read)),
+    )  # fmt: skip
+    rows = rows.repartition(known_by).sortWithinPartitions("t", "seq").drop("seq")
+    out = StructType([
+        StructField("query", StringType()), StructField("at", events.schema[ts].dataType),
+        *(StructField(name, events.schema[name].dataType) for name in keys),
+        StructField("value", LongType() if whole else DoubleType()),
+    ])  # fmt: skip
+    task = Task(portable(asked), keys, known_by, ts, read, clock, times, schema.arrow_of(out, events))
+    return rows.mapInArrow(partial(passing, task), out)
+
+
+def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) -> bool:
+    """Are all answers whole numbers?"""
+    types = evaluate(asked, schema.empty_table(events), ts=ts).schema
+    for query in asked:
+        if query.having is None:
+            raise BadQuery(f'query "{query.label}" lets every key pass.', 'sw.Query(…, having=(">", 100))')
+    if not keys:
+        raise BadQuery("substreams are those of a key, and there is none.", 'key="symbol"')
+    for name in keys:
+        schema.check_key(schema.field(events, name, "key is"))
+        if name in OURS:
+            raise BadQuery(f'the key column is named "{name}", as a column of the answer is.', "rename the key column")
+    return all(pa.types.is_integer(types.field(query.label).type) for query in asked)
+
+
+def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
+    if isinstance(at, DataFrame):
+        found = at.select(schema.instant(at, ts).alias("t")).distinct().toArrow().column("t").drop_null()
+        return np.sort(np.asarray(found))
+    each = at if isinstance(at, Iterable) and not isinstance(at, str) else [at]
+    return np.unique(np.array([clock.instant(time) for time in each], np.int64))
+
+
+def _key_columns(events: DataFrame, keys: list[str]) -> tuple[list[Any], str]:
+    """k0, k1 …, and the name of the one column that tells keys apart: text, if the key is not of a simple type."""
+    columns, by = schema.key_columns(events, keys)
+    if len(by) == 1 and by[0] == "k0" and schema.is_simple(events.schema[keys[0]].dataType):
+        return columns, "k0"
+    return [*columns, schema.written(events, keys).alias("known_by")], "known_by"
+
+
+@dataclass(frozen=True)
+class Task:
+    queries: tuple[Query, ...]
+    keys: list[str]
+    known_by: str
+    ts: str
+    read: list[str]
+    clock: Clock
+    times: np.ndarray
+    out: pa.Schema
+
+
+def passing(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The events of some keys, in order of time: appended to an engine, which is asked when a time has come."""
+    one_thread_per_core()
+    engine, keys, asked = Engine(ts=" t", key=" k"), KeyRows(_numbered("k", task.keys), task.known_by), 0
+    engine.register(task.queries)
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        refuse_null(table, dict(zip(keys.names, task.keys, strict=True)), "key")
+        refuse_null(table, {"t": task.ts}, "timestamp")
+        t, events = np.asarray(one_chunk(table.column("t"))), _events(task, table, keys)
+        done = 0
+        while asked < task.times.size and t.size and task.times[asked] < t[-1]:
+            upto = int(np.searchsorted(t, task.times[asked], side="right"))
+            engine.append(events.slice(done, upto - done))
+            yield from _answers(task, engine, keys, int(task.times[asked]))
+            done, asked = upto, asked + 1
+        engine.append(events.slice(done))
+    for time in task.times[asked:]:
+        yield from _answers(task, engine, keys, int(time))
+
+
+def _numbered(letter: str, names: list[str]) -> list[str]:
+    return [f"{letter}{i}" for i in range(len(names))]
+
+
+def _events(task: Task, table: pa.Table, keys: KeyRows) -> pa.Table:
+    columns = [table.column(name) for name in _numbered("e", task.read)]
+    when = of_type(table.column("t"), task.clock.type)
+    return pa.Table.from_arrays([*columns, when, pa.array(keys.ids(table))], names=[*task.read, " t", " k"])
+
+
+def _answers(task: Task, engine: Engine, keys: KeyRows, time: int) -> Iterator[pa.RecordBatch]:
+    if not engine.stats()["events"]:
+        return
+    engine.advance(task.clock.value(time))
+    found = engine.filters()
+    if found.num_rows:
+        at = of_type(pa.array(np.full(found.num_rows, time)), task.clock.type)
+        columns = [found.column("query"), at, *keys.columns(np.asarray(found.column(" k"))), found.column("value")]
+        columns = [of_type(column, want.type) for column, want in zip(columns, task.out, strict=True)]
+        yield from pa.Table.from_arrays(columns, schema=task.out).to_batches()

@@ -1,5 +1,6 @@
 """Detection over stored events: columns once, then one scan per core, each over its share of the keys."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow as pa
 from frames.aggregate_scan import scan_of
 from frames.intake import SMALL, in_parallel, key_ids, threads, timed
 from frames.quantiles import with_quantiles
-from frames.scans import Scan
+from frames.scans import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels import frame_order
@@ -58,16 +59,25 @@ def scan(
 ) -> list[Scan] | None:
     """A finished scan per part of the keys; None if a key's events are not in order of ts."""
     kinds = {name: table.schema.field(name).type for name in table.column_names}
-    parts = threads() if ids.size >= SMALL else 1
+    shares = shares_of(ids) if ids.size >= SMALL else [Share(0, instants.size)]
     count = 1 if keys is None else keys.count
-    scans = [scan_of(spec, kinds, unit) for _ in range(parts)]
+    scans = [scan_of(spec, kinds, unit) for _ in shares]
     data = scans[0].data(table, instants.size)
 
-    def run(part: int) -> bool:
-        scans[part].add_keys((count >> (parts.bit_length() - 1)) + 1)
-        return scans[part].run(instants, ids, data, part, parts)
+    def run(each: Scan, share: Share) -> bool:
+        each.add_keys(count // share.parts + 1)
+        return each.run(instants, ids, data, share)
 
-    return scans if all(in_parallel(run, range(parts))) else None
+    return scans if all(in_parallel(lambda task: run(*task), zip(scans, shares, strict=True))) else None
+
+
+def shares_of(ids: np.ndarray) -> list[Share]:
+    """A share per core: a range of rows if events lie one key after the other, else all rows of some of the keys."""
+    parts, size = threads(), ids.size
+    if not frame_order.is_sorted(ids):  # ids count keys as they first appear
+        return [Share(0, size, part, parts) for part in range(parts)]
+    cuts = [0, *(int(np.searchsorted(ids, ids[size * i // parts])) for i in range(1, parts)), size]
+    return [Share(first, last) for first, last in itertools.pairwise(cuts)]
 
 
 def numbered(scans: list[Scan], at: np.ndarray, instants: np.ndarray) -> np.ndarray:
@@ -77,15 +87,13 @@ def numbered(scans: list[Scan], at: np.ndarray, instants: np.ndarray) -> np.ndar
     late = at < 0  # certain only when the stream has ended
     if late.any():
         begin = np.concatenate([each.frames[:, BEGIN] for each in scans])
-        ids = np.concatenate([each.frames[:, KEY] * len(scans) + part for part, each in enumerate(scans)])
+        ids = np.concatenate([each.frames[:, KEY] * each.share.parts + each.share.part for each in scans])
         return np.lexsort((ids * late, np.where(late, begin, at), np.where(late, 0, instants[at]), late))
-    if len(scans) > 1:
+    if len(scans) > 1 and not frame_order.is_sorted(at):
         frame_order.merge(at, np.cumsum([0, *counts]), order)
     sure = instants[at[order]]
     if not frame_order.is_sorted(sure):
-        by_time = np.arange(at.size)
-        frame_order.sort(sure, by_time)
-        order = order[by_time]
+        frame_order.sort(sure, order)
     return order
 
 
@@ -93,10 +101,11 @@ def gathered(scans: list[Scan], order: np.ndarray) -> np.ndarray:
     """The first columns of all frames, in order: key, begin, end, count."""
     places, fields = np.empty(order.size, np.int64), np.empty((COUNT + 1, order.size), np.int64)
     places[order] = np.arange(order.size)
-    shift, starts = len(scans).bit_length() - 1, np.cumsum([0, *(each.count for each in scans)])
+    ends = np.cumsum([each.count for each in scans])
 
-    def write(part: int) -> None:
-        frame_order.scatter(scans[part].frames, places[starts[part] : starts[part + 1]], shift, part, fields)
+    def write(task: tuple[Scan, int]) -> None:
+        (_, _, part, parts), to = task[0].share, places[task[1] - task[0].count : task[1]]
+        frame_order.scatter(task[0].frames, to, parts.bit_length() - 1, part, fields)
 
-    in_parallel(write, range(len(scans)))
+    in_parallel(write, zip(scans, ends, strict=True))
     return fields

@@ -4,7 +4,7 @@ A scan is asked with `run` for events in order of ts (within each key), as often
 so far are the first `count` rows of `frames` (kernels/framing.py), and what goes with each lies beside, row by row.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,15 @@ NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
 
 
+class Share(NamedTuple):
+    """What one scan takes of the events: rows first … last, of those the keys with id % parts == part."""
+
+    first: int
+    last: int
+    part: int = 0
+    parts: int = 1
+
+
 class Scan:
     """The part common to all specs: state per key, frames found, growth of both."""
 
@@ -30,6 +39,7 @@ class Scan:
     may_fail: tuple[str, ...] = ()  # what to restore after events that were refused half way
 
     def __init__(self) -> None:
+        self.share = Share(0, 0)
         self.state = np.zeros((0, 8), np.int64)
         self.found = Found(np.empty((1024, 8), np.int64), np.zeros(1, np.int64))
 
@@ -49,13 +59,15 @@ class Scan:
         """Call the kernel."""
         raise NotImplementedError
 
-    def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, part: int = 0, parts: int = 1) -> bool:
-        """Take the events of a part of the keys. False: they are not in order of ts within each key."""
+    def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: "Share | None" = None) -> bool:
+        """Take events, all or a share of them. False: they are not in order of ts within each key."""
+        self.share = share or Share(0, ts.size)
+        first, last, part, parts = self.share
         scratch = np.empty(SIZE + 1, np.int64)
-        self.make_room(self.count + ts.size // 16)  # pages that are not written to cost nothing
-        for base in range(0, ts.size, SIZE):
-            size = min(SIZE, ts.size - base)
-            own, rows = ids[base : base + size] if ids.size else NO_KEYS, EVERY[:size]
+        self.make_room(self.count + (last - first) // 16)  # pages that are not written to cost nothing
+        for base in range(first, last, SIZE):
+            size = min(SIZE, last - base)
+            own, rows = ids[base : base + size] if ids.size else NO_KEYS[:size], EVERY[:size]
             if parts > 1:
                 rows = scratch[: framing.rows_of_part(own, part, parts, scratch)]
             if not self._take(Block(ts, own, rows, base, parts.bit_length() - 1), data):

@@ -42,7 +42,7 @@ UNSUPPORTED = {
 class Over(exp.Expression):
     """An aggregate with a window or a filter of its own. The window is one of ours, not a tree."""
 
-    arg_types = {"this": True, "window": False, "where": False}
+    arg_types = {"this": True, "window": False, "where": False, "text": False}
 
 
 @dataclass
@@ -56,6 +56,7 @@ class Select:
     clause: Clause = field(default_factory=Clause)
     where: Any = None
     where_start: int = 0
+    where_text: str = ""
     group_by: list[str] = field(default_factory=list)
     having: Any = None
     having_start: int = 0
@@ -95,6 +96,7 @@ class Parser(Clauses, DuckDBParser):
         self._from(found)
         if self._match(TokenType.WHERE):
             found.where_start, found.where = self.here, self._condition()
+            found.where_text = self.sql[found.where_start : self._prev.end + 1]
         if self._match(TokenType.GROUP_BY):
             found.group_by = self._columns()
         if self._match(TokenType.HAVING):
@@ -176,7 +178,8 @@ class Parser(Clauses, DuckDBParser):
             if "where" not in over and self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
                 if not self._match(TokenType.WHERE):
                     self.expected("WHERE")
-                over["where"] = self._condition()
+                start, over["where"] = self.here, self._condition()
+                over["text"] = self.sql[start : self._prev.end + 1]
                 if not self._match(TokenType.R_PAREN):
                     self.expected(")")
             elif "window" not in over and self._match(TokenType.OVER):

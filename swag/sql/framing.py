@@ -62,13 +62,11 @@ def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
     tree = parser._condition()
     op = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}.get(type(tree))
     terms = Terms(parser.sql, set())
-    if op is None:
-        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", "[FRAME WHERE drop_pct > 0.3]")
-    left, right = tree.this, tree.expression
-    if isinstance(right, exp.Column):
+    left, right = (tree.this, tree.expression) if op is not None else (None, None)
+    if op is not None and isinstance(right, exp.Column):
         left, right, op = right, left, COMPARISONS[op]
-    value = terms.read(right, start)
-    if not isinstance(value, int | float):
+    value = None if op is None or isinstance(right, exp.Column) else terms.read(right, start)
+    if op is None or not isinstance(value, int | float):
         raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", "[FRAME WHERE drop_pct > 0.3]")
     return terms.column(left, "FRAME WHERE"), op, value
 

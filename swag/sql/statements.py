@@ -27,7 +27,7 @@ def _queries(text: str, select: Select) -> list[Any]:
     values = _selected(terms, select)
     terms.named = {name: term for term, name, _ in values if name is not None}
     having = None if select.having is None else _having(terms, select)
-    where = None if select.where is None else terms.predicate(select.where, select.where_start)
+    where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)
     _check_partition(text, select)
     if select.clause.frame is not None:
         from swag.sql.framing import frame_query

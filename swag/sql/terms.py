@@ -140,10 +140,10 @@ class Terms:
         if not isinstance(term, ag.Aggregate):
             raise self.wrong(node, "OVER and FILTER belong to an aggregate.", "SUM(volume) OVER [RANGE 5 MINUTES]")
         if node.args.get("where") is not None:
-            term = term.filter(self.predicate(node.args["where"], self.start))
+            term = term.filter(self.predicate(node.args["where"], self.start, node.args["text"]))
         return term if node.args.get("window") is None else term.over(node.args["window"])
 
-    def predicate(self, node: Node, start: int) -> str:
+    def predicate(self, node: Node, start: int, text: str) -> str:
         """A condition on the event, as text."""
         from swag.predicate import canonical
 
@@ -154,7 +154,7 @@ class Terms:
             if isinstance(each, Over) or (isinstance(each, exp.Anonymous) and each.name.upper() in _COLUMNS):
                 raise self.wrong(each, f"{_shown(each)} is an aggregate; WHERE is about single events.", "HAVING")
         try:
-            return canonical(_sql(node))
+            return canonical(text)
         except BadQuery as why:
             raise self.wrong(node, str(why)) from None
         except RecursionError:

@@ -1,0 +1,186 @@
+"""`str(query)` is SQL that reads back as the query, whatever the query."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import frames as fr
+import swag as sw
+from swag.expression import Expression
+from swag.predicate import canonical
+
+WORDS = st.sampled_from(
+    ["price", "volume", "rows", "Range", "select", "from", "a b", 'say "x"', "ünï", "frame", "m", "5m"]
+)
+NAMES = st.one_of(WORDS, st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6))
+NUMBERS = st.one_of(
+    st.integers(-(10**6), 10**6),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([2**62, 1e300, -0.5]),
+)
+CONSTANTS = st.one_of(NUMBERS, st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5))
+UNITS = st.sampled_from(["ns", "us", "ms", "s", "m", "h", "d"])
+
+
+@st.composite
+def aggregates(draw: st.DrawFn) -> sw.Aggregate:
+    x, y = draw(NAMES), draw(NAMES)
+    ddof, phi = draw(st.integers(0, 3)), draw(st.floats(0.001, 1))
+    some = [
+        sw.count(), sw.count(x), sw.sum(x), sw.mean(x), sw.min(x), sw.max(x), sw.first(x), sw.last(x), sw.median(x),
+        sw.var(x, ddof), sw.std(x, ddof), sw.wmean(x, y), sw.cov(x, y, ddof), sw.corr(x, y), sw.quantile(x, phi),
+        sw.quantile(x, phi, method="linear"),
+    ]  # fmt: skip
+    return draw(st.sampled_from(some))
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Any:
+    until, more = draw(st.integers(0, 1000)), draw(st.integers(1, 1000))
+    if draw(st.booleans()):
+        return sw.Rows(until + more, until)
+    closed = draw(st.sampled_from(["right", "left", "both", "none"]))
+    kind = draw(st.sampled_from(["number", "text", "fraction", "timedelta"]))
+    if kind == "number":
+        return sw.Range(until + more, until, closed)
+    if kind == "timedelta":
+        return sw.Range(datetime.timedelta(seconds=until + more), datetime.timedelta(seconds=until), closed)
+    unit = draw(UNITS)
+    return sw.Range(
+        f"{until + more}.5{unit}" if kind == "fraction" else f"{until + more} {unit}", f"{until}{unit}", closed
+    )
+
+
+MORE = [
+    "a='x'", "b is not null", "not (c between 1 and 2)", "d in (1,2)", "e like 'a%'", "abs(f)+1>2", "g/2-(h-1)*3<4",
+]  # fmt: skip
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> str:
+    def name() -> str:
+        return '"' + draw(NAMES).replace('"', '""') + '"'
+
+    parts = [f"{name()} {draw(st.sampled_from(['=', '<>', '<', '>=']))} {draw(st.integers(-5, 5))}"]
+    parts += draw(st.lists(st.sampled_from(MORE), max_size=2))
+    return draw(st.sampled_from([" and ", " OR "])).join(parts)
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Any:
+    term: Any = draw(aggregates())
+    if draw(st.booleans()):
+        term = term.over(draw(windows()))
+    return term.filter(draw(predicates())) if draw(st.integers(0, 3)) == 0 else term
+
+
+def values(inner: Any) -> Any:
+    binary = st.tuples(st.sampled_from("+-*/"), inner, st.one_of(inner, NUMBERS)).map(lambda t: Expression(t[0], t[1:]))
+    behind = st.tuples(st.sampled_from("+-*/"), NUMBERS, inner).map(lambda t: Expression(t[0], t[1:]))
+    unary = st.tuples(st.sampled_from(["neg", "abs"]), inner).map(lambda t: Expression(t[0], t[1:]))
+    either = st.tuples(inner, NUMBERS).map(lambda t: t[0].coalesce(t[1]))
+    return st.one_of(binary, behind, unary, either)
+
+
+VALUES = st.recursive(leaves(), values, max_leaves=4)
+TESTS = st.one_of(
+    st.tuples(st.sampled_from([">", ">=", "<", "<=", "=", "<>"]), VALUES, st.one_of(VALUES, CONSTANTS)).map(
+        lambda t: Expression(t[0], t[1:])
+    ),
+    st.tuples(VALUES, NUMBERS, st.one_of(VALUES, NUMBERS)).map(lambda t: t[0].between(*t[1:])),
+    st.tuples(VALUES, st.lists(CONSTANTS, min_size=1, max_size=3)).map(lambda t: t[0].isin(t[1])),
+    VALUES.map(lambda v: v.is_null()),
+)
+
+
+def joined(inner: Any) -> Any:
+    pairs = st.tuples(inner, inner)
+    return st.one_of(pairs.map(lambda t: t[0] & t[1]), pairs.map(lambda t: t[0] | t[1]), inner.map(lambda c: ~c))
+
+
+CONDITIONS = st.recursive(TESTS, joined, max_leaves=3)
+TUPLES = st.one_of(
+    st.tuples(st.sampled_from([">", ">=", "<", "<="]), NUMBERS), st.tuples(st.just("between"), NUMBERS, NUMBERS)
+)
+EVERY = st.one_of(
+    st.tuples(st.integers(1, 10**6), st.booleans()).map(lambda t: sw.Every(t[0], per_key=t[1])),
+    st.tuples(st.integers(1, 99), UNITS, st.sampled_from(["tick", "tuple"]), st.booleans()).map(
+        lambda t: sw.Every(f"{t[0]}{t[1]}", anchor=t[2], per_key=t[3])
+    ),
+    st.integers(1, 99).map(lambda n: sw.Every(time=n)),
+    st.integers(1, 10**6).map(lambda n: sw.Every(datetime.timedelta(microseconds=n))),
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, depth: int = 1) -> sw.Query:
+    what = draw(st.one_of(aggregates(), VALUES, CONDITIONS))
+    truth = isinstance(what, Expression) and what.is_condition
+    return sw.Query(
+        what,
+        draw(windows()),
+        draw(st.one_of(st.none(), NAMES)),
+        draw(st.one_of(st.none(), predicates())),
+        draw(st.one_of(st.none(), CONDITIONS if truth else TUPLES, CONDITIONS)),
+        draw(st.booleans()),
+        draw(st.one_of(st.none(), EVERY)),
+        draw(queries(depth - 1)) if depth and draw(st.integers(0, 4)) == 0 else None,
+        group_by=draw(st.sampled_from([None, (), ("symbol",), ("a b",)])),
+        stream=draw(st.one_of(st.none(), NAMES)),
+    )
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(query=queries())
+def test_a_query_reads_back_from_its_text(query: sw.Query) -> None:
+    [read] = sw.sql(str(query))
+    assert read == query
+    assert read.label == query.label
+    assert str(read) == str(query)
+    assert (read.group_by or None) == (query.group_by or None)
+    assert read.stream == (query.stream or "events") or query.source is not None
+
+
+@given(queries=st.lists(queries(depth=0), min_size=2, max_size=3))
+def test_several_statements_are_read_in_order(queries: list[sw.Query]) -> None:
+    assert sw.sql(";\n".join(map(str, queries))) == queries
+
+
+COLUMNS = st.lists(NAMES, min_size=1, max_size=3, unique=True)
+POSITIVE = st.one_of(st.integers(1, 10**6), st.floats(1e-6, 1e6))
+SPECS = st.one_of(
+    st.builds(
+        fr.Threshold, NAMES, st.sampled_from([">", ">=", "<", "<=", "=="]), NUMBERS, st.integers(1, 9),
+        st.sampled_from([0, 60, "2m", "1.5h", datetime.timedelta(minutes=3)]), st.booleans(),
+    ),
+    st.builds(fr.Aggregate, aggregates(), st.sampled_from([">", ">=", "<", "<="]), NUMBERS),
+    st.dictionaries(NAMES, POSITIVE, min_size=1, max_size=3).map(fr.Boundary),
+    st.builds(
+        lambda names, x, measure, op: fr.Delta(dict.fromkeys(names, x), measure=measure, op=op),
+        COLUMNS, POSITIVE, st.sampled_from(["first", "range"]), st.sampled_from(["<", "<=", ">", ">="]),
+    ),
+    st.sets(st.integers(-99, 99), min_size=1, max_size=4).map(lambda b: fr.Boundary("x", breaks=sorted(b))),
+)  # fmt: skip
+
+
+@given(
+    spec=SPECS,
+    aggregate=aggregates(),
+    name=st.one_of(st.none(), st.just("value")),
+    where=st.one_of(st.none(), predicates()),
+)
+def test_a_frame_query_reads_back_from_its_text(spec: Any, aggregate: Any, name: Any, where: Any) -> None:
+    query = fr.FrameQuery(spec, [(name, aggregate)], where)
+    [read] = sw.sql(str(query))
+    assert str(read) == str(query)
+    assert (read.values, read.where) == (query.values, query.where)
+    assert read.spec == spec or str(read.spec.min_duration) != str(spec.min_duration)
+
+
+@given(text=predicates())
+def test_a_predicate_has_one_way_to_be_written(text: str) -> None:
+    assert canonical(canonical(text)) == canonical(text) == canonical(f"( {text} ) /* so */")

@@ -9,11 +9,13 @@ import pyarrow as pa
 from swag.columns import Field, as_table, clock_of, column, field, instants, valid_rows
 from swag.errors import BadType
 from swag.families import check_columns
-from swag.keys import KeyTable
+from swag.keys import KeyTable, is_string
 from swag.predicate import columns_of, holds
 from swag.query import Query
 from swag.space import Mask
 from swag.store import Rows, Store
+
+ENDS = ("first", "last")  # they take values of any type that can be told apart
 
 
 def needed(queries: Iterable[Query], ts: str, key: str | None) -> dict[str, str]:
@@ -76,7 +78,11 @@ def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str,
                     kind = table.schema.field(name).type
                     found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), kind)
             elif name not in found or found[name].values.size != table.num_rows:
-                found[name] = _same_type(name, field(table, name, asked_by), store)
+                told_apart = query.aggregate.kind in ("first", "last") and store.words.needed(
+                    table.schema.field(name).type
+                )
+                read_field = store.words.field if told_apart else field
+                found[name] = _same_type(name, read_field(table, name, asked_by), store)
     for query in queries:
         check_columns(query.aggregate, {name: found[name].type for name in query.aggregate.columns})
     return found
@@ -85,7 +91,7 @@ def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str,
 def _same_type(name: str, new: Field, store: Store) -> Field:
     known = store.types.get(name)
     all_null = new.valid is not None and not new.valid.any()
-    if known is None or known == new.type:
+    if known is None or known == new.type or (is_string(known) and is_string(new.type)):
         return new
     if all_null:  # a column without values has no type of its own
         carrier = np.float64 if pa.types.is_floating(known) else np.int64

@@ -26,7 +26,7 @@ class KeyTable:
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
         self._by_value = is_discrete(self.type)
-        if not self._by_value and not (_is_text(self.type) or pa.types.is_fixed_size_binary(self.type)):
+        if not is_groupable(self.type):
             raise BadType(
                 f"a key of type {kind} can not be grouped by.",
                 "use an integer, string, boolean, date or timestamp column",
@@ -69,7 +69,7 @@ class KeyTable:
         ends = self._ends[: self.count + 1]
         buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
         every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
-        return every.cast(pa.large_string()).cast(self.type) if _is_string(self.type) else every.cast(self.type)
+        return every.cast(pa.large_string()).cast(self.type) if is_string(self.type) else every.cast(self.type)
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays to save; `restore` takes them."""
@@ -89,7 +89,7 @@ class KeyTable:
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
         array = one_chunk(keys)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if kind != self.type and not (len(array) == 0 or (_is_string(kind) and _is_string(self.type))):
+        if kind != self.type and not (len(array) == 0 or (is_string(kind) and is_string(self.type))):
             raise BadType(
                 f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}"
             )
@@ -162,7 +162,7 @@ class KeyTable:
 
     def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not raw:
-            array = array.cast(pa.large_string()) if _is_string(array.type) else array.cast(pa.large_binary())
+            array = array.cast(pa.large_string()) if is_string(array.type) else array.cast(pa.large_binary())
         _, ends, text = array.buffers()
         offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
         data = np.frombuffer(text, np.uint8) if text is not None and text.size else np.zeros(1, np.uint8)
@@ -171,11 +171,16 @@ class KeyTable:
         return data, offsets, hashes
 
 
-def _is_string(kind: pa.DataType) -> bool:
+def is_groupable(kind: pa.DataType) -> bool:
+    """Can values of this type be told apart by their bytes?"""
+    return is_discrete(kind) or _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind))
+
+
+def is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return _is_string(kind) or bool(
+    return is_string(kind) or bool(
         pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     )

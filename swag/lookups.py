@@ -112,7 +112,9 @@ class _Lookup:
             nothing = pa.nulls(self.ids.size, kind)
             return nothing.fill_null(0) if aggregate.kind == "count" else nothing
         if aggregate.kind in ("first", "last"):
-            return to_arrow(self._ends(mask, aggregate, lo, hi), n > 0, kind)
+            values, name = self._ends(mask, aggregate, lo, hi), aggregate.columns[0]
+            words = self.store.words
+            return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
         if aggregate.kind == "quantile":
             return to_arrow(*self._quantile(mask, aggregate, lo, hi), kind)
         partials = [parts[mask, self.plan.find_part(mask, part), w] for part in parts_of(aggregate)]

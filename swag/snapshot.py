@@ -131,6 +131,10 @@ def save(engine: Engine, path: Path) -> None:
             "latest": writer.put(store.latest), "lost": writer.put(store.lost),
         },
         "keys": None if store.keys is None else {name: writer.put(a) for name, a in store.keys.state().items()},
+        "words": {
+            name: {part: writer.put(array) for part, array in arrays.items()}
+            for name, arrays in store.words.state().items() if name in store.types
+        },
         "plan": {
             "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": plan._columns, "since": plan._since,
             "kept_since": plan._kept_since,
@@ -232,6 +236,10 @@ def _load_store(
     if header["keys"] is not None:
         store.keys = KeyTable.restore(types["key"], {name: arrays[i] for name, i in header["keys"].items()})
     store.types = {name.removeprefix("column "): kind for name, kind in types.items() if name.startswith("column ")}
+    words = header.get("words", {})
+    store.words.restore(
+        store.types, {name: {part: arrays[i] for part, i in parts.items()} for name, parts in words.items()}
+    )
     store.ts.data = arrays[saved["ts"]]
     for entry in header["spaces"]:
         mask = Mask(entry["where"], frozenset(entry["required"]), entry["since"])

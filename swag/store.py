@@ -13,6 +13,7 @@ from swag.families import PRODUCT
 from swag.keys import KeyTable
 from swag.space import Batch, Mask, Space, group
 from swag.windows import Reach
+from swag.words import Words
 
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EVERY_EVENT = Mask()
@@ -45,6 +46,7 @@ class Store:
         self.clock: Clock | None = None
         self.keys: KeyTable | None = None
         self.types: dict[str, pa.DataType] = {}
+        self.words = Words()
         self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
         self.ts = self.main.arena.allocate(np.int64)
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
@@ -172,6 +174,7 @@ class Store:
 
     def tidy(self, some: int) -> None:
         """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""
+        self.words.tidy(self.spaces.values())
         count = self.key_count
         if count == 0 or self.keeps_all:
             return
@@ -215,7 +218,7 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes
+        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + self.words.bytes
 
 
 def _window(reach: Reach, at: int) -> tuple[int, int, int]:

@@ -436,3 +436,28 @@ def test_options_that_mean_nothing_are_refused():
         sw.Engine(key="k", algorithm="psoup")
     with pytest.raises(sw.BadQuery, match="negative"):
         sw.Engine(lateness=-1)
+
+
+def test_the_newest_text_of_a_window():
+    engine = sw.Engine(key="k")
+    engine.register(
+        [sw.Query(sw.last("side"), sw.Range(10), name="new"), sw.Query(sw.first("side"), sw.Rows(2), name="old")]
+    )
+    engine.append({"ts": [1, 2, 3], "k": ["a", "b", "a"], "side": ["bid", "ask", None]})
+    engine.append({"ts": [4], "k": ["b"], "side": ["mid"]})
+    assert engine.lookup_all().to_pylist() == [
+        {"k": "a", "new": "bid", "old": "bid"},
+        {"k": "b", "new": "mid", "old": "ask"},
+    ]
+    with pytest.raises(sw.BadType, match="has been string"):
+        engine.append({"ts": [5], "k": ["b"], "side": [7]})
+
+
+def test_text_that_no_row_holds_any_more_is_forgotten():
+    engine = sw.Engine()
+    engine.register(sw.Query(sw.last("order"), sw.Rows(3), name="order"))
+    for batch in range(40):
+        ids = np.arange(1000) + 1000 * batch
+        engine.append({"ts": ids, "order": [f"order {i}" for i in ids]})
+        assert engine.lookup("order") == f"order {ids[-1]}"
+    assert engine._store.words.tables["order"].count < 10_000

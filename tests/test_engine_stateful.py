@@ -25,10 +25,18 @@ EVENT = st.fixed_dictionaries(
         "x": FLOATS,
         "y": st.one_of(st.none(), st.integers(-3, 3).map(float)),
         "i": st.one_of(st.none(), st.integers(-(2**40), 2**40), st.integers(-2, 2)),
+        "s": st.none() | st.sampled_from(["", "bid", "ask"]) | st.text(max_size=3),
     }
 )
 SCHEMA = pa.schema(
-    [("ts", pa.int64()), ("k", pa.string()), ("x", pa.float64()), ("y", pa.float64()), ("i", pa.int64())]
+    [
+        ("ts", pa.int64()),
+        ("k", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("i", pa.int64()),
+        ("s", pa.string()),
+    ]
 )
 KINDS = [
     ("count", (), {}),
@@ -42,6 +50,8 @@ KINDS = [
     ("max", ("i",), {}),
     ("first", ("x",), {}),
     ("last", ("i",), {}),
+    ("first", ("s",), {}),
+    ("last", ("s",), {}),
     ("var", ("x",), {"ddof": 1}),
     ("std", ("y",), {"ddof": 0}),
     ("sum", ("y",), {}),
@@ -123,7 +133,7 @@ class EngineMachine(RuleBasedStateMachine):
         rows = []
         for event in drawn:
             self.clock += event["gap"]
-            rows.append({"ts": self.clock, **{name: event[name] for name in ("k", "x", "y", "i")}})
+            rows.append({"ts": self.clock, **{name: event[name] for name in ("k", "x", "y", "i", "s")}})
         return rows
 
     @rule(drawn=st.lists(EVENT, max_size=25))

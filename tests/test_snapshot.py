@@ -12,7 +12,7 @@ from tests.test_engine_stateful import assert_identical
 
 AGGREGATES = [
     sw.count(), sw.sum("x"), sw.sum("i"), sw.mean("x"), sw.max("x"), sw.min("i"), sw.std("y"), sw.first("x"),
-    sw.quantile("x", 0.9), sw.median("i"), sw.wmean("x", "y"), sw.corr("x", "y"),
+    sw.quantile("x", 0.9), sw.median("i"), sw.wmean("x", "y"), sw.corr("x", "y"), sw.last("side"),
 ]  # fmt: skip
 
 

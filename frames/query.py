@@ -13,7 +13,7 @@ from swag.calculation import calculate, holds
 from swag.columns import as_table, one_chunk
 from swag.errors import BadQuery
 from swag.expression import Expression, Operators, leaves
-from swag.predicate import canonical, conjunction
+from swag.predicate import canonical, columns_of, conjunction
 from swag.predicate import holds as predicate_holds
 
 EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().alias("n")])'
@@ -45,6 +45,14 @@ class FrameQuery:
     @property
     def label(self) -> str:
         return str(self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read, other than ts and the key."""
+        read = [*self.spec.columns, *(columns_of(self.where) if self.where else ())]
+        for leaf in [leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)]:
+            read += [*leaf.aggregate.columns, *(columns_of(leaf.where) if leaf.where else ())]
+        return tuple(dict.fromkeys(read))
 
     def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
         """One row per frame: frame_id, [key], start, end, rows, one column per value."""

@@ -171,7 +171,7 @@ class Requests:
                 raise UnknownColumn(
                     f'requests need a column "{name}", but have: {have}.', nearest(name, table.column_names)
                 )
-        times = instants(_as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
+        times = instants(as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
         if stored.keys is not None and key is not None:
             segments = stored.keys.count + 1
@@ -191,7 +191,7 @@ def runs_of(starts: np.ndarray) -> np.ndarray:
     return np.column_stack([np.append(starts[segment], starts[-1]), np.append(segment, -1)])
 
 
-def _as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArray:
+def as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArray:
     """The requests' times in the unit of the events'; refused if they do not fit it."""
     kind = times.type
     if kind == clock.type or (pa.types.is_integer(kind) and clock.unit is None):

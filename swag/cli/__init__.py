@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +20,9 @@ class Whole(click.IntRange):
     """A whole number, called so in messages."""
 
     name = "integer"
+
+
+FILE = click.Path(path_type=Path)
 
 
 class Commands(click.Group):
@@ -56,6 +60,65 @@ def demo(events: int, symbols: int, seed: int) -> None:
     from swag.cli.demo import show
 
     show(events, symbols, seed)
+
+
+EVENTS = click.option("--events", required=True, type=FILE, help="Parquet, CSV or Arrow, by its ending.")
+TS = click.option("--ts", default="ts", show_default=True, help="The column of time.")
+KEY = click.option("--key", help="The column of the key. If not said: that of GROUP BY.")
+OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its ending. Without it, answers are shown.")
+
+
+@cli.command(short_help="Answer a file of SQL over a file of events.")
+@click.argument("queries", type=FILE)
+@EVENTS
+@TS
+@KEY
+@OUT
+@click.option("--at", type=FILE, help="A file of requests: a row of answers for each, as of its time (and key).")
+@click.option("--engine", default="embedded", show_default=True, type=click.Choice(["embedded", "spark"]))
+@click.option("--chunk", default=1_000_000, show_default=True, type=Whole(1), help="Events in memory at a time.")
+def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None, at: Path | None, engine: str,
+        chunk: int) -> None:  # fmt: skip
+    """Answer the statements in QUERIES over a file of events: a row per event, or per request.
+
+    Events in order of time are read chunk by chunk, in bounded memory.
+    """
+    from swag.cli import answering
+
+    asked = answering.statements(queries)
+    if engine == "spark":
+        from swag.cli.on_spark import run_on_spark
+
+        run_on_spark(asked, events, ts, key, out, at)
+    else:
+        answering.run(asked, events, ts, key, out, at, chunk)
+
+
+@cli.command(short_help="Find frames in a file of events.")
+@click.argument("spec")
+@EVENTS
+@TS
+@KEY
+@OUT
+@click.option("--plot", type=FILE, help="A picture of the frames, e.g. frames.png.")
+def frames(spec: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None) -> None:
+    """Find frames by SPEC, a FRAME clause ("DELTA fl 0.05") or a statement that has one.
+
+    A clause alone gives the frames; a statement also what it selects of each.
+    """
+    from swag.cli import answering
+
+    answering.frames(spec, events, ts, key, out, plot)
+
+
+@cli.command(short_help="What a file of SQL means, and what its queries would share.")
+@click.argument("queries", type=FILE)
+def explain(queries: Path) -> None:
+    """Read the statements in QUERIES and say what they would share. Needs no events."""
+    from swag.cli.answering import statements
+    from swag.cli.show import explain as explained
+
+    click.echo(explained(statements(queries)))
 
 
 @cli.command(

@@ -21,3 +21,10 @@ def sql(text: str) -> list[Any]:
     from swag.sql.statements import queries_of
 
     return queries_of(text)
+
+
+def frame_spec(text: str) -> Any:
+    """A FRAME clause by itself, as a spec of frames: "DELTA fl 0.05", with or without FRAME and the brackets."""
+    from swag.sql.statements import spec_of
+
+    return spec_of(text)

@@ -73,11 +73,9 @@ class Clauses(_Base):
     def _one_clause(self: Any, found: Clause) -> None:
         twice = found.window is not None or found.frame is not None
         if self._match_text_seq("FRAME"):
-            from swag.sql.framing import frame_clause
-
             if twice or found.every is not None:
                 self.expected("a FRAME clause by itself")
-            found.frame = frame_clause(self)
+            found.frame = self.frame()
         elif self._match_text_seq("RANGE") and not twice:
             found.window = self._range()
         elif self._match_text_seq("ROWS") and not twice:
@@ -88,6 +86,18 @@ class Clauses(_Base):
             words = ["RANGE", "ROWS", "FREQUENCY", "FRAME"]
             meant = nearest(self._curr.text, words).strip('"') if self._curr else ""
             self.expected("RANGE, ROWS, FREQUENCY or FRAME", f"[{meant} …]" if meant else HINT)
+
+    def frame(self: Any) -> Any:
+        """A spec of frames, from after the word FRAME."""
+        from swag.sql.framing import frame_clause
+
+        start = self.here
+        try:
+            return frame_clause(self)
+        except BadSQL:
+            raise
+        except BadQuery as why:
+            raise wrong(self.sql, start, why.message) from None
 
     def _range(self: Any) -> Range:
         far, near = self._extent(self.duration)

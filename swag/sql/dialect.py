@@ -5,6 +5,7 @@ is read here, clause by clause, and whatever is left over is refused by name; ex
 sqlglot's, with every function left as a plain call (terms.py knows ours) and OVER followed by a window in brackets.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -80,6 +81,21 @@ class Parser(Clauses, DuckDBParser):
         if self._curr:
             self.expected("WHERE, GROUP BY, HAVING or ;", *self._told())
         return select
+
+    def read_clause(self, text: str, tokens: list[Token]) -> Clause:
+        """A FRAME clause: [FRAME …], or what stands in it."""
+        self.reset()
+        self.sql, self._chunks = text, [tokens]
+        self._advance_chunk()
+        opened = self._match(TokenType.L_BRACKET)
+        start = self.here
+        self._match_text_seq("FRAME")
+        clause = Clause(start, frame=self.frame())
+        if opened and not self._match(TokenType.R_BRACKET):
+            self.expected("]")
+        if self._curr:
+            self.expected("the end of the clause")
+        return clause
 
     def select(self) -> Select:
         found = Select(self.here)
@@ -244,6 +260,16 @@ class Swag(DuckDB):
 
 def parse(text: str) -> list[Select]:
     """The statements of a text. Whatever is wrong is a BadSQL with line and column."""
+    return _parsed(text, Parser.read)
+
+
+def parse_clause(text: str) -> Clause:
+    """A clause by itself, with or without its brackets."""
+    [clause] = _parsed(text, Parser.read_clause)[:1]
+    return clause
+
+
+def _parsed(text: str, read: Callable[[Parser, str, list[Token]], Any]) -> list[Any]:
     dialect = Swag()
     try:
         tokens = dialect.tokenize(text)
@@ -253,7 +279,7 @@ def parse(text: str) -> list[Select]:
     for statement in _statements(text, tokens):
         parser = Parser(error_level=ErrorLevel.IMMEDIATE, dialect=dialect)
         try:
-            found.append(parser.read(text, statement))
+            found.append(read(parser, text, statement))
         except ParseError as why:
             raise _parse_error(text, parser, why) from None
         except RecursionError:

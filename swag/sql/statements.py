@@ -7,7 +7,7 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.expression import Expression
 from swag.query import Query
-from swag.sql.dialect import Select, parse
+from swag.sql.dialect import Select, parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
 
@@ -20,6 +20,13 @@ def queries_of(text: str) -> list[Any]:
     if len(text) > MOST:
         raise BadSQL(f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls")
     return [query for select in parse(text) for query in _queries(text, select)]
+
+
+def spec_of(text: str) -> Any:
+    spec = parse_clause(text).frame
+    if spec is None:
+        raise wrong(text, 0, "the clause is not about frames.", "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]")
+    return spec
 
 
 def _queries(text: str, select: Select) -> list[Any]:

@@ -1,0 +1,220 @@
+"""`swag run`, `swag frames` and `swag explain`: statements in, tables out."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from swag.cli.files import Source, kind_of, written
+from swag.cli.show import preview
+from swag.cli.stream import Disorder, Stream, needs_all
+from swag.columns import column, instants
+from swag.composites import check_grouping
+from swag.errors import BadQuery
+from swag.evaluate import evaluate
+from swag.intake import needed
+from swag.lowering import simple_ones
+from swag.query import Query, check_names
+from swag.sql import sql
+
+CHUNK = 1_000_000  # events at a time
+
+
+def statements(path: Path) -> list[Any]:
+    """The queries of a file of SQL; what is wrong with it is said with its name."""
+    try:
+        return sql(path.read_text(encoding="utf-8"))
+    except OSError as why:
+        raise click.UsageError(f'"{path}" can not be read: {why.strerror}.') from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f'"{path}" is not text in UTF-8.') from None
+    except BadQuery as why:
+        raise click.UsageError(f"{path}: {why}") from None
+
+
+def run(
+    queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None, chunk: int
+) -> None:
+    """All queries over a file of events, written to another (or shown)."""
+    if out is not None:
+        kind_of(out)
+    source, key = Source(events), key_of(queries, key)
+    columns = columns_read(queries, source, ts, key)
+    requests = None if at is None else Source(at).read()
+    with _output(out) as sink, _progress(source, out) as advance:
+        why = needs_all(queries)
+        if not why:
+            try:
+                _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)
+                return
+            except Disorder:
+                why = f'it is not sorted by "{ts}"'
+                sink.start_over()
+        if (source.rows or chunk + 1) > chunk:
+            click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
+        sink.write(evaluate(queries, source.read(columns), requests, ts, key))
+
+
+def key_of(queries: list[Any], key: str | None) -> str | None:
+    """The key, said or as all statements group by it."""
+    groups = {query.group_by for query in queries}
+    names: tuple[str, ...] = (groups.pop() or ()) if len(groups) == 1 else ()
+    return names[0] if key is None and len(names) == 1 else key
+
+
+def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -> list[str]:
+    """The columns that are needed; one that is not there is refused before anything is read."""
+    check_names([query for query in queries if isinstance(query, Query)])
+    check_grouping(queries, key)
+    empty = source.schema.empty_table()
+    innermost = [_innermost(query) for query in queries if isinstance(query, Query)]
+    wanted = needed(simple_ones(innermost), ts, key)
+    for query in queries:
+        if not isinstance(query, Query):
+            wanted |= dict.fromkeys(query.columns, "a frame statement reads")
+    for name, asked_by in wanted.items():
+        column(empty, name, asked_by)
+    return list(wanted)
+
+
+def _innermost(query: Query) -> Query:
+    """The query that reads the events themselves."""
+    while query.source is not None:
+        query = query.source
+    return query
+
+
+def _chunk_by_chunk(
+    queries: list[Query], source: Source, columns: list[str], ts: str, key: str | None,
+    requests: pa.Table | None, size: int, sink: Any, advance: Any,
+) -> None:  # fmt: skip
+    def chunks() -> Iterator[pa.Table]:
+        for table in source.batches(columns, size):
+            yield table
+            advance(table.num_rows)
+
+    stream = Stream(queries, ts, key)
+    if requests is None:
+        some = False
+        for answers in stream.at_events(chunks()):
+            sink.write(answers)
+            some = True
+        if not some:
+            sink.write(evaluate(queries, source.read(columns), ts=ts, key=key))
+        return
+    when = instants(column(requests, ts, "requests are at"), ts)
+    order = np.argsort(when, kind="stable")
+    answered = list(stream.at_requests(chunks(), requests.take(pa.array(order))))
+    if not answered:
+        answered = [evaluate(queries, source.read(columns), requests, ts, key)]
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    sink.write(pa.concat_tables(answered).take(pa.array(back)))
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None) -> None:
+    """Frames by a statement or by a FRAME clause alone."""
+    from swag.sql import frame_spec
+
+    if out is not None:
+        kind_of(out)
+    is_statement = text.split(None, 1)[:1] and text.split(None, 1)[0].upper() == "SELECT"
+    source = Source(events)
+    if is_statement:
+        queries = sql(text)
+        if len(queries) != 1 or isinstance(queries[0], Query):
+            raise click.UsageError("swag frames takes one statement with a FRAME clause. Hint: swag run")
+        key = key_of(queries, key)
+        columns = columns_read(queries, source, ts, key)
+        spec = queries[0].spec
+    else:
+        spec = frame_spec(text)
+        columns = _frame_columns(spec, source, ts, key)
+    from frames import detect
+
+    table = source.read(columns)
+    found = queries[0].evaluate(table, ts, key) if is_statement else detect(spec, table, ts=ts, key=key)
+    with _output(out) as sink:
+        sink.write(found)
+    if plot is not None:
+        _plot(plot, found, table, spec, ts, key)
+
+
+def _frame_columns(spec: Any, source: Source, ts: str, key: str | None) -> list[str]:
+    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
+    wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
+    for name, asked_by in wanted.items():
+        column(source.schema.empty_table(), name, asked_by)
+    return list(wanted)
+
+
+def _plot(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: str | None) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        raise click.UsageError('--plot needs matplotlib. Hint: pip install "swag[plot]"') from None
+    matplotlib.use("agg")
+    from frames import plot
+
+    if not spec.columns:
+        raise click.UsageError("there is no column to draw: the frames are cut by COUNT(*).")
+    picked = None
+    if key is not None and found.num_rows:  # the key with most frames
+        counts = pc.value_counts(found[key])
+        picked = key, counts[int(np.argmax(counts.field("counts").to_numpy()))]["values"].as_py()
+    axes = plot(found, table, y=spec.columns[0], ts=ts, key=picked)
+    try:
+        axes.get_figure(root=True).savefig(path, dpi=120)  # type: ignore[union-attr]
+    except (OSError, ValueError) as why:
+        raise click.UsageError(f'"{path}" can not be drawn: {why}.') from None
+
+
+# -- terminal ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _output(out: Path | None) -> Iterator[Any]:
+    """A file; without one, what was answered is shown."""
+    if out is not None:
+        with written(out) as sink:
+            yield sink
+        return
+    kept = Kept()
+    yield kept
+    preview(kept.tables)
+
+
+class Kept:
+    """A sink in memory."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        self.tables.append(table)
+
+    def start_over(self) -> None:
+        self.tables.clear()
+
+
+@contextmanager
+def _progress(source: Source, out: Path | None) -> Iterator[Any]:
+    """A bar on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(source.path.name, total=source.rows)
+        yield lambda rows: progress.advance(task, rows)

@@ -1,0 +1,49 @@
+"""`swag run --engine spark`: the same statements and answers, by a local or configured Spark."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.dataset
+
+from swag.cli.answering import columns_read, key_of
+from swag.cli.files import Source, kind_of, written
+from swag.query import Query
+
+
+def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None) -> None:
+    """Spark writes its part files beside `out`; they are put together there, batch by batch."""
+    if out is None:
+        raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
+    kind_of(out)
+    if any(not isinstance(query, Query) for query in queries):
+        raise click.UsageError("frames are found by the embedded engine here. Hint: frames.spark.detect")
+    key = key_of(queries, key)
+    columns_read(queries, Source(events), ts, key)
+    try:
+        from pyspark.sql import SparkSession
+
+        from swag.spark import evaluate
+    except ModuleNotFoundError:
+        raise click.UsageError('--engine spark needs PySpark. Hint: pip install "swag[spark]"') from None
+    session = SparkSession.builder.appName("swag run").config("spark.ui.enabled", "false").getOrCreate()
+    with written(out) as sink:
+        folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+        try:
+            requests = None if at is None else _frame(session, at)
+            answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
+            answers.write.mode("overwrite").parquet(str(folder / "parts"))
+            for batch in pyarrow.dataset.dataset(folder / "parts", format="parquet").to_batches():
+                sink.write(pyarrow.Table.from_batches([batch]))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _frame(session: Any, path: Path) -> Any:
+    """A DataFrame of a file that Spark reads itself; others go through Arrow."""
+    source = Source(path)
+    if source.kind == "parquet":
+        return session.read.parquet(str(path))
+    return session.createDataFrame(source.read())

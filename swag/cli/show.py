@@ -1,0 +1,106 @@
+"""Tables and plans as a terminal shows them."""
+
+import sys
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from rich.console import Console
+from rich.table import Table
+
+from swag.families import parts_of
+from swag.lowering import lower, simple_ones
+from swag.planner import choose
+from swag.query import Query
+from swag.windows import Range
+
+SHOWN = 20
+INDEXES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
+
+
+def preview(tables: list[pa.Table]) -> None:
+    """The first rows on a terminal; everything, as CSV, in a pipe."""
+    table = pa.concat_tables(tables)
+    if not sys.stdout.isatty():
+        sink = pa.BufferOutputStream()
+        pa.csv.write_csv(table, sink)
+        click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
+        return
+    grid = Table(box=None, header_style="bold")
+    for name in table.column_names:
+        grid.add_column(name)
+    for row in table.slice(0, SHOWN).to_pylist():
+        grid.add_row(*("" if value is None else str(value) for value in row.values()))
+    console = Console(highlight=False)
+    console.print(grid)
+    if table.num_rows > SHOWN:
+        console.print(f"… {table.num_rows:,} rows in all. --out answers.parquet writes them.")
+
+
+def explain(queries: list[Any]) -> str:
+    """What statements mean, and which structures their queries would share; no events are needed for that."""
+    lines = []
+    for query in queries:
+        lines.append(f"{query.label}\n    {query}")
+        if isinstance(query, Query):
+            lines += _notes(query)
+        else:
+            lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
+    simple = simple_ones([query for query in queries if isinstance(query, Query)])
+    lines += ["", *_structures(simple)] if simple else []
+    return "\n".join(lines)
+
+
+def _notes(query: Query) -> list[str]:
+    notes = []
+    if not query.is_simple:
+        parts = ", ".join(part.title for part in lower(query).answered)
+        notes.append(f"    computed from {parts}")
+    if query.source is not None:
+        notes.append(f"    reads the answers of {query.source.label} as its stream")
+    if query.every is not None:
+        notes.append("    answers at ticks only: nothing is aggregated between them")
+    if query.having is not None:
+        notes.append(f"    {_candidates(query)}")
+    return notes
+
+
+def _candidates(query: Query) -> str:
+    guard = query if query.is_simple else lower(query).guard
+    kind = "" if guard is None else guard.aggregate.kind
+    suffix = guard is not None and isinstance(guard.window, Range) and guard.window.until == 0
+    one_sided = guard is not None and guard.condition is not None and guard.condition.op != "between"
+    if not query.group_by or guard is None or not query.index or kind not in INDEXES or not suffix or not one_sided:
+        return "its condition is checked for every key" if query.group_by else "its condition is checked"
+    rest = "" if query.is_simple else f" for {guard.title}; the rest is checked over these alone"
+    return f"{INDEXES[kind]} names the keys that may pass{rest}"
+
+
+def _structures(simple: list[Query]) -> list[str]:
+    """One line per structure, as the engine would begin with."""
+    groups: dict[tuple[str | None, Any], list[str]] = {}
+    free: list[str] = []
+    for query in simple:
+        parts = parts_of(query.aggregate)
+        if not parts and query.title not in free:
+            free.append(query.title)
+        for part in parts:
+            names = groups.setdefault((query.where, part), [])
+            if query.title not in names:
+                names.append(query.title)
+    lines = []
+    for (where, part), names in groups.items():
+        choice = choose(part, np.dtype(np.float64), "auto")
+        rows = "every event" if where is None else f"events where {where}"
+        lines.append(f"{part} over {rows}: {choice.structure.name}, update {choice.structure.update_cost}, "
+                     f"lookup {choice.structure.lookup_cost}")  # fmt: skip
+        lines.append(f"    for {_some(names)}")
+    if free:
+        lines += ["no structure, only positions:", f"    for {_some(free)}"]
+    return lines
+
+
+def _some(names: list[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")

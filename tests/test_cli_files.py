@@ -1,0 +1,201 @@
+"""`swag run`, `swag frames`, `swag explain`: files in, files out, in chunks of any size; mistakes are one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import frames as fr
+import swag as sw
+from swag.cli import main
+from swag.cli.files import Source
+
+SQL = """
+    SELECT symbol, SUM(volume) AS vol, (MAX(price) - MIN(price)) / LAST(price) AS spread
+    FROM trades [RANGE 40 SECONDS] GROUP BY symbol HAVING COUNT(*) > 1;
+    SELECT symbol, AVG(price) AS mean FROM trades [ROWS 9 UNTIL 2] WHERE side = 'ask' GROUP BY symbol;
+    SELECT symbol, COUNT(*) AS n FROM trades [RANGE 30 SECONDS UNTIL 10 SECONDS CLOSED BOTH] GROUP BY symbol
+"""
+N = 700
+
+
+def trades(n: int = N) -> pa.Table:
+    rng = np.random.default_rng(5)
+    return pa.table(
+        {
+            "ts": np.sort(rng.integers(0, n, n)).astype("datetime64[s]"),
+            "symbol": rng.choice(list("abc"), n, p=[0.6, 0.35, 0.05]),
+            "price": np.round(rng.normal(100, 5, n), 2),
+            "volume": rng.integers(1, 100, n),
+            "side": rng.choice(["ask", "bid"], n),
+        }
+    )
+
+
+def write(table: pa.Table, path: Path) -> Path:
+    if path.suffix == ".csv":
+        pa.csv.write_csv(table, path)
+    elif path.suffix == ".parquet":
+        pa.parquet.write_table(table, path, row_group_size=90)
+    else:
+        pa.feather.write_feather(table, str(path), chunksize=70)
+    return path
+
+
+def read(path: Path) -> pa.Table:
+    return Source(path).read()
+
+
+def same(actual: pa.Table, expected: pa.Table) -> bool:
+    """Equal, floats to within rounding (windows are summed from another start)."""
+    assert actual.column_names == expected.column_names
+    for name in expected.column_names:
+        a, b = actual[name].to_pylist(), expected[name].to_pylist()
+        assert all(x == y or (isinstance(x, float) and x == pytest.approx(y)) for x, y in zip(a, b, strict=True)), name
+    return True
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.sql").write_text(SQL)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("ending", "out"), [("parquet", "a.csv"), ("csv", "a.arrow"), ("feather", "a.parquet")])
+@pytest.mark.parametrize("chunk", [33, 10_000])
+def test_a_file_is_answered_in_chunks_of_any_size(folder: Path, capfd: Any, ending: str, out: str, chunk: int) -> None:
+    events = write(trades(), folder / f"trades.{ending}")
+    assert main(["run", "q.sql", "--events", events.name, "--key", "symbol", "--out", out, "--chunk", str(chunk)]) == 0
+    assert same(read(folder / out), sw.evaluate(SQL, trades(), key="symbol"))
+    assert capfd.readouterr() == ("", "")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([out, "q.sql", events.name])
+
+
+@pytest.mark.parametrize("chunk", [45, 10_000])
+def test_requests_are_answered_as_of_their_time(folder: Path, chunk: int) -> None:
+    rng = np.random.default_rng(6)
+    requests = pa.table({"id": np.arange(90), "ts": rng.integers(-5, N + 50, 90).astype("datetime64[s]"),
+                         "symbol": rng.choice(list("abcz"), 90)})  # fmt: skip
+    write(trades(), folder / "t.parquet")
+    write(requests, folder / "r.csv")
+    arguments = ["--events", "t.parquet", "--at", "r.csv", "--out", "a.parquet", "--chunk", str(chunk)]
+    assert main(["run", "q.sql", *arguments]) == 0  # the key is what the statements group by
+    assert same(read(folder / "a.parquet"), sw.evaluate(SQL, trades(), at=read(folder / "r.csv"), key="symbol"))
+
+
+def test_events_in_disorder_are_loaded_and_that_is_said(folder: Path, capfd: Any) -> None:
+    mixed = trades().take(np.random.default_rng(1).permutation(N))
+    write(mixed, folder / "t.parquet")
+    assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet", "--chunk", "100"]) == 0
+    assert same(read(folder / "a.parquet"), sw.evaluate(SQL, mixed, key="symbol"))
+    assert capfd.readouterr().err == 'swag: all of "t.parquet" is loaded: it is not sorted by "ts".\n'
+
+
+def test_ticks_and_nested_statements(folder: Path) -> None:
+    inner = "SELECT COUNT(*) AS n FROM t [RANGE 1 MINUTE, FREQUENCY 1 MINUTE] WHERE side = 'ask'"
+    text = f"SELECT MAX(n) AS most FROM ({inner}) [ROWS 3, FREQUENCY 2 TUPLES]"
+    (folder / "tick.sql").write_text(text)
+    write(trades(), folder / "t.parquet")
+    assert main(["run", "tick.sql", "--events", "t.parquet", "--out", "a.parquet"]) == 0
+    assert same(read(folder / "a.parquet"), sw.evaluate(text, trades()))
+
+
+def test_frames_by_statement_and_by_clause(folder: Path, capfd: Any) -> None:
+    write(trades(), folder / "t.feather")
+    clause = "[FRAME UNTIL SUM(volume) >= 500]"
+    text = f"SELECT symbol, AVG(price), COUNT(*) AS n FROM t {clause} WHERE side = 'ask' GROUP BY symbol"
+    assert main(["frames", text, "--events", "t.feather", "--out", "a.parquet", "--plot", "a.png"]) == 0
+    assert same(read(folder / "a.parquet"), sw.evaluate(text, trades(), key="symbol"))
+    assert (folder / "a.png").stat().st_size > 1000
+    (folder / "f.sql").write_text(text)
+    assert main(["run", "f.sql", "--events", "t.feather", "--out", "b.parquet"]) == 0
+    assert same(read(folder / "b.parquet"), read(folder / "a.parquet"))
+    assert main(["frames", "[FRAME GRID price 10]", "--events", "t.feather", "--out", "c.parquet"]) == 0
+    assert same(read(folder / "c.parquet"), fr.detect(fr.Boundary("price", 10), trades()))
+    capfd.readouterr()
+    assert main(["frames", "where price > 110 for 2 tuples", "--events", "t.feather"]) == 0
+    assert capfd.readouterr().out.splitlines()[0] == '"frame_id","start","end","rows"'
+
+
+def test_explain_says_what_is_shared(folder: Path, capfd: Any) -> None:
+    assert main(["explain", "q.sql"]) == 0
+    out = capfd.readouterr().out
+    assert "computed from max(price)[RANGE 40s], min(price)[RANGE 40s], last(price)[RANGE 40s]" in out
+    assert "sum(price) over events where side = 'ask': R-INT" in out
+    assert "CI-COUNT names the keys that may pass for count()[RANGE 40s] HAVING > 1" in out
+
+
+def test_no_events_no_rows(folder: Path) -> None:
+    write(trades().slice(0, 0), folder / "t.parquet")
+    assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet"]) == 0
+    assert read(folder / "a.parquet").schema.names == ["symbol", "ts", "vol", "spread", "mean", "n"]
+    assert read(folder / "a.parquet").num_rows == 0
+
+
+RUN = ["run", "q.sql", "--events", "t.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "no.sql", "--events", "t.parquet"], '"no.sql" can not be read: No such file'),
+        (["run", "q.sql", "--events", "no.parquet"], '"no.parquet" can not be read: no such file'),
+        (["run", "q.sql", "--events", "q.sql"], '"q.sql" ends in none of .parquet'),
+        (["run", "q.sql", "--events", "broken.parquet"], '"broken.parquet" is not a Parquet file'),
+        (["run", "q.sql"], "--events"),
+        ([*RUN, "--ts", "time"], 'ts is "time", but the events have: ts, symbol'),
+        ([*RUN, "--key", "side"], 'GROUP BY symbol, but the stream has key="side"'),
+        ([*RUN, "--out", "nowhere/a.parquet"], '"nowhere/a.parquet" can not be written'),
+        ([*RUN, "--out", "a.txt"], '"a.txt" ends in none of'),
+        ([*RUN, "--at", "q.sql"], "ends in none of"),
+        ([*RUN, "--engine", "flink"], "flink"),
+        ([*RUN, "--engine", "spark"], "--out answers.parquet"),
+        (["run", "typo.sql", "--events", "t.parquet"], "typo.sql: line 2, column 8: there is no function SMU."),
+        (["run", "column.sql", "--events", "t.parquet"], '"volum", but the events have'),
+        (["frames", "DELTA price", "--events", "t.parquet"], "line 1, column 12: expected a number"),
+        (["frames", "DELTA pric 1", "--events", "t.parquet"], 'Hint: "price"'),
+        (["frames", "SELECT COUNT(*) FROM t [ROWS 3]", "--events", "t.parquet"], "FRAME clause. Hint: swag run"),
+        (["explain", "typo.sql"], "line 2, column 8"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_leaves_nothing_behind(
+    folder: Path, capfd: Any, arguments: list[str], says: str
+) -> None:
+    write(trades(50), folder / "t.parquet")
+    (folder / "broken.parquet").write_bytes(b"PAR1 and so on")
+    (folder / "typo.sql").write_text("-- volume\nSELECT SMU(volume) FROM t [ROWS 3]")
+    (folder / "column.sql").write_text("SELECT SUM(volum) FROM t [ROWS 3]")
+    before = sorted(folder.iterdir())
+    assert main(arguments) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n"), err[:6]) == ("", 1, "swag: ")
+    assert says in err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_run_that_fails_leaves_the_older_answers(folder: Path) -> None:
+    table = trades(50)
+    bad = table.set_column(3, "volume", pa.array([2**62] * 50))
+    write(table, folder / "t.parquet")
+    assert main([*RUN, "--out", "a.parquet"]) == 0
+    before = (folder / "a.parquet").read_bytes()
+    write(bad, folder / "t.parquet")
+    assert main([*RUN, "--out", "a.parquet", "--chunk", "20"]) == 2
+    assert (folder / "a.parquet").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["a.parquet", "q.sql", "t.parquet"]
+
+
+def test_without_pyspark_that_is_said(folder: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyspark", None)
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
+    write(trades(50), folder / "t.parquet")
+    assert main([*RUN, "--engine", "spark", "--out", "a.parquet"]) == 2
+    assert 'needs PySpark. Hint: pip install "swag[spark]"' in capfd.readouterr().err

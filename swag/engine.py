@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from swag import intake
 from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
+from swag.emission import Emission, emitted_table
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.filters import Filters
@@ -59,6 +60,7 @@ class Engine:
         self._plan = Plan(self._store, algorithm)
         self._asked = Lookups(self._store, self._plan)
         self._filters = Filters(self._store, self._plan, epsilon)
+        self._emission = Emission(ts, key, self._store)
         self._held: Held | None = None
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
         self._lookups = 0
@@ -71,19 +73,20 @@ class Engine:
         queries: list[Any] = list(query) if isinstance(query, Iterable) else [query]
         check_names(queries, self._queries)
         check_grouping(queries, self.key)
-        self._check(simple_ones(queries))
+        self._check(queries)
+        flowing = self._store.events > 0 or (self._held is not None and self._held.ts.size > 0)
+        self._emission.add([q for q in queries if not _is_plain(q)], flowing, self._over_answers)
         self._queries |= {q.label: q for q in queries}
-        self._plan.add(
-            self._shared.add(queries),
-            self._reaches,
-            flowing=self._store.events > 0 or (self._held is not None and self._held.ts.size > 0),
-        )
+        self._plan.add(self._shared.add(filter(_is_plain, queries)), self._reaches, flowing)
         self._filters.changed = True
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
     def unregister(self, name: str) -> None:
         query = self._known(name)
         del self._queries[name]
+        if not _is_plain(query):
+            self._emission.remove(query)
+            return
         self._plan.remove(self._shared.remove(query), self._reaches)
         self._filters.changed = True
 
@@ -96,7 +99,7 @@ class Engine:
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store
-        table = intake.read(events, self._plan.readers, self.ts, self.key)
+        table = intake.read(events, [*self._plan.readers, *self._emission.queries], self.ts, self.key)
         if table.num_rows == 0:
             return 0
         first, known = store.clock is None, store.key_count
@@ -107,11 +110,16 @@ class Engine:
             found = intake.fields(table, self._plan.readers, store)
             ids = intake.key_ids(table, self.key, store)
             store.grow_keys()
+            assert store.clock is not None
+            self._emission.check(table, store.clock)
             if self._held is None:
-                return self._apply(table, ts, ids, found)
+                taken = self._apply(table, ts, ids, found)
+                self._emission.decide(store.promised, kept=True)
+                return taken
             chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
             self._filters.check(found, chosen)
-            taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen)
+            slots, together = self._emission.steps, self._emission.ordered
+            taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen, slots, together)
         except Exception:
             self._take_back(first, known)
             raise
@@ -144,21 +152,28 @@ class Engine:
         released = None if self._held is None else self._held.release(self._store.now)
         if released is not None:
             table, ts, ids = released
-            table = intake.with_missing(table, self._plan.readers, self.ts, self.key)
+            readers = [*self._plan.readers, *self._emission.queries]
+            table = intake.with_missing(table, readers, self.ts, self.key)
             self._apply(table, ts, ids, intake.fields(table, self._plan.readers, self._store))
         self._store.tidy(16)
+        if self._held is None:
+            self._emission.decide(self._store.promised, kept=True)
+        else:
+            self._emission.decide(self._held.passed(self._store.now), kept=False)
 
     def _apply(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, found: dict[str, Any]) -> int:
         masks = self._plan.masks(found)
         rows = intake.rows(ts, ids, found, intake.chosen_rows(masks, table, found))
         batch = self._store.grouped(rows)
         if self._held is None:
+            self._emission.check_order(ts)
             self._filters.check(found, rows.chosen)
         # From here on nothing can fail.
         self._filters.changed |= self._plan.prepare(found)
         self._filters.prepare()
         self._plan.update(self._store.append(rows, batch))
         self._filters.update(rows)
+        self._emission.take(table, ts, ids)
         self._store.tidy(16 + ts.size // 8)
         return ts.size
 
@@ -171,6 +186,8 @@ class Engine:
         that an index can not rule out, without looking at them.
         """
         query = self._known(name)
+        if not _is_plain(query):
+            return self._lookup_over_answers(query, key, at, exact)
         self._lookups += 1
         if key is not None and self.key is None:
             raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
@@ -195,7 +212,7 @@ class Engine:
 
     def lookup_all(self, at: Any = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query."""
-        queries = [query for query in self.queries if query.having is None]
+        queries = [query for query in self.queries if query.having is None and _is_plain(query)]
         self._lookups += len(queries)
         ids = self._asked.ids(None, self.key)
         columns, present = self._answer(queries, ids, at)
@@ -210,8 +227,27 @@ class Engine:
 
     def filters(self, at: Any = None) -> pa.Table:
         """All queries with `having` at once: the keys that pass, and their values."""
-        passing = {query.label: self.lookup(query.label, at=at) for query in self.queries if query.having is not None}
-        return filter_table(passing, self.key)
+        asked = [query for query in self.queries if query.having is not None and query.every is None]
+        return filter_table({query.label: self.lookup(query.label, at=at) for query in asked}, self.key)
+
+    def emitted(self) -> pa.Table:
+        """The ticks decided since the last call: query, tick, ts, [key], value. Until fetched they are kept.
+
+        The answers of a query come in order of its ticks. An error in a tick (an integer sum that does not fit) is
+        raised here, once; the other ticks are there on the next call.
+        """
+        return emitted_table(self._emission, self.ts, self.key)
+
+    def _lookup_over_answers(self, query: Query, key: Any, at: Any, exact: bool) -> Any:
+        if query.every is not None:
+            raise BadQuery(
+                f'query "{query.label}" answers at its ticks, not on lookup.',
+                "engine.emitted(), or register it without `every` too",
+            )
+        over = self._emission.outer[query.label]
+        if at is None and over._store.clock is not None:
+            at = max(self._store.now, over._store.now)
+        return over.lookup(query.label, key, at, exact)
 
     def _answer(self, queries: list[Query], ids: np.ndarray, at: Any) -> tuple[list[pa.Array], np.ndarray]:
         """A column per query, and which keys are in its answer."""
@@ -249,13 +285,19 @@ class Engine:
             "held": 0 if held is None else held.ts.size,
             "late": 0 if held is None else held.late,
             "keys": self._store.key_count if self.key is not None else 0,
-            "kept": int(self._store.main.arena.kept(self._store.key_count).sum()),
+            "kept": int(self._store.main.arena.kept(self._store.key_count).sum()) + self._emission.kept,
             "structures": len(self._plan.groups),
-            "bytes": self._store.bytes + self._plan.bytes + self._filters.bytes,
+            "bytes": self._store.bytes + self._plan.bytes + self._filters.bytes + self._emission.bytes,
             "updates": self._plan.updates,
             "lookups": self._lookups,
-            "complete_since": self._shared.complete_since(self.queries, self._plan),
+            "undelivered": self._emission.undelivered,
+            "complete_since": self._complete_since(),
         }
+
+    def _complete_since(self) -> dict[str, Any]:
+        plain = [query for query in self.queries if _is_plain(query)]
+        since = self._shared.complete_since(plain, self._plan) | self._emission.complete_since()
+        return {name: since[name] for name in self._queries}
 
     def save(self, path: str | Path) -> None:
         """Write a snapshot; an older one at `path` is replaced in one step."""
@@ -285,9 +327,10 @@ class Engine:
     def _check(self, queries: list[Query]) -> None:
         """What can be known to be wrong at registration: durations on an integer ts, structures that can not serve."""
         if self._store.clock is not None:
-            for query in queries:
+            for query in simple_ones(queries):
                 reach(query.window, self._store.clock.unit)
-        self._plan.check(queries)
+        self._emission.check_queries([query for query in queries if not _is_plain(query)])
+        self._plan.check(simple_ones(filter(_is_plain, queries)))
 
     def _reaches(self, queries: Iterable[Query]) -> list[Any]:
         unit = None if self._store.clock is None else self._store.clock.unit
@@ -297,13 +340,22 @@ class Engine:
         """The first batch tells what time is."""
         clock = self._store.clock
         assert clock is not None
-        self._check(simple_ones(self.queries))
+        self._check(self.queries)
         if self.lateness is not None:
             self._held = Held(in_units(self.lateness, clock.unit))
         if self._advanced is not None:
             self._store.now = clock.instant(self._advanced, "advance")
             self._store.promised = MIN if self._held else self._store.now
-        self._store.retain(self._reaches(simple_ones(self.queries)))
+        self._store.retain(self._reaches(self._plan.queries.values()))
+
+    def _over_answers(self) -> "Engine":
+        """An engine whose events are the answers of a query of this one."""
+        return Engine(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=self.algorithm)
 
     def _key_column(self, ids: np.ndarray) -> pa.Array:
         return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)
+
+
+def _is_plain(query: Query) -> bool:
+    """Over events, and answered on lookup: what the plan has structures for."""
+    return query.every is None and query.source is None

@@ -23,6 +23,7 @@ def explain(engine: "Engine") -> str:
     ]
     if not store.events:
         return "\n".join([*lines, "No events yet: structures are chosen when the columns are known."])
+    looked_up = [query for query in engine.queries if query.every is None and query.source is None]
     for group in plan.groups.values():
         lines += ["", *_group(group)]
     free = [query.label for query in plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
@@ -32,11 +33,12 @@ def explain(engine: "Engine") -> str:
             f"positions: {_names(free)}",
             "    no structure: counts and ends are read off the window's edges, O(1)",
         ]
-    filters = engine._filters.explain(engine.queries)
+    filters = engine._filters.explain(looked_up)
     lines += ["", *filters] if filters else []
-    combined = [line for query in engine.queries if not query.is_simple for line in _combined(engine, query)]
+    combined = [line for query in looked_up if not query.is_simple for line in _combined(engine, query)]
     lines += ["", *combined] if combined else []
-    answers, structures = _many(len(engine.queries), "answer"), _many(len(plan.groups), "structure")
+    lines += engine._emission.explain()
+    answers, structures = _many(len(looked_up), "answer"), _many(len(plan.groups), "structure")
     lines += ["", f"{answers} from {structures}"]
     return "\n".join(lines)
 

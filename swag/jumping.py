@@ -8,8 +8,9 @@ Both `evaluate` and the engine come here: the one with all rows, the other with 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,25 +26,28 @@ from swag.keys import KeyTable
 from swag.query import Query
 from swag.stored import Requests, Stored, arrange, runs_of
 from swag.ticks import Span, Ticks
-from swag.windows import Reach, reach
+from swag.windows import Range, Reach, Window, reach
 
 WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the others are skipped
 
 
 @dataclass(eq=False)
 class Jumped:
-    """What ticks say: one row for each of them (and key), in order."""
+    """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
+    no event, no group; and a condition that does not hold says nothing."""
 
     number: np.ndarray
     now: np.ndarray
     segment: np.ndarray
     keys: pa.Array | None
     columns: list[pa.Array | pa.ChunkedArray]
+    speaks: list[np.ndarray]
 
     def only(self, rows: np.ndarray) -> "Jumped":
         taken = pa.array(rows)
         columns = [each.take(taken) for each in self.columns]
-        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns)
+        speaks = [each[rows] for each in self.speaks]
+        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks)
 
     @property
     def key_column(self) -> pa.Array:
@@ -53,12 +57,16 @@ class Jumped:
 
 @dataclass(eq=False)
 class Stretch:
-    """Rows of a stream, in any order within `table` but by time where the whole stream is counted."""
+    """Rows of a stream, in any order within `table` but by time where the whole stream is counted.
+
+    given: the keys if they are known, as `keyed` would find them.
+    """
 
     table: pa.Table
     clock: Clock
     ts: np.ndarray
     key: str | None
+    given: tuple[np.ndarray, pa.Array] | None = None
 
     @classmethod
     def of(cls, table: pa.Table, ts: str, key: str | None, ordered: bool) -> "Stretch":
@@ -70,13 +78,14 @@ class Stretch:
         return cls(table, clock, instant, key)
 
     def only(self, rows: np.ndarray) -> "Stretch":
-        return Stretch(self.table.take(pa.array(rows)), self.clock, self.ts[rows], self.key)
+        given = None if self.given is None else (self.given[0][rows], self.given[1])
+        return Stretch(self.table.take(pa.array(rows)), self.clock, self.ts[rows], self.key, given)
 
     @cached_property
     def keyed(self) -> tuple[np.ndarray | None, pa.Array | None]:
         """The key of each row, as a number in order of the keys' values; and the values."""
-        if self.key is None:
-            return None, None
+        if self.key is None or self.given is not None:
+            return self.given or (None, None)
         by = column(self.table, self.key, "key is")
         known = KeyTable(by.type)
         ids = known.encode(by, self.key)
@@ -108,16 +117,36 @@ def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" 
         stored, requests = _seen_only(stored, requests, reaches)
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in queries]
-    surely = len(simple) == 1 and simple[0].where is None and (whole or all(r.near == 0 for r in reaches))
-    checked = rows.key is not None and not empty and not surely  # may a key be without an event in its windows?
-    events = [[evaluation.events(leaf) for leaf in simple_queries(query)] for query in queries] if checked else []
+    present = _Presence(evaluation, queries, every, rows.key is not None and not empty, whole)
     evaluation.run()
-    jumped = Jumped(ticks.number, ticks.now, ticks.segment, rows.keyed[1], [each.array(stored) for each in answers])
-    speaks = np.zeros(ticks.count, bool)  # no event, no group; and a condition that does not hold says nothing
+    columns, speaks = [each.array(stored) for each in answers], []
     for i, query in enumerate(queries):
-        said = np.ones(ticks.count, bool) if query.having is None else np.asarray(pc.is_valid(jumped.columns[i]))
-        speaks |= said & np.any([each.values > 0 for each in events[i]], axis=0) if checked else said
-    return jumped if speaks.all() else jumped.only(np.flatnonzero(speaks))
+        said = np.ones(ticks.count, bool) if query.having is None else np.asarray(pc.is_valid(columns[i]))
+        speaks.append(said & present.of(i))
+    jumped = Jumped(ticks.number, ticks.now, ticks.segment, rows.keyed[1], columns, speaks)
+    some = np.logical_or.reduce(speaks)
+    return jumped if some.all() else jumped.only(np.flatnonzero(some))
+
+
+class _Presence:
+    """Which queries have an event in their windows, where that is not certain from the ticks themselves."""
+
+    def __init__(self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, whole: bool) -> None:
+        leaves = [simple_queries(query) for query in queries]
+        alone = len(queries) == 1 and len(leaves[0]) == 1
+        self.events: list[Any] | None = None
+        if grouped:
+            surely = alone and leaves[0][0].where is None and (whole or _sees_its_tick(leaves[0][0].window))
+            self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
+        elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
+            self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]
+
+    def of(self, i: int) -> Any:
+        return True if self.events is None else np.any([each.values > 0 for each in self.events[i]], axis=0)
+
+
+def _sees_its_tick(window: Window) -> bool:
+    return not window.until and not (isinstance(window, Range) and window.closed in ("left", "none"))
 
 
 def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:

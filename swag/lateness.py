@@ -4,6 +4,8 @@ What happens does not depend on how a stream is cut into batches: an event is ju
 it arrived, event by event (in one kernel).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
@@ -23,10 +25,21 @@ class Held:
         self.late = 0
 
     def add(
-        self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray
+        self,
+        table: pa.Table,
+        ts: np.ndarray,
+        ids: np.ndarray,
+        now: int,
+        latest: np.ndarray,
+        seen: np.ndarray,
+        slots: Iterable[int] = (),
+        together: bool = False,
     ) -> int:
-        """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied."""
-        late = self._late(ts, ids, now, latest, seen)
+        """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied.
+
+        slots: an event in a slot of such a length that was passed is late too. together: keys are judged as one.
+        """
+        late = self._late(ts, ids, now, latest, seen, slots, together)
         fresh = np.flatnonzero(~late)
         table = table if fresh.size == ts.size else table.take(pa.array(fresh))
         self.table = table if self.table is None else _joined(self.table, table)
@@ -34,9 +47,13 @@ class Held:
         self.ts, self.ids = np.concatenate([self.ts, ts[fresh]]), np.concatenate([self.ids, ids[fresh]])
         return fresh.size
 
+    def passed(self, now: int) -> int:
+        """The time up to which events have been applied."""
+        return max(int(np.iinfo(np.int64).min), now - self.lateness)
+
     def release(self, now: int) -> tuple[pa.Table, np.ndarray, np.ndarray] | None:
         """What is due at `now`, in order of time, ties as they arrived."""
-        due = self.ts <= max(np.iinfo(np.int64).min, now - self.lateness)
+        due = self.ts <= self.passed(now)
         if self.table is None or not due.any():
             return None
         rows = np.flatnonzero(due)
@@ -47,21 +64,38 @@ class Held:
         self.ts, self.ids = self.ts[stay], self.ids[stay]
         return released
 
-    def _late(self, ts: np.ndarray, ids: np.ndarray, now: int, latest: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    def _late(
+        self,
+        ts: np.ndarray,
+        ids: np.ndarray,
+        now: int,
+        latest: np.ndarray,
+        seen: np.ndarray,
+        slots: Iterable[int],
+        together: bool,
+    ) -> np.ndarray:
         floor = np.iinfo(np.int64).min
         before = np.maximum.accumulate(np.concatenate([[now], ts]))[:-1]  # `now` as each event arrives
         with np.errstate(over="ignore"):
             due = np.where(before < floor + self.lateness, floor, before - self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)
+        missed = np.zeros(ts.size, bool)
+        for slot in slots:
+            missed |= (-(-ts // slot)) * slot < due
+        on_time = np.flatnonzero(~missed)
+        ts, ids, due = ts[on_time], ids[on_time], due[on_time]
         earlier = np.argsort(self.ts, kind="stable")
         all_ts, all_ids = np.concatenate([self.ts[earlier], ts]), np.concatenate([self.ids[earlier], ids])
+        if together:
+            all_ids, latest, seen = np.zeros_like(all_ids), latest.max(keepdims=True), np.zeros(1, np.int64)
         all_due = np.concatenate([np.full(self.ts.size, floor), due])
         batch = group(all_ids, seen)
         late = np.zeros(all_ts.size, np.bool_)
         waiting = np.empty(all_ts.size, np.int64)
         judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
-        return late[self.ts.size :]
+        missed[on_time] = late[self.ts.size :]
+        return missed
 
 
 def _joined(waiting: pa.Table, table: pa.Table) -> pa.Table:

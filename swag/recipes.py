@@ -9,6 +9,7 @@ import numpy as np
 from swag.aggregates import Aggregate
 from swag.errors import BadSnapshot
 from swag.expression import Expression, Windowed
+from swag.frequency import Every
 from swag.query import Query
 from swag.windows import Duration, Range, Rows
 
@@ -31,7 +32,25 @@ def query_to_json(query: Query) -> dict[str, Any]:
     having = term_to_json(query.having) if isinstance(query.having, Expression) else query.having
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
             "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
-            "stream": query.stream}  # fmt: skip
+            "stream": query.stream, "every": every_to_json(query.every),
+            "source": query.source and query_to_json(query.source)}  # fmt: skip
+
+
+def every_to_json(every: Every | None) -> Any:
+    if every is None:
+        return None
+    return {
+        "rows": every.rows,
+        "time": duration_to_json(every.time),
+        "anchor": every.anchor,
+        "per_key": every.per_key,
+    }
+
+
+def every_from_json(entry: Any) -> Every | None:
+    if entry is None:
+        return None
+    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"])
 
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
@@ -51,6 +70,8 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
         entry["where"],
         term_from_json(having) if isinstance(having, dict) else having and tuple(having),
         entry["index"],
+        every_from_json(entry.get("every")),
+        entry.get("source") and query_from_json(entry["source"], given, path),
         group_by=None if groups is None else tuple(groups),
         stream=entry.get("stream"),
     )

@@ -26,6 +26,7 @@ from swag.lateness import Held
 from swag.planner import COMPARED, Group
 from swag.query import Query
 from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
+from swag.saved_ticks import load_emission, save_emission, table_from_bytes, table_to_bytes
 from swag.space import Arena, Column, Mask, Space
 from swag.store import EVERY_EVENT
 from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
@@ -146,6 +147,7 @@ def save(engine: Engine, path: Path) -> None:
             {"index": i, "arrays": {name: writer.put(array) for name, array in entry.index.saved().items()}}
             for i, entry in enumerate(engine._filters.entries.values()) if entry.index is not None
         ],
+        "emission": save_emission(engine._emission, writer.put),
     }  # fmt: skip
     writer.write(path, header)
 
@@ -186,10 +188,7 @@ def _save_group(group: Group, spaces: list[Space], writer: _Writer) -> dict[str,
 def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
     table = None
     if held.table is not None:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, held.table.schema) as stream:
-            stream.write_table(held.table)
-        table = writer.put(sink.getvalue().to_pybytes())
+        table = writer.put(table_to_bytes(held.table))
     return {
         "table": table,
         "ts": writer.put(held.ts),
@@ -207,7 +206,8 @@ def load(path: Path, queries: list[Query]) -> Engine:
     for entry in header["queries"]:
         query = query_from_json(entry, given, path)
         engine._queries[query.label] = query
-    simple = {each.label: each for each in engine._shared.add(engine.queries)}
+    plain = [query for query in engine.queries if query.every is None and query.source is None]
+    simple = {each.label: each for each in engine._shared.add(plain)}
     engine._plan.queries = {label: simple[label] for label in header.get("order", simple)}
     engine._advanced, engine._lookups = header["advanced"], header["lookups"]
     types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
@@ -221,6 +221,8 @@ def load(path: Path, queries: list[Query]) -> Engine:
     _load_filters(engine, header["filters"], arrays)
     if header["held"] is not None:
         engine._held = _load_held(header["held"], arrays)
+    if header.get("emission"):
+        load_emission(engine, header["emission"], arrays, given, path)
     return engine
 
 
@@ -289,5 +291,5 @@ def _load_held(entry: dict[str, Any], arrays: list[np.ndarray]) -> Held:
     held = Held(entry["lateness"])
     held.ts, held.ids, held.late = arrays[entry["ts"]], arrays[entry["ids"]], entry["late"]
     if entry["table"] is not None:
-        held.table = pa.ipc.open_stream(pa.py_buffer(arrays[entry["table"]].tobytes())).read_all()
+        held.table = table_from_bytes(arrays[entry["table"]])
     return held

@@ -5,6 +5,7 @@ A tick is picked from a sequence of events first; then every query looks at its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,3 +121,81 @@ def _at_each(query: Q, sequence: Events, name: str, key: str | None) -> list[Eve
             own = {} if key is None else {key: e[key]}
             found.append({"ts": e["ts"], name: answer(query, window), **own})
     return found
+
+
+# --- A stream that flows ------------------------------------------------------------------------------------
+
+
+class Stream:
+    """What an engine has applied, event by event: order, lateness, and how far its slots are decided.
+
+    slots: the lengths of the slots in use; an event in one that was passed is late. together: keys are judged as one.
+    """
+
+    def __init__(self, key: str | None, lateness: int | None, slots: Sequence[int], together: bool) -> None:
+        self.key, self.lateness, self.slots, self.together = key, lateness, slots, together
+        self.applied: list[Event] = []
+        self.held: list[Event] = []
+        self.now: float = -math.inf
+        self.promised: float = -math.inf
+
+    def arrive(self, e: Event) -> bool:
+        """False if it is refused: out of order, or late."""
+        newer = any(
+            a["ts"] > e["ts"] and (self.together or self.key is None or a[self.key] == e[self.key])
+            for a in self.applied
+        )
+        if newer or e["ts"] < self.promised:
+            return False
+        if self.lateness is not None and any(slot(e["ts"], t) * t < self.now - self.lateness for t in self.slots):
+            return False
+        self.now = max(self.now, e["ts"])
+        self.held.append(e)
+        self._apply()
+        return True
+
+    def advance(self, ts: int) -> None:
+        self.now = max(self.now, ts)
+        if self.lateness is None:
+            self.promised = max(self.promised, ts)
+        self._apply()
+
+    def _apply(self) -> None:
+        due = [e for e in in_order(self.held) if self.lateness is None or e["ts"] <= self.now - self.lateness]
+        self.applied += due
+        self.held = [e for e in self.held if e not in due]
+
+    @property
+    def promise(self) -> float:
+        """Nothing before it is still to come, of any key."""
+        return self.promised if self.lateness is None else self.now - self.lateness
+
+    def last(self, every: Every) -> Any:
+        """The last slot that is decided; of each key, where they are on their own."""
+        if every.time is None:
+            return None
+        if self.key is None or not every.per_key:
+            return self._last(every, self.applied)
+        keys = {e[self.key] for e in self.applied}
+        return {value: self._last(every, substream(self.applied, self.key, value)) for value in keys}
+
+    def _last(self, every: Every, events: Events) -> int:
+        latest = max((e["ts"] for e in events), default=-(2**62))
+        known = max(latest, self.promise)
+        return decided(every, -(2**62) if known == -math.inf else int(known), latest)
+
+
+def decided(every: Every, known: int, latest: int) -> int:
+    """The last slot before `known`; a tuple at the very end of one stands for it at once."""
+    assert every.time is not None
+    last = (known - 1) // every.time
+    exact = every.anchor == "tuple" and latest % every.time == 0
+    return max(last, latest // every.time) if exact else last
+
+
+def promised_after(every: Every, known: int) -> int:
+    """No tick before this is still to come, if all events before `known` have."""
+    if every.time is None:
+        return known
+    over = (known - 1) // every.time
+    return (over + 1) * every.time if every.anchor == "tick" else over * every.time + 1

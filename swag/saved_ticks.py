@@ -1,0 +1,120 @@
+"""Snapshots of what is about ticks: counters, the rows that undecided ones need, and those that nobody fetched yet."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.emission import Emission, Inner
+from swag.query import Query
+from swag.recipes import every_from_json, every_to_json, query_from_json, query_to_json
+from swag.ticker import Ticker
+
+if TYPE_CHECKING:
+    from swag.engine import Engine
+
+Put = Callable[[np.ndarray | bytes], int]
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_from_bytes(array: np.ndarray) -> pa.Table:
+    return pa.ipc.open_stream(pa.py_buffer(array.tobytes())).read_all()
+
+
+def save_emission(emission: Emission, put: Put) -> dict[str, Any] | None:
+    if not emission.queries and not emission.outbox:
+        return None
+    return {
+        "tickers": [_save_ticker(ticker, put) for ticker in emission.tickers.values()],
+        "inner": [_save_inner(each, put) for each in emission.inner.values()],
+        "since": emission.since,
+        "top": emission.top,
+        "outbox": [{"query": name, "ticks": put(table_to_bytes(ticks))} for name, ticks in emission.outbox],
+    }
+
+
+def _save_ticker(ticker: Ticker, put: Put) -> dict[str, Any]:
+    ticker.close_up()
+    return {
+        "every": every_to_json(ticker.every),
+        "queries": [query_to_json(query) for query in ticker.queries.values()],
+        "empty": ticker.empty,
+        "ticks": ticker.ticks,
+        "rows": [
+            [put(table_to_bytes(t)), put(ts), put(ids)] for t, ts, ids in zip(ticker.chunks, ticker.ts, ticker.ids)
+        ],
+        "counters": [put(each) for each in (ticker.next, ticker.gone, ticker.total)],
+        "types": put(bytes(pa.schema(list(ticker.types.items())).serialize())),
+        "kinds": put(bytes(pa.schema(list(ticker.kinds.items())).serialize())),
+    }
+
+
+def _save_inner(inner: Inner, put: Put) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "inner.swag"
+        inner.engine.save(path)
+        engine = put(path.read_bytes())
+    waiting = None if inner.waiting is None else put(table_to_bytes(inner.waiting))
+    return {
+        "query": query_to_json(inner.query), "ticker": _save_ticker(inner.ticker, put), "engine": engine,
+        "waiting": waiting,
+    }  # fmt: skip
+
+
+def load_emission(
+    engine: "Engine", saved: dict[str, Any], arrays: list[np.ndarray], given: dict[str, Query], path: Path
+) -> None:
+    emission = engine._emission
+    for entry in saved["tickers"]:
+        ticker = _load_ticker(entry, arrays, emission.key, given, path)
+        emission.tickers[ticker.every] = ticker
+    for entry in saved["inner"]:
+        inner = _load_inner(entry, arrays, emission.key, given, path)
+        emission.inner[inner.query] = inner
+    emission.since, emission.top = saved["since"], saved["top"]
+    emission.outbox = [(entry["query"], table_from_bytes(arrays[entry["ticks"]])) for entry in saved["outbox"]]
+    for query in engine.queries:
+        if query.source is not None:
+            emission.outer[query.label] = emission.over(query.source, True, None)
+
+
+def _load_ticker(
+    entry: dict[str, Any], arrays: list[np.ndarray], key: str | None, given: dict[str, Query], path: Path
+) -> Ticker:
+    every = every_from_json(entry["every"])
+    assert every is not None
+    ticker = Ticker(every, key, empty=entry["empty"], ticks=entry["ticks"])
+    for each in entry["queries"]:
+        ticker.add(query_from_json(each, given, path))
+    for table, ts, ids in entry["rows"]:
+        ticker.chunks.append(table_from_bytes(arrays[table]))
+        ticker.ts.append(arrays[ts])
+        ticker.ids.append(arrays[ids])
+    ticker.next, ticker.gone, ticker.total = (arrays[index] for index in entry["counters"])
+    for name in ("types", "kinds"):
+        schema = pa.ipc.read_schema(pa.py_buffer(arrays[entry[name]].tobytes()))
+        setattr(ticker, name, {field.name: field.type for field in schema})
+    return ticker
+
+
+def _load_inner(
+    entry: dict[str, Any], arrays: list[np.ndarray], key: str | None, given: dict[str, Query], path: Path
+) -> Inner:
+    from swag.snapshot import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "inner.swag"
+        copy.write_bytes(arrays[entry["engine"]].tobytes())
+        engine = load(copy, list(given.values()))
+    waiting = None if entry["waiting"] is None else table_from_bytes(arrays[entry["waiting"]])
+    ticker = _load_ticker(entry["ticker"], arrays, key, given, path)
+    return Inner(query_from_json(entry["query"], given, path), ticker, engine, waiting)

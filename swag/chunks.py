@@ -121,7 +121,9 @@ class Chunk:
 
     def block(self, reach: Reach, first: int, last: int) -> Block:
         """The edges of a block of windows; they are gone when the next block is asked for."""
-        end, each = self.requests.end, self.requests.each_event
+        end, each, known = self.requests.end, self.requests.each_event, self.requests.windows.get(reach)
+        if known is not None:
+            return Block(first, known[0][first:last], known[1][first:last])
         open_end = reach.near == 0  # it ends with the newest row that the request sees
         if each and not reach.by_time and self.requests.runs.shape[0] == 2 and first >= reach.far:
             lo, hi = (end[first - back : last - back] for back in (reach.far, reach.near))  # end is 1, 2, 3 …

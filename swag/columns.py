@@ -76,6 +76,21 @@ def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
+def taken(table: pa.Table, rows: np.ndarray) -> pa.Table:
+    """Rows of a table. Numbers without nulls go through NumPy: Arrow takes ten times as long, chunks or not."""
+    columns = {}
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        array, kind = one_chunk(values), values.type
+        if pa.types.is_primitive(kind) and kind.bit_width % 8 == 0 and array.null_count == 0:
+            width = kind.bit_width // 8
+            data = pa.py_buffer(b"") if len(array) == 0 else array.buffers()[1]
+            found = np.frombuffer(data, f"u{width}", len(array), array.offset * width if len(array) else 0)[rows]
+            columns[name] = pa.Array.from_buffers(kind, rows.size, [None, pa.py_buffer(found)])
+        else:
+            columns[name] = array.take(pa.array(rows))
+    return pa.table(columns)
+
+
 @dataclass(frozen=True)
 class Clock:
     """The type of `ts`: an integer (unit None), or a timestamp whose int64 values count `unit`s."""

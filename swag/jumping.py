@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels import edges
+from kernels import direct, edges
 from kernels import ticks as kernels
 from swag import ticks as schedules
-from swag.columns import Clock, clock_of, column, instants
+from swag.columns import Clock, clock_of, column, instants, one_chunk, taken
 from swag.evaluate import Evaluation, simple_queries
 from swag.frequency import Every
 from swag.keys import KeyTable
@@ -28,6 +28,7 @@ from swag.stored import Requests, Stored, arrange, runs_of
 from swag.ticks import Span, Ticks
 from swag.windows import Range, Reach, Window, reach
 
+HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
 WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the others are skipped
 
 
@@ -74,12 +75,12 @@ class Stretch:
         clock, instant = clock_of(times, ts), instants(times, ts)
         if ordered and not edges.ordered(instant, np.array([0, instant.size])):
             rows = np.argsort(instant, kind="stable")
-            table, instant = table.take(pa.array(rows)), instant[rows]
+            table, instant = taken(table, rows), instant[rows]
         return cls(table, clock, instant, key)
 
     def only(self, rows: np.ndarray) -> "Stretch":
         given = None if self.given is None else (self.given[0][rows], self.given[1])
-        return Stretch(self.table.take(pa.array(rows)), self.clock, self.ts[rows], self.key, given)
+        return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given)
 
     @cached_property
     def keyed(self) -> tuple[np.ndarray | None, pa.Array | None]:
@@ -87,6 +88,9 @@ class Stretch:
         if self.key is None or self.given is not None:
             return self.given or (None, None)
         by = column(self.table, self.key, "key is")
+        few = _few_integers(by)
+        if few is not None:
+            return few
         known = KeyTable(by.type)
         ids = known.encode(by, self.key)
         if known.count == 0:
@@ -103,21 +107,30 @@ class Stretch:
         return Stored(self.table, self.clock, self.ts if order is None else self.ts[order], starts, order, None)
 
 
+def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
+    """Keys that are whole numbers close to each other are numbered as they are."""
+    if by.type != pa.int64() or by.null_count or len(by) == 0:
+        return None
+    keys = np.asarray(one_chunk(by))
+    low, high = int(keys.min()), int(keys.max())
+    if high - low >= max(1024, keys.size // 64):
+        return None
+    return keys - low, pa.array(np.arange(low, high + 1))
+
+
 def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" = None, empty: bool = False) -> Jumped:
     """All queries at every tick. span: which ticks (None: all there are). empty: also where a key's window is."""
     simple = [leaf for query in queries for leaf in simple_queries(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
-    if whole:
-        rows, requests, ticks = _whole_stream(every, rows, span, reaches)
+    if whole and all(r.by_time for r in reaches):
+        rows, stored, requests, ticks = _by_time(every, rows, span, reaches)
     else:
-        requests, ticks = _each_segment(every, rows, span, reaches)
-    stored = rows.stored
-    if rows.key is None or every.per_key or any(not r.by_time for r in reaches):
-        stored, requests = _seen_only(stored, requests, reaches)
+        requests, ticks = (_by_rows if whole else _each_segment)(every, rows, span, reaches)
+        stored, requests = _seen_only(rows.stored, requests, reaches, _read_in_place(simple, rows.table))
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in queries]
-    present = _Presence(evaluation, queries, every, rows.key is not None and not empty, whole)
+    present = _Presence(evaluation, queries, every, rows.key is not None and not empty, whole and not requests.apart)
     evaluation.run()
     columns, speaks = [each.array(stored) for each in answers], []
     for i, query in enumerate(queries):
@@ -131,12 +144,12 @@ def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" 
 class _Presence:
     """Which queries have an event in their windows, where that is not certain from the ticks themselves."""
 
-    def __init__(self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, whole: bool) -> None:
+    def __init__(self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, sure: bool) -> None:
         leaves = [simple_queries(query) for query in queries]
         alone = len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
-            surely = alone and leaves[0][0].where is None and (whole or _sees_its_tick(leaves[0][0].window))
+            surely = alone and leaves[0][0].where is None and (sure or _sees_its_tick(leaves[0][0].window))
             self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
         elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
             self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]
@@ -166,19 +179,36 @@ def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[R
     return requests, ticks
 
 
-def _whole_stream(
+def _by_rows(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+    """Ticks of a keyed stream as a whole; some window is by rows, which are those of each key."""
+    least = schedules.fewest_rows(reaches)
+    since = schedules.filled_from(rows.stored.ts, rows.stored.starts, least).min(initial=schedules.NEVER)
+    return _each_key(rows, _of_all(every, rows, span, reaches, int(since)), reaches)
+
+
+def _by_time(
     every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]
-) -> tuple[Stretch, Requests, Ticks]:
-    """Ticks of a keyed stream as a whole, then those of each key."""
+) -> tuple[Stretch, Stored, Requests, Ticks]:
+    """Ticks of a keyed stream as a whole, windows by time: what none sees is left before keys are even looked at."""
+    ticks = _of_all(every, rows, span, reaches, schedules.NEVER)
+    segments = np.array([[0, -1, 0], [rows.ts.size, -1, 0]])
+    timeline = rows.ts, segments, np.empty(0, np.int32)
+    seen = Seen.of(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
+    if seen.apart:
+        return _panes(rows, ticks, seen)
+    if seen.few:
+        rows, ticks = rows.only(seen.rows), Ticks(ticks.number, ticks.now, seen.ends, ticks.segment)
+    return rows, rows.stored, *_each_key(rows, ticks, reaches)
+
+
+def _of_all(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
     span = span or Span.of_all(every, step, rows.ts, starts)
-    since = np.full(1, schedules.NEVER)
-    least = schedules.fewest_rows(reaches)
-    if least:
-        since[0] = schedules.filled_from(rows.stored.ts, rows.stored.starts, least).min(initial=schedules.NEVER)
-    ticks = schedules.schedule(every, step, rows.ts, starts, span, reaches, since)
-    if not least:  # windows by time alone: what no tick sees is left before keys are even looked at
-        rows, ticks = _seen_of_all(rows, ticks, reaches)
+    return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
+
+
+def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+    """From ticks of the whole stream to those of each key with a row in its window."""
     stored = rows.stored
     place = np.arange(rows.ts.size) if stored.order is None else stored.order
     each = schedules.per_key(ticks, stored.ts, place, stored.starts, reaches)
@@ -189,52 +219,112 @@ def _whole_stream(
     segment = np.empty_like(each.segment)
     segment[order] = each.segment
     number, now, end = (np.repeat(values, counts) for values in (ticks.number, ticks.now, ticks.end))
-    return rows, requests, Ticks(number, now, end, segment)
+    return requests, Ticks(number, now, end, segment)
+
+
+def _panes(rows: Stretch, ticks: Ticks, seen: "Seen") -> tuple[Stretch, Stored, Requests, Ticks]:
+    """Windows that hardly overlap are grouped by key one by one: a run of rows for every tick and key."""
+    if seen.few:
+        rows = rows.only(seen.rows)
+        ends, widths = seen.ends, seen.widths
+    else:
+        ends, widths = ticks.end, seen.widths
+    ids, values = rows.keyed
+    assert ids is not None and values is not None
+    total = int(widths.sum())
+    most = min(total, ticks.count * len(values))
+    order, starts = np.empty(total, np.int64), np.empty(most + 1, np.int64)
+    tick, key = np.empty(most, np.int64), np.empty(most, np.int64)
+    runs = direct.group(ids, ends, widths, max(len(values), 1), order, starts, tick, key)
+    tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
+    whole_runs = seen.widest is not None
+    ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
+    stored = Stored(rows.table, rows.clock, ts, starts, order, None)
+    stored.__dict__["indexed"] = stored.timeline(0)  # a run has one window: there is nothing to search
+    each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])
+    known = {seen.widest: (starts[:-1], starts[1:])} if whole_runs else {}
+    requests = Requests(ticks.now[tick], starts[1:], each, None, False, apart=True, windows=known)
+    return rows, stored, requests, Ticks(ticks.number[tick], ticks.now[tick], ticks.end[tick], key)
 
 
 def _runs(segment: np.ndarray, segments: int) -> np.ndarray:
     return runs_of(np.concatenate([[0], np.cumsum(np.bincount(segment, minlength=segments))]))
 
 
-def _seen_of_all(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Stretch, Ticks]:
-    segments = np.array([[0, -1, 0], [rows.ts.size, -1, 0]])
-    timeline = rows.ts, segments, np.empty(0, np.int32)
-    seen = _seen(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
-    if seen is None:
-        return rows, ticks
-    return rows.only(seen[0]), Ticks(ticks.number, ticks.now, seen[1], ticks.segment)
-
-
-def _seen_only(stored: Stored, requests: Requests, reaches: set[Reach]) -> tuple[Stored, Requests]:
-    seen = _seen(stored.timeline(0), requests.runs, requests.now, requests.end, reaches)
-    if seen is None:
-        return stored, requests
-    rows, ends = seen
-    table = stored.table.take(pa.array(rows if stored.order is None else stored.order[rows]))
+def _seen_only(stored: Stored, requests: Requests, reaches: set[Reach], in_place: bool) -> tuple[Stored, Requests]:
+    """Only the rows that windows see; left where they are if all answers are read from those alone anyway."""
+    seen = Seen.of(stored.timeline(0), requests.runs, requests.now, requests.end, reaches)
+    if not seen.few or (in_place and seen.apart and stored.order is None):
+        known = {} if seen.widest is None else {seen.widest: (seen.lo, seen.end)}
+        return stored, replace(requests, apart=seen.apart, windows=known)
+    rows = seen.rows
+    table = taken(stored.table, rows if stored.order is None else stored.order[rows])
     starts = np.searchsorted(rows, stored.starts)
     closed_up = Stored(table, stored.clock, stored.ts[rows], starts, None, None)
-    return closed_up, Requests(requests.now, ends, requests.runs, requests.order, False)
+    return closed_up, replace(requests, end=seen.ends, apart=seen.apart)
 
 
-def _seen(
-    timeline: tuple[np.ndarray, np.ndarray, np.ndarray],
-    runs: np.ndarray,
-    now: np.ndarray,
-    end: np.ndarray,
-    reaches: Iterable[Reach],
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The rows that requests can see, and how many of them each one sees; None if that is most of them."""
-    lo, edge = end.copy(), np.empty_like(end)
-    for back in {(r.by_time, min(r.far, schedules.FARTHEST)) for r in reaches}:
-        if back[0]:
-            edges.by_time(*timeline, runs, now, back[1], 0, edge)
-        else:
-            edges.by_rows(timeline[1], runs, end, back[1], 0, edge)
-        np.minimum(lo, edge, out=lo)
-    ends = np.empty_like(end)
-    wanted = int(kernels.cover(lo, end, np.empty(0, np.int64), ends))
-    if wanted > WORTH_SKIPPING * timeline[0].size:
-        return None
-    rows = np.empty(max(wanted, 1), np.int64)
-    kernels.cover(lo, end, rows, ends)
-    return rows[:wanted], ends
+def _read_in_place(simple: list[Query], table: pa.Table) -> bool:
+    """Are all answers read from the rows in windows, without a look at any other?"""
+    return all(
+        leaf.where is None
+        and leaf.aggregate.kind in ("count", "first", "last", "sum", "mean")
+        and all(_plain_floats(table.column(name)) for name in leaf.aggregate.columns)
+        for leaf in simple
+    )
+
+
+def _plain_floats(values: pa.ChunkedArray) -> bool:
+    return values.type == pa.float64() and values.null_count == 0 and values.num_chunks == 1
+
+
+@dataclass(eq=False)
+class Seen:
+    """The rows that requests can see: request i, widths[i] of them, up to the ends[i]-th of those that are seen."""
+
+    lo: np.ndarray
+    end: np.ndarray
+    ends: np.ndarray
+    count: int
+    total: int
+    widest: Reach | None  # the only window there is, if it ends with the newest row
+
+    @classmethod
+    def of(
+        cls,
+        timeline: tuple[np.ndarray, np.ndarray, np.ndarray],
+        runs: np.ndarray,
+        now: np.ndarray,
+        end: np.ndarray,
+        wanted: Iterable[Reach],
+    ) -> "Seen":
+        reaches = list(wanted)
+        lo, edge, ends = end.copy(), np.empty_like(end), np.empty_like(end)
+        for back in {(r.by_time, min(r.far, schedules.FARTHEST)) for r in reaches}:
+            if back[0]:
+                edges.by_time(*timeline, runs, now, back[1], 0, edge)
+            else:
+                edges.by_rows(timeline[1], runs, end, back[1], 0, edge)
+            np.minimum(lo, edge, out=lo)
+        count = int(kernels.cover(lo, end, np.empty(0, np.int64), ends))
+        only = reaches[0] if len(reaches) == 1 and reaches[0].near == 0 else None
+        return cls(lo, end, ends, count, timeline[0].size, only)
+
+    @property
+    def few(self) -> bool:
+        return self.count <= WORTH_SKIPPING * self.total
+
+    @property
+    def widths(self) -> np.ndarray:
+        return self.end - self.lo
+
+    @property
+    def apart(self) -> bool:
+        """Do windows hardly overlap?"""
+        return int(self.widths.sum()) <= HARDLY * max(self.count, 1)
+
+    @property
+    def rows(self) -> np.ndarray:
+        rows, ends = np.empty(max(self.count, 1), np.int64), np.empty_like(self.ends)
+        kernels.cover(self.lo, self.end, rows, ends)
+        return rows[: self.count]

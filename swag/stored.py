@@ -154,6 +154,8 @@ class Requests:
     runs: np.ndarray
     order: np.ndarray | None
     each_event: bool
+    apart: bool = False  # windows together hold about as many rows as there are, or fewer
+    windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
 
     @property
     def count(self) -> int:

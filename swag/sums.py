@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernels import compensated, monoids, swept
+from kernels import compensated, direct, monoids, swept
 from swag import families
 from swag.aggregates import Aggregate
 from swag.chunks import FARTHEST, Block, Chunk, Output
@@ -42,11 +42,28 @@ class Running:
         return not swept.subtract(self.pairs, self.base, self.sure, block.lo, block.hi, True, out)
 
 
+@dataclass(eq=False)
+class Apart:
+    """Sums of windows that hardly overlap, each by itself."""
+
+    values: np.ndarray
+
+    def sums(self, block: Block, out: np.ndarray) -> bool:
+        return bool(direct.sums(self.values, block.lo, block.hi, out))
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        return False
+
+
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self.running: Running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
+        self.running: Running | Apart
+        if chunk.requests.apart:
+            self.running = Apart(values)
+        else:
+            self.running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: Sweep | None = None
 

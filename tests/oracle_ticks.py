@@ -84,14 +84,15 @@ def ticks(
 
 
 def _row(queries: Sequence[Q], pick: Pick, key: str | None, value: Any, every: Every | None = None) -> list[Any]:
-    """One row, or none: a group without events says nothing, nor does a condition that does not hold."""
+    """One row if any query has something to say: a group without events says nothing, nor does a condition that does
+    not hold, nor the slot of a stream whose window holds no event."""
     past = substream(pick.seen, key, value)
     windows = [matching(query, past, pick.now) for query in queries]
     slots = every is not None and every.time is not None and every.anchor == "tick"
-    if slots and not any(window_events(past, query.window, pick.now) for query in queries):
-        return []  # a slot ticks if its window holds an event, whatever `where` says
     passing = [
-        in_relation(query, window) if query.having is not None or key is not None else True
+        in_relation(query, window)
+        if query.having is not None or key is not None
+        else not slots or bool(window_events(past, query.window, pick.now))  # whatever `where` says
         for query, window in zip(queries, windows, strict=True)
     ]
     if not any(passing):

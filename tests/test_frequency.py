@@ -74,14 +74,27 @@ def assert_rows(expected: list[tuple[Any, ...]], actual: pa.Table) -> None:
         assert all(same(w, g, 1e-9 if isinstance(w, float) else 0) for w, g in zip(want, got, strict=True)), (want, got)
 
 
-@given(st.lists(QUERY, min_size=1, max_size=3), FREQUENCIES, EVENTS, KEYS, st.sampled_from([0.75, 0.0, 2.0]))
+@given(
+    st.lists(QUERY, min_size=1, max_size=3),
+    FREQUENCIES,
+    EVENTS,
+    KEYS,
+    st.sampled_from([0.75, 0.0, 2.0]),
+    st.sampled_from([1.5, 0.0, 99.0]),
+)
 def test_ticks_are_those_of_the_oracle(
-    asked: list[Any], every: oracle_ticks.Every, events: list[dict[str, Any]], key: str | None, skipping: float
+    asked: list[Any],
+    every: oracle_ticks.Every,
+    events: list[dict[str, Any]],
+    key: str | None,
+    skipping: float,
+    hardly: float,
 ) -> None:
     every = oracle_ticks.Every(every.rows, every.time, every.anchor, every.per_key and key is not None)
     queries, theirs = both(asked, our_every(every))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jumping, "WORTH_SKIPPING", skipping)  # never skip a row, or always, or where it pays
+        patch.setattr(jumping, "HARDLY", hardly)
         found = sw.evaluate(queries, table(events), key=key)
     assert_rows(oracle_ticks.ticks(theirs, every, events, key), found)
 

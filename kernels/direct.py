@@ -1,0 +1,88 @@
+"""Windows that hardly overlap are added up one by one: nothing is built for rows that no window sees.
+
+      [lo ....... hi)        [lo ....... hi)         rows in between are not touched
+
+needs   windows whose rows together are about as many as there are rows
+costs   O(rows in windows); a running sum costs as much for every row, seen or not, and writes 16 bytes for each
+error   pieces of 512 rows in four lanes, each within 128 eps of its absolute sum; pieces are put together compensated
+"""
+
+import numpy as np
+
+from kernels.edges import unsigned
+from kernels.jit import kernel
+
+PIECE = 512
+
+
+@kernel
+def piece(values, lo, hi):
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    p = lo
+    while p + 4 <= hi:
+        a += values[unsigned(p)]
+        b += values[unsigned(p + 1)]
+        c += values[unsigned(p + 2)]
+        d += values[unsigned(p + 3)]
+        p += 4
+    while p < hi:
+        a += values[unsigned(p)]
+        p += 1
+    return (a + b) + (c + d)
+
+
+@kernel
+def sums(values, lo, hi, out):
+    """out[i] = the sum of rows lo[i] … hi[i] - 1. False if one is not finite: it may have overflowed on the way."""
+    sure = True
+    for i in range(lo.size):
+        total, lost, p = 0.0, 0.0, lo[i]
+        while p < hi[i]:
+            end = min(p + PIECE, hi[i])
+            x = piece(values, p, end)
+            s = total + x
+            lost += (total - s) + x if abs(total) >= abs(x) else (x - s) + total
+            total, p = s, end
+        out[i] = total + lost
+        sure &= np.isfinite(out[i])
+    return sure
+
+
+@kernel
+def group(ids, ends, widths, keys, order, starts, ticks, owners):
+    """Rows in windows, window after window; within each, key by key: order lists them, a run for every key there is.
+
+    Window w is the rows ends[w] - widths[w] … ends[w] - 1 of ids. Returns the number of runs.
+    """
+    counts, met = np.zeros(keys, np.int64), np.empty(keys, np.int64)
+    runs, at = 0, 0
+    for w in range(ends.size):
+        first, end, found = ends[w] - widths[w], ends[w], 0
+        for p in range(first, end):
+            k = unsigned(ids[p])
+            if counts[k] == 0:
+                met[found] = ids[p]
+                found += 1
+            counts[k] += 1
+        if found * 8 > keys:
+            found = 0
+            for k in range(keys):
+                if counts[k] > 0:
+                    met[found] = k
+                    found += 1
+        else:
+            met[:found].sort()
+        for i in range(found):
+            k = met[i]
+            starts[runs], ticks[runs], owners[runs] = at, w, k
+            at += counts[k]
+            counts[k] = starts[runs]
+            runs += 1
+        for p in range(first, end):
+            k = unsigned(ids[p])
+            order[unsigned(counts[k])] = p
+            counts[k] += 1
+        for i in range(found):
+            counts[met[i]] = 0
+    starts[runs] = at
+    return runs

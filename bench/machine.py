@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("swag", "numpy", "numba", "pyarrow", "polars", "duckdb", "bottleneck")
+PACKAGES = ("swag", "numpy", "numba", "pyarrow", "polars", "duckdb", "bottleneck", "pyspark")
 
 
 def describe() -> dict[str, Any]:

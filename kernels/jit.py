@@ -9,6 +9,7 @@ It is also made to be shared: many processes may fill it at once, and it may be 
 
 import hashlib
 import os
+import pkgutil
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -20,10 +21,17 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.types import NamedTuple, NamedUniTuple
 
 FLAGS = {"nogil": True, "error_model": "numpy"}
-FOLDER = Path(__file__).parent
 
 
 _IMPORT = re.compile(r"^from kernels(?:\.(\w+) import|\s+import (.+)$)", re.MULTILINE)
+
+
+def _text(stem: str) -> bytes | None:
+    """The source of a kernel file, in a folder or in a zip: Spark ships packages as such."""
+    try:
+        return pkgutil.get_data("kernels", f"{stem}.py")
+    except OSError:
+        return None
 
 
 @lru_cache
@@ -32,9 +40,9 @@ def _sources(stem: str) -> frozenset[str]:
     found, todo = {"jit"}, [stem]
     while todo:
         name = todo.pop()
-        if name not in found and (FOLDER / f"{name}.py").exists():
+        if name not in found and (text := _text(name)) is not None:
             found.add(name)
-            for module, modules in _IMPORT.findall((FOLDER / f"{name}.py").read_text()):
+            for module, modules in _IMPORT.findall(text.decode()):
                 todo += [module] if module else [each.strip() for each in modules.split(",")]
     return frozenset(found)
 
@@ -43,7 +51,7 @@ def _sources(stem: str) -> frozenset[str]:
 def _fingerprint(stem: str) -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for name in sorted(_sources(stem)):
-        digest.update((FOLDER / f"{name}.py").read_bytes())
+        digest.update(_text(name) or b"")
     return digest.hexdigest()[:16]
 
 

@@ -1,7 +1,9 @@
 """`swag.spark.evaluate`: every query at every event or request of a DataFrame, in one pass over sorted rows."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -10,10 +12,12 @@ from pyspark.sql.types import StructField, StructType
 
 from swag.columns import Clock
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
+from swag.evaluate import _checked as checked
 from swag.evaluate import evaluate as embedded
+from swag.evaluate import simple_queries
 from swag.predicate import columns_of
 from swag.query import Query
-from swag.spark import schema
+from swag.spark import schema, whole
 from swag.spark.cuts import Halo
 from swag.spark.layout import Columns, Layout, laid_out
 from swag.spark.shipping import portable
@@ -24,7 +28,7 @@ IN_ORDER = {"first", "last", "aggregate"}  # aggregates that tell equal timestam
 
 
 def evaluate(
-    queries: Iterable[Query] | Query,
+    queries: Iterable[Query] | Query | str,
     events: DataFrame,
     at: DataFrame | None = None,
     ts: str = "ts",
@@ -37,38 +41,58 @@ def evaluate(
     At each event: columns key, ts, then one per query; with `at`, the requests' own columns, then one per query. Events
     of one key with the same ts are taken in the order of the input's partitions and rows. `key` may name several
     columns. Events are looked at once beforehand, for substreams that are too large for a task: see `Layout`.
+    Queries that answer at ticks, or read another's answers, take a task's rows as a whole: see swag/spark/whole.py.
     """
     schema.check_frame(events, "events")
-    layout = layout or Layout()
-    asked = [queries] if isinstance(queries, Query) else list(queries)
-    keys = schema.key_names(key)
+    layout, keys = layout or Layout(), schema.key_names(key)
+    asked = grouped_by(queries, keys)
+    if any(query.every is not None or query.source is not None for query in asked):
+        return whole.evaluate(asked, events, at, ts, keys, layout)
+    rows, task, out = planned(asked, events, at, ts, keys, layout)
+    return rows.mapInArrow(partial(answers, task), out)
+
+
+def planned(
+    asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
+) -> tuple[DataFrame, Task, StructType]:
+    """Rows as workers want them, what workers are told, and what they will give."""
     answered = _checked(asked, events, at, ts, keys)
     front = at.schema.fields if at is not None else [schema.field(events, name, "key is") for name in [*keys, ts]]
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
+    simple = [each for query in asked for each in simple_queries(query)]
     clock = Clock(schema.arrow_schema(events).field(ts).type)
-    halo = Halo.of(reach(query.window, clock.unit) for query in asked)
-    read = list(dict.fromkeys(name for query in asked for name in columns_read(query)))
-    rows, columns = laid_out(*_inputs(asked, events, at, ts, keys, read), halo, layout)
+    halo = Halo.of(reach(query.window, clock.unit) for query in simple)
+    read = columns_read(simple)
+    rows, columns = laid_out(*_inputs(simple, events, at, ts, keys, read), halo, layout)
     names, types = dict(zip(columns.keys, keys, strict=True)), schema.arrow_of(out, events)
     task = Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, at is not None, layout.block_rows)
-    return rows.mapInArrow(partial(answers, task), out)
+    return rows, task, out
+
+
+def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
+    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
+    asked = checked(queries)
+    for query in asked:
+        if hasattr(query, "evaluate"):
+            raise BadQuery(f'"{query.label}" is a query over frames.', "frames.spark.detect(spec, events, …)")
+        if query.group_by is not None and query.group_by != tuple(keys):
+            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
+            raise BadQuery(
+                f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
+                f"key={list(query.group_by) or None!r}",
+            )
+    return [replace(query, group_by=None) for query in asked]
 
 
 def _checked(asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str]) -> pa.Schema:
     """All mistakes are found before any job, on empty tables, by the code that answers. Returns the answers' types."""
-    for query in asked:
-        if isinstance(query, Query) and (query.every is not None or query.source is not None):
-            raise BadQuery(
-                f'query "{query.label}" answers at ticks, or reads another query: not over DataFrames.',
-                "swag.spark.stream, or sw.evaluate",
-            )
     if at is not None:
         schema.check_frame(at, "requests")
     for name in keys:
         schema.check_key(schema.field(events, name, "key is"))
         if at is not None:
             _same_key(events, at, name)
-        elif any(isinstance(query, Query) and query.label == name for query in asked):
+        elif any(query.label == name for query in asked):
             raise BadQuery(
                 f'query "{name}" has the name of a column that comes before the answers.',
                 'name it apart: sw.Query(…, name="…")',
@@ -92,16 +116,18 @@ def _same_key(events: DataFrame, at: DataFrame, name: str) -> None:
         )
 
 
-def columns_read(query: Query) -> list[str]:
-    return [*query.aggregate.columns, *(sorted(columns_of(query.where)) if query.where else [])]
+def columns_read(simple: list[Query]) -> list[str]:
+    """The columns that simple queries read, each once."""
+    by_query = [[*q.aggregate.columns, *(sorted(columns_of(q.where)) if q.where else [])] for q in simple]
+    return list(dict.fromkeys(name for names in by_query for name in names))
 
 
 def _inputs(
-    asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], read: list[str]
+    simple: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], read: list[str]
 ) -> tuple[DataFrame, DataFrame | None, Columns]:
     """Events and requests under the names of the layout."""
     key, by = schema.key_columns(events, keys)
-    ties = at is None or any(not isinstance(q.window, Range) or q.aggregate.kind in IN_ORDER for q in asked)
+    ties = at is None or any(not isinstance(q.window, Range) or q.aggregate.kind in IN_ORDER for q in simple)
     seq = [F.monotonically_increasing_id().alias("seq")] if ties else []
     columns = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
     taken = events.select(*key, schema.instant(events, ts).alias("t"), *seq, *columns)

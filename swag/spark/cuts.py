@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from swag.windows import Reach
 
@@ -175,9 +176,10 @@ def _table(
 
 def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str, Any]) -> DataFrame:
     """A small DataFrame of keys, as cut_<name>, and whole numbers."""
-    arrays = {f"cut_{name}": keys.column(name) for name in by}
-    table = pa.table({**arrays, **{name: pa.array(values, pa.int64()) for name, values in columns.items()}})
-    return frame.sparkSession.createDataFrame(table)
+    arrays = [keys.column(name) for name in by] + [pa.array(values, pa.int64()) for values in columns.values()]
+    fields = [StructField(f"cut_{name}", frame.schema[name].dataType) for name in by]
+    schema = StructType(fields + [StructField(name, LongType()) for name in columns])
+    return frame.sparkSession.createDataFrame(pa.Table.from_arrays(arrays, names=schema.names), schema)
 
 
 def _joined(rows: DataFrame, found: DataFrame, by: list[str], inside: Column | None = None) -> DataFrame:

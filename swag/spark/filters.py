@@ -14,7 +14,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from swag.columns import Clock, one_chunk
 from swag.engine import Engine
 from swag.errors import BadQuery
-from swag.evaluate import evaluate
+from swag.evaluate import evaluate, simple_queries
 from swag.query import Query
 from swag.spark import schema
 from swag.spark.backfill import columns_read
@@ -39,8 +39,8 @@ def filter_substreams(
     whole = _checked(asked, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
-    read = list(dict.fromkeys(name for query in asked for name in columns_read(query)))
-    columns, known_by = _key_columns(events, keys)
+    read = columns_read([each for query in asked for each in simple_queries(query)])
+    columns, known_by = schema.one_key(events, keys)
     rows = events.select(
         *columns, schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq"),
         *(schema.col(name).alias(f"e{i}") for i, name in enumerate(read)),
@@ -76,14 +76,6 @@ def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
         return np.sort(np.asarray(found))
     each = at if isinstance(at, Iterable) and not isinstance(at, str) else [at]
     return np.unique(np.array([clock.instant(time) for time in each], np.int64))
-
-
-def _key_columns(events: DataFrame, keys: list[str]) -> tuple[list[Any], str]:
-    """k0, k1 …, and the name of the one column that tells keys apart: text, if the key is not of a simple type."""
-    columns, by = schema.key_columns(events, keys)
-    if len(by) == 1 and by[0] == "k0" and schema.is_simple(events.schema[keys[0]].dataType):
-        return columns, "k0"
-    return [*columns, schema.written(events, keys).alias("known_by")], "known_by"
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,14 @@ def written(frame: DataFrame, keys: list[str]) -> Column:
     return F.to_json(F.struct(*named), {**exact, "ignoreNullFields": "false"})
 
 
+def one_key(frame: DataFrame, keys: list[str]) -> tuple[list[Column], str]:
+    """k0, k1 …, and the name of the one column that tells keys apart: text, if the key is not of a simple type."""
+    columns, by = key_columns(frame, keys)
+    if by == ("k0",) and is_simple(frame.schema[keys[0]].dataType):
+        return columns, "k0"
+    return [*columns, written(frame, keys).alias("known_by")], "known_by"
+
+
 def instant(frame: DataFrame, ts: str) -> Column:
     """A ts column as int64 in its own unit, as swag.columns.instants has it: microseconds, days, or the integer."""
     at, kind = col(ts), field(frame, ts, "ts is").dataType
@@ -154,6 +162,6 @@ def instant(frame: DataFrame, ts: str) -> Column:
         return F.unix_micros(at)
     if isinstance(kind, TimestampNTZType):  # in pieces: a cast would go through the session's time zone
         second = (F.date_part(F.lit("SECOND"), at) * 1_000_000).cast("long")
-        minute = F.hour(at) * 60 + F.minute(at)
-        return F.unix_date(F.to_date(at)) * F.lit(DAY) + minute * F.lit(MINUTE) + second
+        minute = (F.hour(at) * 60 + F.minute(at)).cast("long")
+        return F.unix_date(F.to_date(at)).cast("long") * F.lit(DAY) + minute * F.lit(MINUTE) + second
     return F.unix_date(at).cast("long") if isinstance(kind, DateType) else at.cast("long")

@@ -12,7 +12,9 @@ from swag.query import Query
 
 def portable(queries: Iterable[Query]) -> tuple[Query, ...]:
     """Queries that mean the same in any process."""
-    return tuple(replace(query, aggregate=portable_aggregate(query.aggregate)) for query in queries)
+    return tuple(
+        replace(query, aggregate=portable_aggregate(query.aggregate)) if query.is_simple else query for query in queries
+    )
 
 
 def portable_aggregate(aggregate: Aggregate) -> Aggregate:

@@ -59,7 +59,8 @@ def one_thread_per_core() -> None:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    os.environ.setdefault("SWAG_THREADS", str(context.cpus() if context else 1))
+    if context is not None:
+        os.environ.setdefault("SWAG_THREADS", str(context.cpus()))
 
 
 @dataclass(eq=False)

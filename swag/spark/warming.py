@@ -1,0 +1,52 @@
+"""Kernels compiled once, on the driver, for all workers: what they do is done here, with a few rows of the same types."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from kernels.jit import cache_folder
+from swag.errors import BadQuery
+from swag.query import Query
+from swag.spark import schema
+from swag.spark.backfill import grouped_by, planned
+from swag.spark.layout import Layout
+from swag.spark.worker import answers
+
+ROWS, BLOCK = 64, 16  # several blocks, so that there is something to carry over
+
+
+def warm(
+    queries: Iterable[Query] | Query | str, events: DataFrame, ts: str = "ts", key: str | list[str] | None = None
+) -> Path:
+    """Compile what these queries need over events of these types; returns the folder that holds the machine code.
+
+    Workers on this machine find it there. For others, put it where they see it, and set $SWAG_CACHE_DIR for them.
+    """
+    schema.check_frame(events, "events")
+    asked = grouped_by(queries, schema.key_names(key))
+    if any(query.every is not None or query.source is not None for query in asked):
+        raise BadQuery("queries with `every` or `source` are compiled when they run.", "warm the others")
+    for at in (None, events.select(schema.col(ts))):
+        rows, task, _ = planned(asked, events, at, ts, [], Layout(sample=0, block_rows=BLOCK))  # no kernel sees a key
+        for nulls in (False, True):
+            table = pa.table({each.name: _some(each, nulls) for each in schema.arrow_schema(rows)})
+            for _answer in answers(task, table.to_batches(max_chunksize=BLOCK)):
+                pass
+    return cache_folder()
+
+
+def _some(column: pa.Field, nulls: bool) -> pa.Array:
+    """A few values for a column of laid-out rows: times in order, every other row asks."""
+    numbers, kind = np.arange(ROWS), column.type
+    if column.name == "asks":
+        return pa.array(numbers % 2 == 1)
+    values = pa.array(numbers, mask=numbers == 3 if nulls and column.name.startswith("e") else None)
+    for way in (pa.int64(), pa.int32(), pa.string()):  # to dates by way of int32, to text by way of text
+        try:
+            return values.cast(way).cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return pa.nulls(ROWS, kind)

@@ -1,0 +1,116 @@
+"""Queries that answer at ticks, or read the answers of others: a task's rows are taken as a whole, as a stored table.
+
+A frequency that counts the whole stream is counted by one task; one that counts per key is spread over tasks by key.
+A task holds all of its rows at once, so use Layout(tasks=…) for as many as make them small.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from swag.columns import Clock
+from swag.errors import BadQuery
+from swag.evaluate import evaluate as embedded
+from swag.evaluate import simple_queries
+from swag.query import Query
+from swag.spark import schema
+from swag.spark.keyed import KeyRows
+from swag.spark.layout import Layout
+from swag.spark.shipping import portable
+from swag.spark.substreams import refuse_null
+from swag.spark.worker import of_type, one_thread_per_core
+
+KEY = " k"  # the key as a number: no column of a user's is named so
+
+
+@dataclass(frozen=True)
+class Task:
+    queries: tuple[Query, ...]
+    keys: list[str]
+    known_by: str
+    ts: str
+    read: list[str]
+    clock: Clock
+    out: pa.Schema
+
+
+def evaluate(
+    asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
+) -> DataFrame:
+    if at is not None:
+        raise BadQuery("queries with `every` or `source` say themselves when they answer; `at` asks for other times.")
+    read = _columns(asked, events, ts)
+    for name in keys:
+        schema.check_key(schema.field(events, name, "key is"))
+    empty = schema.empty_table(events.select(*map(schema.col, dict.fromkeys([*read, ts]))))
+    empty = empty.append_column(KEY, pa.array([], pa.int64()))
+    types = embedded(asked, empty, ts=ts, key=KEY if keys else None).schema
+    columns, known_by = schema.one_key(events, keys) if keys else ([], "")
+    when = schema.instant(events, ts).alias("t")
+    taken = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
+    rows = events.select(*columns, when, F.monotonically_increasing_id().alias("seq"), *taken)
+    apart = keys and all(_counts_per_key(query) for query in asked)
+    spread = [layout.tasks, known_by] if layout.tasks else [known_by]
+    rows = (rows.repartition(*spread) if apart else rows.repartition(1)).sortWithinPartitions("t", "seq").drop("seq")
+    out = StructType(_fields(types, events, keys))
+    task = Task(
+        portable(asked), keys, known_by, ts, read, Clock(empty.schema.field(ts).type), schema.arrow_of(out, events)
+    )
+    return rows.mapInArrow(partial(answers, task), out)
+
+
+def _counts_per_key(query: Query) -> bool:
+    return (query.every is None or query.every.per_key) and (query.source is None or _counts_per_key(query.source))
+
+
+def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
+    """The columns of the events that queries, and the queries they read, read."""
+    from swag.spark.backfill import columns_read
+
+    known, found = set(events.columns), []
+    for query in asked:
+        inner = query
+        while inner.source is not None:
+            inner = inner.source
+        found += [name for name in columns_read(simple_queries(inner)) if name != ts]
+    for name in found:
+        if name not in known:
+            schema.field(events, name, "a query reads")
+    return list(dict.fromkeys(found))
+
+
+def _fields(types: pa.Schema, events: DataFrame, keys: list[str]) -> list[StructField]:
+    fields = []
+    for field in schema.spark_fields(types):
+        if field.name == KEY:
+            fields += [StructField(name, events.schema[name].dataType) for name in keys]
+        else:
+            fields.append(field)
+    return fields
+
+
+def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    one_thread_per_core()
+    kept = list(batches)
+    if not sum(batch.num_rows for batch in kept):
+        return
+    table = pa.Table.from_batches(kept)
+    names = {f"k{i}": name for i, name in enumerate(task.keys)}
+    refuse_null(table, names, "key")
+    refuse_null(table, {"t": task.ts}, "timestamp")
+    columns = {name: table.column(f"e{i}") for i, name in enumerate(task.read)}
+    events = pa.table({**columns, task.ts: of_type(table.column("t"), task.clock.type)})
+    keys = KeyRows(list(names), task.known_by)
+    if task.keys:
+        events = events.append_column(KEY, pa.array(keys.ids(table)))
+    found = embedded(task.queries, events, ts=task.ts, key=KEY if task.keys else None)
+    out = []
+    for name in found.column_names:
+        out += keys.columns(found.column(name).to_numpy()) if name == KEY else [found.column(name)]
+    out = [of_type(column, want.type) for column, want in zip(out, task.out, strict=True)]
+    yield from pa.Table.from_arrays(out, schema=task.out).to_batches(max_chunksize=1 << 16)

@@ -1,0 +1,138 @@
+"""One suite for every way of running: windows, requests, filters, ticks and frames give the answers of the oracle."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import frames as fr
+import swag as sw
+from tests import oracle
+from tests.conformance import cases
+from tests.conformance.runners import RUNNERS
+from tests.frames.cases import actual as frame_rows
+from tests.frames.cases import expected as expected_frames
+from tests.frames.cases import same as same_frames
+from tests.oracle_ticks import ticks as expected_ticks
+
+STREAMS = cases.streams()
+IDENTITY = sw.Query(sw.last("row"), sw.Rows(1), "row")
+
+
+def able(*methods: str) -> Any:
+    """Those that do this at all."""
+    chosen = [runner for runner in RUNNERS if all(hasattr(runner, method) for method in methods)]
+    return pytest.mark.parametrize("make", chosen, ids=lambda runner: runner.name)
+
+
+def values(table: pa.Table, queries: list[sw.Query]) -> list[list[Any]]:
+    return [list(row) for row in zip(*(table[query.label].to_pylist() for query in queries), strict=True)]
+
+
+@able("at_events")
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "one stream each"])
+def test_at_every_event(make, spark, keyed):
+    pairs = cases.queries()
+    events = cases.in_one_table(STREAMS, keyed)
+    asked = [query for query, _ in pairs]
+    found = make(spark).at_events([IDENTITY, *asked], events, "ts", "k").sort_by("row")
+    assert found["row"].to_pylist() == events["row"].to_pylist()
+    for case, answers in zip(cases.by_case(events, STREAMS), cases.by_case(found, STREAMS)):
+        rows = [[row[query.label] for query in asked] for row in answers]
+        assert oracle.mismatches(rows, [q for _, q in pairs], case, key="k") == []
+
+
+@able("at_requests")
+def test_at_requests(make, spark):
+    pairs = cases.queries()
+    asked = [query for query, _ in pairs]
+    events = cases.in_one_table(STREAMS, keyed=True)
+    rng = np.random.default_rng(5)
+    requests = pa.table({
+        "k": [f"{c}/{k}" for c in range(len(STREAMS)) for k in "abd"],
+        "ts": rng.choice([-1, 0, 3, 7, 10, 31, 10**12 // 2, 2 * 10**12], 3 * len(STREAMS)),
+        "request": np.arange(3 * len(STREAMS)),
+    })  # fmt: skip
+    found = make(spark).at_requests(asked, events, requests, "ts", "k").sort_by("request")
+    assert found.select(["k", "ts", "request"]).to_pylist() == requests.to_pylist()
+    assert (
+        oracle.mismatches(values(found, asked), [q for _, q in pairs], events.to_pylist(), requests.to_pylist(), "k")
+        == []
+    )
+
+
+@able("at_events")
+def test_one_stream_without_a_key(make, spark):
+    pairs = cases.queries()
+    asked = [query for query, _ in pairs]
+    events = cases.in_one_table([max(STREAMS, key=len)], keyed=False)
+    found = make(spark).at_events([IDENTITY, *asked], events, "ts", None).sort_by("row")
+    assert oracle.mismatches(values(found, asked), [q for _, q in pairs], events.to_pylist()) == []
+
+
+@able("filters")
+def test_keys_that_pass(make, spark):
+    events = cases.in_one_table(STREAMS, keyed=True)
+    pairs = [(query, q) for query, q in cases.queries() if query.having is not None]
+    assert len(pairs) == 3
+    times = [0, 2, 9, 10**12]
+    found = make(spark).filters([query for query, _ in pairs], events, times, "ts", "k")
+    assert found.column_names == ["query", "at", "k", "value"]
+    expected = []
+    for query, q in pairs:
+        for time in times:
+            for key in dict.fromkeys(events["k"].to_pylist()):
+                window = oracle.window_at_time(q, oracle.substream(events.to_pylist(), "k", key), time)
+                if oracle.in_relation(q, window):
+                    expected.append((query.label, time, key, oracle.answer(q, window)))
+    assert len(expected) > 20
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(expected)
+
+
+@able("ticks")
+@pytest.mark.parametrize(("every", "same"), cases.EVERY, ids=str)
+def test_ticks(make, spark, every, same):
+    near = [stream for stream in STREAMS if all(event["ts"] < 100 for event in stream)]
+    events = cases.in_one_table(near, keyed=True)
+    pairs = [pair for pair in cases.queries() if pair[0].having is None][::9]
+    asked = [sw.Query(q.aggregate, q.window, q.name, where=q.where, every=every) for q, _ in pairs]
+    found = make(spark).ticks(asked, events, "ts", "k")
+    assert found.column_names == ["tick", "ts", "k", *(query.label for query in asked)]
+    expected = expected_ticks([q for _, q in pairs], same, events.to_pylist(), "k")
+    rows = sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: (row[2], row[0]))
+    wanted = sorted(expected, key=lambda row: (row[2], row[0]))
+    assert len(rows) == len(wanted) > 20
+    for row, want in zip(rows, wanted, strict=True):
+        assert all(oracle.same(w, r, 1e-9 if isinstance(w, float) else 0) for w, r in zip(want, row, strict=True)), want
+
+
+@able("detect")
+@pytest.mark.parametrize("spec", cases.SPECS, ids=str)
+def test_frames(make, spark, spec):
+    events = cases.in_one_table(STREAMS, keyed=True)
+    found = make(spark).detect(spec, events, "ts", "k").sort_by([("k", "ascending"), ("start", "ascending")])
+    expected = expected_frames(spec, events.to_pylist(), "k")
+    assert len(expected) > 20
+    assert same_frames(_in_order(frame_rows(found, "k")), _in_order(expected))
+
+
+def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """By key and time, and of those that share both, by what can be compared."""
+    return sorted(rows, key=lambda row: (*row[:4], *(repr(value) for value in row[4:])))
+
+
+@able("fill", "summarize")
+def test_frames_filled_and_summarised(make, spark):
+    events, runner = cases.in_one_table(STREAMS, keyed=True), make(spark)
+    frames = fr.detect(cases.SPECS[1], events, ts="ts", key="k")
+    inside = runner.fill(frames, events, "ts", "k", before=2, after=1)
+    pairs = [(event["row"], frame["frame_id"]) for event in events.to_pylist() for frame in frames.to_pylist()
+             if event["k"] == frame["k"] and frame["start"] - 2 <= event["ts"] <= frame["end"] + 1]  # fmt: skip
+    assert sorted(zip(inside["row"].to_pylist(), inside["frame_id"].to_pylist())) == sorted(pairs)
+    answers = runner.summarize(frames, events, [sw.count(), sw.sum("i")], "ts", "k", before=2, after=1)
+    i = dict(zip(events["row"].to_pylist(), events["i"].to_pylist()))
+    for frame in answers.to_pylist():
+        own = [i[row] for row, number in pairs if number == frame["frame_id"]]
+        known = [value for value in own if value is not None]
+        assert (frame["count()"], frame["sum(i)"]) == (len(own), sum(known) if known else None)

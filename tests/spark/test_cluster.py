@@ -1,0 +1,133 @@
+"""On a real, if small, cluster: a standalone master, two workers, `spark-submit`; on the loopback alone.
+
+The packages are shipped as a zip, which a wheel is as well. Executors start in folders of their own and know nothing of
+this repository: what they run came with the job, and the machine code from one folder that the driver has filled.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.spark_session import NO_JAVA, ROOT, has_java
+
+JOB = """
+import os
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+import swag as sw
+import swag.spark
+
+spark = SparkSession.builder.getOrCreate()
+events = pa.table({"ts": np.arange(3000), "key": np.arange(3000) % 7, "x": np.arange(3000) % 11 / 4})
+queries = [sw.Query(sw.sum("x"), sw.Range(100), "sum"), sw.Query(sw.max("x"), sw.Rows(9), "max")]
+df = spark.createDataFrame(events).repartition(4)
+expected = sw.evaluate(queries, events, key="key").sort_by("ts")
+folder = swag.spark.warm(queries, df, key="key")
+before = {path.name for path in folder.rglob("*.nbc")}
+found = swag.spark.evaluate(queries, df, key="key", layout=swag.spark.Layout(tasks=4)).toArrow().sort_by("ts")
+
+
+def where(batches):
+    for _ in batches:
+        pass
+    yield pa.RecordBatch.from_pydict({"code": [__import__("swag").__file__], "folder": [os.getcwd()]})
+
+
+rows = df.mapInArrow(where, "code string, folder string").collect()
+print("answers as embedded:", found.cast(expected.schema).equals(expected))
+print("code from the zip:", all("swag.zip" in row.code for row in rows))
+print("executors:", len({row.folder for row in rows}))
+print("compiled by workers:", sorted({path.name for path in folder.rglob("*.nbc")} - before))
+"""
+EXPECTED = ["answers as embedded: True", "code from the zip: True", "executors: 2", "compiled by workers: []"]
+
+
+class Cluster:
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        self.folder, self.home = folder, Path(pyspark.__file__).parent
+        self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+            "SPARK_HOME": str(self.home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
+            "SWAG_CACHE_DIR": str(folder / "cache"), "SPARK_WORKER_DIR": str(folder / "work"),
+            "SPARK_DAEMON_MEMORY": "256m",
+        }  # fmt: skip
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.master = f"spark://127.0.0.1:{free.getsockname()[1]}"
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        host = ["--host", "127.0.0.1", "--webui-port", "0"]
+        self._daemon("org.apache.spark.deploy.master.Master", *host, "--port", self.master.rsplit(":", 1)[1])
+        for _ in range(2):
+            self._daemon("org.apache.spark.deploy.worker.Worker", *host, "--cores", "1", "--memory", "1g", self.master)
+
+    def _daemon(self, *arguments: str) -> None:
+        with (self.folder / "daemons.log").open("ab") as log:
+            command = [str(self.home / "bin" / "spark-class"), *arguments]
+            self.started.append(
+                subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=log, stderr=log)
+            )
+
+    def submit(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [str(self.home / "bin" / "spark-submit"), "--master", self.master, *arguments]
+        return subprocess.run(
+            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=180
+        )
+
+    def wait_for_workers(self) -> None:
+        for _ in range(300):
+            log = self.folder / "daemons.log"
+            if log.exists() and log.read_text().count("Successfully registered with master") == 2:
+                return
+            time.sleep(0.2)
+        pytest.fail(f"no cluster after a minute:\n{log.read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        for process in reversed(self.started):
+            process.terminate()
+        for process in self.started:
+            process.wait(30)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    if not has_java():
+        pytest.fail(NO_JAVA, pytrace=False)
+    made = Cluster(tmp_path)
+    made.start()
+    try:
+        made.wait_for_workers()
+        yield made
+    finally:
+        made.stop()
+
+
+def shipped(path: Path) -> Path:
+    """What `python -m zipfile -c swag.zip swag frames kernels` makes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in ("swag", "frames", "kernels"):
+            for source in sorted((ROOT / package).rglob("*.py")):
+                archive.write(source, source.relative_to(ROOT))
+    return path
+
+
+def test_a_job_is_submitted_with_all_it_needs(cluster: Cluster) -> None:
+    job = cluster.folder / "job.py"
+    job.write_text(JOB)
+    package = shipped(cluster.folder / "swag.zip")
+    cache = f"spark.executorEnv.SWAG_CACHE_DIR={cluster.folder / 'cache'}"
+    settings = ["spark.driver.host=127.0.0.1", "spark.ui.enabled=false", "spark.executor.memory=600m", cache]
+    options = [part for each in settings for part in ("--conf", each)]
+    done = cluster.submit(*options, "--py-files", str(package), str(job))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == EXPECTED

@@ -1,4 +1,5 @@
-"""python -m bench [micro|peers|figures|first-use|filters|frames|sql|spark|all] [--quick] [--json PATH] [--markdown PATH]
+"""python -m bench [micro|peers|figures|first-use|filters|frames|sql|spark|all] [--quick]
+                [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
 as JSON, and put between the subject's markers of a markdown page on request. Exit code 0, reached or not: noise is no

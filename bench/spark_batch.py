@@ -44,7 +44,7 @@ class Size:
     skip: int  # … and one window in so many, but for the first number of windows
 
 
-FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 10, 50, 5)
+FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 20, 100, 5)
 QUICK = Size(20_000, 20, 4_000, (1, 3), 2, 4, 1)
 
 
@@ -258,7 +258,7 @@ def main() -> None:
     frame = spark.read.parquet(events)
 
     asked = queries(widths(10, 60, DAY), KINDS)
-    seconds(lambda: swag.spark.evaluate(asked, frame))  # workers, classes, kernels
+    seconds(lambda: swag.spark.evaluate(asked, frame.where("ts < TIMESTAMP'2023-11-14 23:00:00'")))  # classes, kernels
     print(seconds(lambda: swag.spark.evaluate(asked, frame)))
     spark.stop()
 

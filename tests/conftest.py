@@ -18,6 +18,8 @@ ROOT = str(Path(__file__).parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from tests.spark_session import spark  # noqa: E402, F401  (a fixture: Spark starts where it is asked for)
+
 SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=SLOW_START)

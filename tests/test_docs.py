@@ -90,8 +90,12 @@ def run(block: Block, namespace: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_examples_run_and_show_what_comes_out(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run_and_show_what_comes_out(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)  # examples may write files
+    if "SparkSession" in path.read_text(encoding="utf-8"):
+        request.getfixturevalue("spark")  # theirs is then that of all tests
     namespace: dict[str, Any] = {}
     for block in blocks(path.read_text(encoding="utf-8")):
         run(block, namespace, str(path.relative_to(ROOT)))

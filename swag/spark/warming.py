@@ -1,4 +1,4 @@
-"""Kernels compiled once, on the driver, for all workers: what they do is done here, with a few rows of the same types."""
+"""Kernels compiled once, on the driver, for all workers: what they do is done here, with a few rows of equal types."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -26,10 +26,9 @@ import swag as sw
 import swag.spark
 
 spark = SparkSession.builder.getOrCreate()
-events = pa.table({"ts": np.arange(3000), "key": np.arange(3000) % 7, "x": np.arange(3000) % 11 / 4})
-queries = [sw.Query(sw.sum("x"), sw.Range(100), "sum"), sw.Query(sw.max("x"), sw.Rows(9), "max")]
-df = spark.createDataFrame(events).repartition(4)
-expected = sw.evaluate(queries, events, key="key").sort_by("ts")
+ts = np.arange(3000)
+df = spark.createDataFrame(pa.table({"ts": ts, "key": ts % 7})).repartition(4)
+queries = [sw.Query(sw.count(), sw.Range(100), "n"), sw.Query(sw.first("ts"), sw.Rows(2), "before")]
 folder = swag.spark.warm(queries, df, key="key")
 before = {path.name for path in folder.rglob("*.nbc")}
 found = swag.spark.evaluate(queries, df, key="key", layout=swag.spark.Layout(tasks=4)).toArrow().sort_by("ts")
@@ -42,12 +41,13 @@ def where(batches):
 
 
 rows = df.mapInArrow(where, "code string, folder string").collect()
-print("answers as embedded:", found.cast(expected.schema).equals(expected))
+right = np.minimum(ts, 99) // 7 + 1, np.where(ts < 7, ts, ts - 7)
+print("answers are right:", [found[q.label].to_pylist() for q in queries] == [each.tolist() for each in right])
 print("code from the zip:", all("swag.zip" in row.code for row in rows))
 print("executors:", len({row.folder for row in rows}))
 print("compiled by workers:", sorted({path.name for path in folder.rglob("*.nbc")} - before))
 """
-EXPECTED = ["answers as embedded: True", "code from the zip: True", "executors: 2", "compiled by workers: []"]
+EXPECTED = ["answers are right: True", "code from the zip: True", "executors: 2", "compiled by workers: []"]
 
 
 class Cluster:

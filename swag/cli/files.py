@@ -83,8 +83,9 @@ class Source:
 
     def _batches(self, columns: list[str], size: int) -> Iterator[pa.RecordBatch]:
         if self.kind == "parquet":
-            with pa.parquet.ParquetFile(self.path) as file:
-                yield from file.iter_batches(batch_size=min(size, 1 << 16), columns=columns)
+            with pa.parquet.ParquetFile(self.path, pre_buffer=False) as file:
+                for group in range(file.num_row_groups):  # asked for all of them, Arrow reads far ahead
+                    yield from file.iter_batches(min(size, 1 << 16), [group], columns)
         elif self.kind == "arrow":
             with pa.memory_map(str(self.path)) as memory, pa.ipc.open_file(memory) as file:
                 for i in range(file.num_record_batches):

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
         raise click.UsageError("frames are found by the embedded engine here. Hint: frames.spark.detect")
     key = key_of(queries, key)
     columns_read(queries, Source(events), ts, key)
+    queries = [replace(query, group_by=None) for query in queries]  # which was found to be the key
     try:
         from pyspark.sql import SparkSession
 
@@ -30,7 +32,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
         raise click.UsageError('--engine spark needs PySpark. Hint: pip install "swag[spark]"') from None
     session = SparkSession.builder.appName("swag run").config("spark.ui.enabled", "false").getOrCreate()
     with written(out) as sink:
-        folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+        folder = Path(tempfile.mkdtemp(dir=out.resolve().parent, prefix=f".{out.name}."))
         try:
             requests = None if at is None else _frame(session, at)
             answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
@@ -45,5 +47,5 @@ def _frame(session: Any, path: Path) -> Any:
     """A DataFrame of a file that Spark reads itself; others go through Arrow."""
     source = Source(path)
     if source.kind == "parquet":
-        return session.read.parquet(str(path))
+        return session.read.parquet(str(path.resolve()))
     return session.createDataFrame(source.read())

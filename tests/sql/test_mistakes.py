@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.predicate import canonical
 
 T = "FROM t [ROWS 3]"
 
@@ -149,3 +150,9 @@ def test_long_and_deep_texts_end_soon(text: str) -> None:
     """Minutes would mean that something is not linear."""
     with contextlib.suppress(sw.SwagError):
         sw.sql(text)
+
+
+@given(text=st.one_of(st.text(max_size=100), SOUP))
+def test_any_where_gives_a_predicate_or_an_error_of_ours(text: str) -> None:
+    with contextlib.suppress(sw.SwagError):
+        assert canonical(canonical(text)) == canonical(text)

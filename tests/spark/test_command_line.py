@@ -1,0 +1,35 @@
+"""`swag run --engine spark` writes the same answers as the embedded engine."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from swag.cli import main
+from swag.cli.files import Source
+
+SQL = """SELECT symbol, SUM(volume) AS vol, COUNT(*) AS n FROM trades [RANGE 40] WHERE volume > 20 GROUP BY symbol;
+         SELECT symbol, MAX(volume) AS high FROM trades [ROWS 5] GROUP BY symbol"""
+
+
+def test_spark_answers_as_the_embedded_engine_does(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    events = pa.table(
+        {"ts": np.arange(300), "symbol": rng.choice(list("abc"), 300), "volume": rng.integers(1, 100, 300)}
+    )
+    pa.parquet.write_table(events, "t.parquet")
+    Path("q.sql").write_text(SQL)
+    for engine in ("embedded", "spark"):
+        assert main(["run", "q.sql", "--events", "t.parquet", "--out", f"{engine}.parquet", "--engine", engine]) == 0
+    answers = [Source(Path(f"{engine}.parquet")).read().sort_by("ts") for engine in ("embedded", "spark")]
+    assert answers[0].to_pylist() == answers[1].to_pylist()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "embedded.parquet",
+        "q.sql",
+        "spark.parquet",
+        "t.parquet",
+    ]

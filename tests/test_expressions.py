@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -335,3 +337,36 @@ def test_grouping_is_the_key_or_the_query_is_for_another_stream() -> None:
         sw.evaluate("SELECT COUNT(*) FROM t [ROWS 3]", TRADES, key="k")
     with pytest.raises(sw.BadQuery, match=r'but the stream has no key.*Hint: key="k"'):
         sw.evaluate("SELECT k, COUNT(*) FROM t [ROWS 3] GROUP BY k", TRADES)
+
+
+def test_expressions_answer_at_ticks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    events = pa.table(
+        {
+            "ts": np.sort(rng.integers(0, 900, 900)),
+            "k": rng.choice(list("abc"), 900),
+            "x": rng.integers(0, 9, 900),
+            "side": rng.choice(["ask", "bid"], 900),
+        }
+    )
+    text = """SELECT k, SUM(x) FILTER (WHERE side = 'ask') / SUM(x) AS r FROM t [RANGE 50{frequency}] GROUP BY k
+              HAVING COUNT(*) OVER [RANGE 20] > 5"""
+    ticking, sliding = text.format(frequency=", FREQUENCY 100"), text.format(frequency="")
+    ticks = sw.evaluate(ticking, events, key="k")
+    assert ticks.num_rows > 5
+    assert ticks["r"].to_pylist() == pytest.approx(
+        sw.evaluate(sliding, events, at=ticks.select(["ts", "k"]), key="k")["r"].to_pylist()
+    )
+    engine = sw.Engine(key="k")
+    engine.register(ticking)
+    engine.append(events.slice(0, 400))
+    emitted = [engine.emitted()]
+    engine.save(tmp_path / "s")
+    engine = sw.Engine.load(tmp_path / "s")
+    engine.append(events.slice(400))
+    engine.advance(1000)
+    emitted.append(engine.emitted())
+    found = pa.concat_tables(emitted)
+    assert sorted(zip(found["tick"].to_pylist(), found["k"].to_pylist(), strict=True)) == sorted(
+        zip(ticks["tick"].to_pylist(), ticks["k"].to_pylist(), strict=True)
+    )

@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels import wheel as wheels
+from kernels.inlining import bare, helper
 from kernels.jit import kernel
-from kernels.wheel import helper
 
 SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
@@ -123,7 +123,7 @@ def levels_for(epsilon: float) -> int:
 def opened(state):
     """The arrays of a state as helpers take them."""
     cells, links, tree = wheels.opened(state.wheel)
-    return state.p, wheels.bare(state.keys), wheels.bare(state.blocks), cells, links, tree
+    return state.p, bare(state.keys), bare(state.blocks), cells, links, tree
 
 
 @helper

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels import wheel as wheels
+from kernels.inlining import bare, helper
 from kernels.jit import kernel
-from kernels.wheel import helper
 
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
 NEWEST, LATEST, NAN = range(3)  # columns of keys
@@ -117,8 +117,8 @@ def rank(ladder, value):
 def opened(state):
     """The arrays of a state as helpers take them."""
     cells, links, tree = wheels.opened(state.wheel)
-    stairs, times, entries = wheels.bare(state.stairs), wheels.bare(state.times), wheels.bare(state.entries)
-    return wheels.bare(state.keys), stairs, times, entries, cells, links, tree
+    stairs, times, entries = bare(state.stairs), bare(state.times), bare(state.entries)
+    return bare(state.keys), stairs, times, entries, cells, links, tree
 
 
 @helper

@@ -26,8 +26,8 @@ import numpy as np
 
 from kernels import wheel as wheels
 from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, opened, put, take_block, trim
+from kernels.inlining import helper
 from kernels.jit import kernel
-from kernels.wheel import helper
 
 LARGEST = 1 << 55  # a larger value counts as this; thresholds above it are asked as this
 WRAP = (1 << 61) - 1  # sums are kept modulo 2^61: positions matter up to the largest size only

@@ -28,9 +28,7 @@ def _combine(a, b):
     return s, a[1] + b[1] + e
 
 
-monoids._LIFT[Compensated] = _lift
-monoids._COMBINE[Compensated] = _combine
-monoids.STATE[Compensated] = (np.float64, np.float64)
+monoids.register(Compensated, _lift, _combine, (np.float64, np.float64))
 
 
 @kernel

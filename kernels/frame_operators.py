@@ -192,20 +192,21 @@ def _split_value(op, n, a):
 
 
 _OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any], Any, Callable[..., Any]]] = {
-    Count: (_one, monoids._sum, np.int64, _value),
-    First: (monoids._lift_value, _first, None, _value),
-    Last: (monoids._lift_value, _last, None, _value),
+    Count: (_one, monoids.add, np.int64, _value),
+    First: (monoids.lift_value, _first, None, _value),
+    Last: (monoids.lift_value, _last, None, _value),
     WholeSum: (_lift_whole, _whole, (np.int64, np.int64), _whole_value),
     WholeMean: (_lift_whole, _whole, (np.int64, np.int64), _whole_mean),
     FloatSum: (_lift_float, _float, (np.float64, np.float64), _float_value),
     WeightedMean: (_lift_weighted, _weighted, (np.float64,) * 4, _weighted_value),
-    Variance: (monoids._lift_moments, monoids._moments, monoids.STATE[monoids.Moments], _variance),
-    Covariance: (monoids._lift_comoments, monoids._comoments, monoids.STATE[monoids.CoMoments], _covariance),
+    Variance: (monoids.lift_moments, monoids.combine_moments, monoids.STATE[monoids.Moments], _variance),
+    Covariance: (monoids.lift_comoments, monoids.combine_comoments, monoids.STATE[monoids.CoMoments], _covariance),
     Split: (_lift_split, _split, (np.float64,) * 4, _split_value),
 }
 _MEASURE: dict[type, Callable[..., Any]] = {monoids.Max: _value, monoids.Min: _value, monoids.Sum: _value}
 for _op, (_lift, _combine, _dtypes, _measure) in _OPERATORS.items():
-    monoids._LIFT[_op], monoids._COMBINE[_op], monoids.STATE[_op], _MEASURE[_op] = _lift, _combine, _dtypes, _measure
+    monoids.register(_op, _lift, _combine, _dtypes)
+    _MEASURE[_op] = _measure
 
 
 def measure(op, n, a):

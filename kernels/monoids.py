@@ -44,22 +44,22 @@ class CoMoments(NamedTuple):
 
 
 @kernel
-def _lift_value(x):
+def lift_value(x):
     return x
 
 
 @kernel
-def _lift_moments(x):
+def lift_moments(x):
     return 1.0, x, np.float64(x), 0.0
 
 
 @kernel
-def _lift_comoments(x, y):
+def lift_comoments(x, y):
     return 1.0, np.float64(x), np.float64(y), 0.0, 0.0, 0.0
 
 
 @kernel
-def _sum(a, b):
+def add(a, b):
     return a + b
 
 
@@ -79,7 +79,7 @@ def _min(a, b):
 
 
 @kernel
-def _moments(a, b):
+def combine_moments(a, b):
     """Chan, Golub & LeVeque: never squares a large mean, so 1e9 + noise keeps its digits, and a constant stays one."""
     n = a[0] + b[0]
     share = b[0] / n
@@ -88,7 +88,7 @@ def _moments(a, b):
 
 
 @kernel
-def _comoments(a, b):
+def combine_comoments(a, b):
     n = a[0] + b[0]
     share = b[0] / n
     w = a[0] * share
@@ -104,18 +104,18 @@ def _comoments(a, b):
 
 
 _LIFT: dict[type, Callable[..., Any]] = {
-    Sum: _lift_value,
-    Max: _lift_value,
-    Min: _lift_value,
-    Moments: _lift_moments,
-    CoMoments: _lift_comoments,
+    Sum: lift_value,
+    Max: lift_value,
+    Min: lift_value,
+    Moments: lift_moments,
+    CoMoments: lift_comoments,
 }
 _COMBINE: dict[type, Callable[..., Any]] = {
-    Sum: _sum,
+    Sum: add,
     Max: _max,
     Min: _min,
-    Moments: _moments,
-    CoMoments: _comoments,
+    Moments: combine_moments,
+    CoMoments: combine_comoments,
 }
 _INVERT: dict[type, Callable[..., Any]] = {Sum: _difference}
 _LOWER: dict[type, Callable[..., Any]] = {}
@@ -129,14 +129,19 @@ STATE: dict[type, Any] = {  # dtype of a partial, or a tuple of them; None: that
 }
 
 
+def register(operator: type, lift: Any, combine: Any, dtypes: Any) -> None:
+    """An operator of another kernel file: what is compiled for it is kept on disk, as for those here."""
+    _LIFT[operator], _COMBINE[operator], STATE[operator] = lift, combine, dtypes
+
+
 def define(name: str, lift: Any, combine: Any, lower: Any, invert: Any, dtypes: Any) -> Any:
     """A new operator made of jitted functions; lives in this process only."""
     operator = NamedTuple(name, [("tag", int)])  # type: ignore[misc]
     operator.local = True  # type: ignore[attr-defined]
-    _LIFT[operator], _COMBINE[operator], _LOWER[operator] = lift, combine, lower
+    register(operator, lift, combine, dtypes)
+    _LOWER[operator] = lower
     if invert is not None:
         _INVERT[operator] = invert
-    STATE[operator] = dtypes
     return operator(0)
 
 

@@ -18,21 +18,14 @@ from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
 
 Many wheels live in one set of arrays, each known by its root slot. `cells` holds the time of an entry and, in the same
 16 bytes, its links (`links` is the same memory seen as int32): moving an entry costs one cache line for it and one for
-each neighbour. The parts of a walk or a move are helpers, compiled into whoever uses them, on arrays whose references
-are not counted (`opened`): handing the arrays from function to function was measured at six times the work itself, and
-counting their references inside the helpers at four times.
+each neighbour. The parts of a walk or a move are helpers on bare arrays (`opened`, kernels/inlining.py).
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.core import cgutils
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
-from kernels.jit import FLAGS
+from kernels.inlining import bare, helper
 
 FAN, DIGIT = 32, 5  # slots of a wheel; 32 so that a bitmap of them needs no sign bit
 TOP = 60  # the shift of the coarsest wheel: it covers all of int64
@@ -47,26 +40,6 @@ PATIENCE = 16  # comparisons in vain that a walk takes without dividing the list
 _BIT = np.zeros(32, np.int64)  # de Bruijn: which bit is set
 for _i in range(32):
     _BIT[((0x077CB531 << _i) & 0xFFFFFFFF) >> 27] = _i
-
-
-def helper(function: Callable[..., Any]) -> Any:
-    """A part of kernels, compiled into each of them."""
-    return numba.njit(inline="always", **FLAGS)(function)
-
-
-def _bare(typingctx: Any, array: Any) -> Any:
-    """The same array without a reference count: for the helpers of a kernel whose caller holds the array."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        own = make_array(signature.args[0])(context, builder, arguments[0])
-        own.meminfo = cgutils.get_null_value(own.meminfo.type)
-        own.parent = cgutils.get_null_value(own.parent.type)
-        return own._getvalue()
-
-    return array(array), codegen
-
-
-bare = (lambda array: array) if numba.config.DISABLE_JIT else intrinsic(_bare)
 
 
 class Wheel(NamedTuple):

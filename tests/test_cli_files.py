@@ -99,6 +99,39 @@ def test_events_in_disorder_are_loaded_and_that_is_said(folder: Path, capfd: Any
     assert capfd.readouterr().err == 'swag: all of "t.parquet" is loaded: it is not sorted by "ts".\n'
 
 
+RATIO = "SUM(volume) FILTER (WHERE side = 'ask') / SUM(volume)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT symbol, {RATIO} AS r FROM t [RANGE 40s, FREQUENCY 30 SECONDS] GROUP BY symbol HAVING COUNT(*) > 2",
+        "SELECT symbol, MAX(price) AS m FROM t [ROWS 4, FREQUENCY 25 SECONDS ANCHOR TUPLE] GROUP BY symbol",
+        "SELECT symbol, COUNT(*) AS n FROM t [ROWS 4 UNTIL 2, FREQUENCY 7 SECONDS] WHERE side = 'ask' GROUP BY symbol",
+        "SELECT symbol, COUNT(*) AS n FROM t [RANGE 9s, FREQUENCY 9s PARTITIONED BY symbol] GROUP BY symbol",
+        "SELECT symbol, SUM(volume) AS v FROM t [RANGE 20 SECONDS, FREQUENCY 11 TUPLES] GROUP BY symbol",
+        "SELECT AVG(price) AS m, COUNT(*) AS n FROM t [ROWS 30 UNTIL 5, FREQUENCY 13 TUPLES]",
+        "SELECT symbol, AVG(price) AS m FROM t [ROWS 3, FREQUENCY 13 TUPLES] GROUP BY symbol",
+        "SELECT symbol, AVG(price) AS m FROM t [ROWS 3, FREQUENCY 13 TUPLES PARTITIONED BY symbol] GROUP BY symbol",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("chunk", [37, 300])
+def test_ticks_in_chunks_are_those_of_the_whole(folder: Path, text: str, chunk: int) -> None:
+    (folder / "tick.sql").write_text(text)
+    events = pa.concat_tables([trades(200), gap(trades(150), 900), gap(trades(60), 1100)])
+    write(events, folder / "t.parquet")
+    assert main(["run", "tick.sql", "--events", "t.parquet", "--out", "a.parquet", "--chunk", str(chunk)]) == 0
+    expected = sw.evaluate(text, events, key="symbol" if "GROUP BY" in text else None)
+    assert expected.num_rows > 10
+    assert same(read(folder / "a.parquet"), expected)
+
+
+def gap(table: pa.Table, seconds: int) -> pa.Table:
+    """The same events, later."""
+    later = np.asarray(table["ts"]) + np.timedelta64(seconds, "s")
+    return table.set_column(0, "ts", pa.array(later))
+
+
 def test_ticks_and_nested_statements(folder: Path) -> None:
     inner = "SELECT COUNT(*) AS n FROM t [RANGE 1 MINUTE, FREQUENCY 1 MINUTE] WHERE side = 'ask'"
     text = f"SELECT MAX(n) AS most FROM ({inner}) [ROWS 3, FREQUENCY 2 TUPLES]"

@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from swag.cli.files import Source, kind_of, written
 from swag.cli.show import preview
-from swag.cli.stream import Disorder, Stream, needs_all
+from swag.cli.stream import Disorder, needs_all
+from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.columns import column, instants
 from swag.composites import check_grouping
 from swag.errors import BadQuery
@@ -50,7 +51,7 @@ def run(
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else Source(at).read()
     with _output(out) as sink, _progress(source, out) as advance:
-        why = needs_all(queries)
+        why = needs_all(queries) or ("" if not _ticking(queries) else counts_from_the_start(queries, key))
         if not why:
             try:
                 _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)
@@ -61,6 +62,10 @@ def run(
         if (source.rows or chunk + 1) > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key))
+
+
+def _ticking(queries: list[Any]) -> bool:
+    return any(isinstance(query, Query) and query.every is not None for query in queries)
 
 
 def key_of(queries: list[Any], key: str | None) -> str | None:
@@ -101,10 +106,12 @@ def _chunk_by_chunk(
             yield table
             advance(table.num_rows)
 
-    stream = Stream(queries, ts, key)
+    if _ticking(queries) and requests is not None:
+        evaluate(queries, source.schema.empty_table(), requests, ts, key)  # refuses, and says why
+    stream = Ticking(queries, ts, key)
     if requests is None:
         some = False
-        for answers in stream.at_events(chunks()):
+        for answers in stream.ticks(chunks()) if _ticking(queries) else stream.at_events(chunks()):
             sink.write(answers)
             some = True
         if not some:

@@ -79,16 +79,19 @@ class Stream:
 
     def _reachable(self, rows: pa.Table) -> pa.Table:
         """The rows that a window of a later event or request may hold."""
-        assert self.clock is not None and self.last is not None
-        reaches = {reach(query.window, self.clock.unit) for query in simple_ones(self.queries)}
-        keep = np.zeros(rows.num_rows, bool)
-        far = max((r.far for r in reaches if r.by_time), default=None)
-        if far is not None:
-            keep |= instants(column(rows, self.ts, "ts is"), self.ts) > self.last - far
-        most = max((r.far for r in reaches if not r.by_time), default=0)
+        assert self.last is not None
+        far, most = self._far()
+        keep = instants(column(rows, self.ts, "ts is"), self.ts) > self.last - far
         if most:
             keep |= self._from_the_end(rows) < most
         return rows.filter(pa.array(keep)).combine_chunks()
+
+    def _far(self) -> tuple[int, int]:
+        """How far back windows reach, in time and in rows (of a key)."""
+        assert self.clock is not None
+        reaches = {reach(query.window, self.clock.unit) for query in simple_ones(self.queries)}
+        by_time, by_rows = ([r.far for r in reaches if r.by_time is kind] for kind in (True, False))
+        return max(by_time, default=0), max(by_rows, default=0)
 
     def _from_the_end(self, rows: pa.Table) -> np.ndarray:
         """How many rows of its key come after each row."""
@@ -108,6 +111,4 @@ def needs_all(queries: list[Any]) -> str:
     """Why these queries can not be answered chunk by chunk; nothing if they can."""
     if any(not isinstance(query, Query) for query in queries):
         return "frames may be of any length"
-    if any(query.every is not None for query in queries):
-        return "FREQUENCY counts from the first event"
     return "a statement in FROM is answered first" if any(query.source is not None for query in queries) else ""

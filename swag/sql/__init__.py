@@ -1,6 +1,7 @@
 """SQL in, queries out, and back: a dialect of sqlglot with windows in brackets.
 
     dialect.py      the statement: SELECT … FROM stream [window] WHERE … GROUP BY … HAVING …
+    parsing.py      a text as statements, or what is wrong with it
     clauses.py      what stands in brackets: RANGE, ROWS, FREQUENCY, FRAME
     terms.py        aggregates, arithmetic and conditions, as expressions
     statements.py   a parsed statement as queries

@@ -7,7 +7,8 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.expression import Expression
 from swag.query import Query
-from swag.sql.dialect import Select, parse, parse_clause
+from swag.sql.dialect import Select
+from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
 

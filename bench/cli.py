@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|filters|frames|sql|spark|all] [--quick]
+"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|all] [--quick]
                 [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -26,6 +26,7 @@ SUBJECTS: dict[str, list[str]] = {
     "first-use": ["first_use"],
     "filters": ["filters"],
     "frames": ["frames_*"],
+    "frequency": ["frequency"],
     "sql": ["sql"],
     "spark": ["spark_batch"],
 }

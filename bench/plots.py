@@ -21,7 +21,7 @@ def lines(
     figure, axes = plt.subplots(figsize=(8, 4.8), dpi=100)
     for name, y in series.items():
         dashed = "--" if name.startswith("materialize") or name == "PSoup" else "-"
-        axes.plot(x, y, dashed, marker="o", markersize=4, linewidth=1.8, color=COLORS[name], label=name)
+        axes.plot(x, y, dashed, marker="o", markersize=4, linewidth=1.8, color=COLORS.get(name), label=name)
     axes.set(xlabel=x_label, ylabel=y_label, yscale="log", xscale="log" if log_x else "linear")
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)

@@ -82,11 +82,11 @@ class ShardWindows:
         self._batch = 0 if due is None else due.num_rows
         self.engine._store.keeps_all = asked is not None  # they ask for the time before the watermark
         self._apply(due, upto)
-        self.upto = upto
+        moved, self.upto = upto != self.upto, upto
         if asked is not None:
             step.answers.append(self._requested(asked, late=False))
             self.engine._store.keeps_all = False
-        elif self.plan.requests is None and upto is not None:
+        elif self.plan.requests is None and upto is not None and moved:
             step.answers += self._current(due, upto)
         step.counts["lookups"] = sum(table.num_rows for table in step.answers)
         step.counts["held"] = self.events.count + self.requests.count

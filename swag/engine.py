@@ -262,6 +262,15 @@ class Engine:
         self._plan.reconsider()
         return combine(queries, simple, columns, present)
 
+    def _answer_each(
+        self, queries: list[Query], ids: np.ndarray, instants: np.ndarray
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        """As `_answer`, every key at a time of its own, whose events are still kept."""
+        simple = answering(queries)
+        columns, present = self._asked.each(simple, ids, instants)
+        self._plan.reconsider()
+        return combine(queries, simple, columns, present)
+
     def _too_far_back(self, query: Query, key: int, instant: int) -> TooFarBack:
         store = self._store
         assert store.clock is not None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from swag import families
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
-from swag.evaluate import _checked
+from swag.evaluate import _checked, evaluate
 from swag.intake import needed
+from swag.lowering import simple_ones
 from swag.query import Query
 from swag.recipes import query_to_json
 from swag.spark.event_time import EventTime
@@ -46,7 +46,7 @@ def stream(
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     """
     asked = _checked(queries)
-    table = columns_of(events, needed(asked, ts, key), "events")
+    table = columns_of(events, needed(simple_ones(asked), ts, key), "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
     job = windows_job(asked, table, front, ts, key, count)
@@ -65,10 +65,17 @@ def windows_job(
     """What the shards are to do. table, front: the columns of events and of requests."""
     from swag.spark.shard import Job
 
+    for query in asked:
+        if query.source is not None:
+            raise BadQuery(
+                f'query "{query.label}" reads the answers of another, which a stream does not keep.',
+                "a stream for the inner query, and one over its answers",
+            )
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
     time = event_time(table, ts)
-    kinds = {query.label: result_type(query, table) for query in asked}
+    nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
+    kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
     value = pa.null() if front is not None else value_type(kinds)
     output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
     plan = Windows(portable(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
@@ -155,12 +162,6 @@ def requests_schema(
                 'name it apart: sw.Query(…, name="…")',
             )
     return every
-
-
-def result_type(query: Query, table: pa.Schema) -> pa.DataType:
-    kinds = {name: table.field(name).type for name in query.aggregate.columns}
-    families.check_columns(query.aggregate, kinds)
-    return families.result_type(query.aggregate, kinds)
 
 
 def value_type(kinds: dict[str, pa.DataType]) -> pa.DataType:

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.timeline import HEAD, TAIL
+from swag.composites import of_nothing
 from swag.engine import Engine
+from swag.lowering import simple_ones
 from swag.query import Query
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.shard import Step
@@ -58,7 +60,7 @@ class ShardWindows:
         self.engine.register(plan.queries)
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
-        reaches = [reach(query.window, plan.time.unit) for query in plan.queries]
+        reaches = [reach(query.window, plan.time.unit) for query in simple_ones(plan.queries)]
         self._by_time = max((r.far for r in reaches if r.by_time), default=0)
         self._by_rows = max((r.far for r in reaches if not r.by_time), default=0)
         self._batch, self._swept = 0, -1
@@ -143,7 +145,7 @@ class ShardWindows:
         if plan.key is not None and store.keys is not None:
             keys = pc.unique(due.column(plan.key))
             ids = store.keys.find(keys, plan.key)
-        columns, present = self.engine._asked.each(plan.answered, ids, np.full(ids.size, upto))
+        columns, present = self.engine._answer_each(plan.answered, ids, np.full(ids.size, upto))
         tables = []
         for i, (query, column) in enumerate(zip(plan.answered, columns, strict=True)):
             some = pa.array(present[:, i] | (plan.key is None))
@@ -177,13 +179,15 @@ class ShardWindows:
         instants = instants_of(asked.column(plan.ts))[known]
         found: list[Any] = [pa.nulls(0)] * len(plan.queries)
         if known.size:
-            columns, present = self.engine._asked.each(list(plan.queries), ids[known], instants)
+            columns, present = self.engine._answer_each(list(plan.queries), ids[known], instants)
             found = [_passing(query, columns[i], present[:, i]) for i, query in enumerate(plan.queries)]
         taken = pa.array(place, mask=place < 0)
         for query, column in zip(plan.queries, found, strict=True):
-            answers = column.take(taken)
-            if query.aggregate.kind == "count" and query.having is None and not late:
-                answers = answers.cast(pa.int64()).fill_null(0)
+            answers, empty = column.take(taken), None if late else of_nothing(query)
+            if empty is not None:  # a key that was never seen; a null of one that was stays
+                unknown = pa.array(place < 0)
+                kind = answers.type if known.size else pa.scalar(empty).type
+                answers = pc.if_else(unknown, pa.scalar(empty, kind), answers.cast(kind))
             asked = asked.append_column(query.label, answers)
         return asked
 
@@ -245,7 +249,6 @@ class ShardWindows:
 
 def _passing(query: Query, column: pa.Array, present: np.ndarray) -> pa.Array:
     """`having` at a request: an answer that does not pass is null."""
-    if query.condition is None:
+    if query.having is None:
         return column
-    passed = pa.array(query.condition.holds(column) & present)
-    return pc.if_else(passed, column, pa.scalar(None, column.type))
+    return pc.if_else(pa.array(present), column, pa.scalar(None, column.type))

@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|all] [--quick]
+"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|spark-stream|all] [--quick]
                 [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -29,6 +29,7 @@ SUBJECTS: dict[str, list[str]] = {
     "frequency": ["frequency"],
     "sql": ["sql"],
     "spark": ["spark_batch"],
+    "spark-stream": ["spark_stream"],
 }
 
 

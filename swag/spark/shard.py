@@ -11,6 +11,7 @@ way leaves nothing behind, and a version it does not name (a retry, another run,
 import hashlib
 import json
 import os
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ from swag.errors import BadQuery
 from swag.spark.event_time import EventTime
 from swag.spark.state import HISTORY, PURPOSE, BadState, Header, Log, from_ipc, opened, sealed
 
-METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed")
+METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
 PREFIX = "__swag_"
 
 
@@ -135,6 +136,7 @@ class Shards(StatefulProcessor):
     def _step(
         self, shard: int, fresh: dict[str, pa.Table], watermark: int, expired: int | None
     ) -> Iterator[pd.DataFrame]:
+        began = time.perf_counter()
         header = self._load(shard)
         log = Log(header, self._segments, f"shard {shard}")
         body, replayed = self._body(shard, log)
@@ -151,6 +153,7 @@ class Shards(StatefulProcessor):
         self._header.update((header.to_bytes(),))
         CACHE.keep(self.job.id, shard, header.token, body)
         counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
+        counts["milliseconds"] = round(1000 * (time.perf_counter() - began))
         yield metrics_row(shard, counts, self.job.output)
         for table in step.answers:
             if table.num_rows:

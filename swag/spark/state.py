@@ -11,7 +11,7 @@ nothing can reach its rows any more, or when it is merged with its neighbours: n
 import hashlib
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -123,6 +123,9 @@ class Pieces(Protocol):
     def removeKey(self, key: tuple[int]) -> None: ...
 
 
+Shrink = Callable[[pa.Table], pa.Table]
+
+
 class Log:
     """The segments of a shard, by the header that lists them."""
 
@@ -149,30 +152,30 @@ class Log:
     def since(self, number: int) -> list[Entry]:
         return [entry for entry in self.header.entries if entry.number >= number]
 
-    def drop_until(self, kind: str, instant: int) -> None:
-        """Forget the segments of a kind that hold nothing later than `instant`."""
+    def drop_until(self, kind: str, instant: int, gone: Shrink | None = None) -> None:
+        """Forget the segments of a kind that hold nothing later than `instant`; gone: is shown what goes."""
         for entry in [each for each in self.header.entries if each.kind == kind and each.last <= instant]:
+            if gone is not None:
+                gone(self._read(entry.number))
             self._remove(entry)
 
-    def merge(self, kind: str, live: Any = None) -> int:
+    def merge(self, kind: str, shrink: Shrink | None = None) -> int:
         """Put neighbours of one size together, FAN_IN of them, if there are so many; returns how many rows were read.
 
-        live(table): which rows are still needed; the others go. What a cached engine may still have to catch up with
-        is left as it is.
+        shrink: what is needed of a table. What a cached engine may still have to catch up with is left as it is.
         """
         old = [e for e in self.header.entries if e.kind == kind and e.number < self.header.following - HISTORY]
         for i in range(len(old) - FAN_IN, -1, -1):
             run = old[i : i + FAN_IN]
             if len({entry.level for entry in run}) == 1 and run[0].size < LARGE:
-                self.rewrite(run, live)
+                self.rewrite(run, shrink)
                 return sum(entry.rows for entry in run)
         return 0
 
-    def rewrite(self, run: list[Entry], live: Any = None) -> None:
+    def rewrite(self, run: list[Entry], shrink: Shrink | None = None) -> None:
         """One segment in the place of several neighbours."""
         table = pa.concat_tables([self._read(entry.number) for entry in run], promote_options="permissive")
-        if live is not None:
-            table = table.filter(pa.array(live(table)))
+        table = table if shrink is None else shrink(table)
         for entry in run[1:] if table.num_rows else run:
             self._remove(entry)
         self.header.floor = max(self.header.floor, run[-1].number + 1)

@@ -9,17 +9,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.timeline import HEAD, TAIL
+from swag.aggregates import count
 from swag.composites import of_nothing
 from swag.engine import Engine
+from swag.keys import KeyTable
 from swag.lowering import simple_ones
 from swag.query import Query
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.shard import Step
 from swag.spark.state import HISTORY, Entry, Log
 from swag.spark.waiting import Waiting
-from swag.windows import reach
+from swag.windows import Range, Rows, reach
 
-EVENTS, REQUESTS = "events", "requests"
+EVENTS, REQUESTS, COUNTS = "events", "requests", "counts"
 SWEPT = 1 << 13  # rows that a trigger looks over for those that no window reaches, at least
 NOTHING = np.iinfo(np.int64).min
 
@@ -52,29 +54,54 @@ class Windows:
     def ticking(self) -> list[Query]:
         return [q for q in self.queries if q.every is not None]
 
+    @cached_property
+    def counting(self) -> bool:
+        """Does a tick depend on how many rows there were?"""
+        return any(q.every is not None and not q.every.by_time for q in self.queries)
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """The lengths of slots of time."""
+        return [q.every.step(self.time.unit) for q in self.queries if q.every is not None and q.every.by_time]
+
+    @cached_property
+    def keeping(self) -> list[Query]:
+        """What undecided ticks can still see, as windows that end now: so the engine keeps it, and the log."""
+        windows: set[Rows | Range] = set()
+        for query in simple_ones(self.ticking):
+            seen = reach(query.window, self.time.unit)
+            windows.add(Range(seen.far + max(self.steps, default=0) + 1) if seen.by_time else Rows(seen.far))
+        return [Query(count(), window, name=f"kept {window}\0") for window in windows]
+
 
 class ShardWindows:
     def __init__(self, plan: Windows) -> None:
         self.plan = plan
         self.engine = Engine(ts=plan.ts, key=plan.key)
         self.engine.register(plan.queries)
+        self.engine.register(plan.keeping)
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
-        reaches = [reach(query.window, plan.time.unit) for query in simple_ones(plan.queries)]
+        reaches = [reach(query.window, plan.time.unit) for query in simple_ones([*plan.queries, *plan.keeping])]
         self._by_time = max((r.far for r in reaches if r.by_time), default=0)
         self._by_rows = max((r.far for r in reaches if not r.by_time), default=0)
-        self._batch, self._swept = 0, -1
+        self._batch, self._swept, self._gone = 0, -1, 0
+        self._counts: list[pa.Table] = []
+        self._new = True
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+        if self._new and self.plan.ticking:
+            self._count_on(rest.get("gone", 0), tables.get(COUNTS, []))
         for table in tables.get(EVENTS, []):
             self.events.add(self._complete(table))
         for table in tables.get(REQUESTS, []):
             self.requests.add(table)
         self._apply(self.events.due(upto), upto)
         self.requests.due(upto)  # were answered
-        self.upto, self._swept = upto, rest.get("swept", -1)
+        self._ticks(upto)  # were emitted
+        self.upto, self._swept, self._gone, self._new = upto, rest.get("swept", -1), rest.get("gone", 0), False
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
@@ -84,7 +111,7 @@ class ShardWindows:
         self._batch = 0 if due is None else due.num_rows
         self.engine._store.keeps_all = asked is not None  # they ask for the time before the watermark
         self._apply(due, upto)
-        moved, self.upto = upto != self.upto, upto
+        moved, self.upto, self._new = upto != self.upto, upto, False
         if asked is not None:
             step.answers.append(self._requested(asked, late=False))
             self.engine._store.keeps_all = False
@@ -137,7 +164,15 @@ class ShardWindows:
                 found += [] if answer is None else [self._rows(query.label, upto, None, pa.array([answer]))]
             elif answer.num_rows:
                 found.append(self._rows(query.label, upto, answer.column(0), answer.column("value")))
-        return found
+        return found + self._ticks(upto)
+
+    def _ticks(self, upto: int | None) -> list[pa.Table]:
+        """What the watermark has decided: nothing at or before it is still to come."""
+        if not self.plan.ticking or upto is None:
+            return []
+        self.engine._emission.decide(upto + 1, kept=True)
+        ticks = self.engine.emitted()
+        return [ticks.set_column(ticks.num_columns - 1, "value", ticks.column("value").cast(self.plan.value))]
 
     def _touched(self, due: pa.Table, upto: int) -> list[pa.Table]:
         plan, store = self.plan, self.engine._store
@@ -152,12 +187,12 @@ class ShardWindows:
             tables.append(self._rows(query.label, upto, keys and keys.filter(some), column.filter(some)))
         return tables
 
-    def _rows(self, name: str, upto: int, keys: Any, values: Any, ticks: Any = None, ts: Any = None) -> pa.Table:
+    def _rows(self, name: str, upto: int, keys: Any, values: Any) -> pa.Table:
         count = len(values)
         columns = {
             "query": pa.repeat(pa.scalar(name), count),
-            "tick": pa.nulls(count, pa.int64()) if ticks is None else ticks,
-            self.plan.ts: pa.repeat(pa.scalar(upto, pa.int64()), count) if ts is None else ts,
+            "tick": pa.nulls(count, pa.int64()),
+            self.plan.ts: pa.repeat(pa.scalar(upto, pa.int64()), count),
         }
         if self.plan.key is not None:
             columns[self.plan.key] = keys
@@ -197,14 +232,23 @@ class ShardWindows:
         if self.upto is None:
             return
         log.drop_until(REQUESTS, self.upto)
+        gone = self._note_gone if self.plan.counting else None
         if self._by_rows == 0:
-            log.drop_until(EVENTS, self.upto - self._by_time)
+            log.drop_until(EVENTS, self.upto - self._by_time, gone)
             log.merge(EVENTS)
-            return
+        else:
+            self._tend_rows(log)
+        for table in self._counts:
+            log.append(COUNTS, table, np.zeros(1, np.int64))
+        self._counts = []
+        log.merge(COUNTS, self._added_up)
+
+    def _tend_rows(self, log: Log) -> None:
+        """Windows by rows: what is needed of a segment is known row by row only."""
         settled = log.header.following - HISTORY
         entries = [entry for entry in log.header.entries if entry.kind == EVENTS and entry.number < settled]
         needed = self.engine.stats()["kept"] + self.events.count
-        merged = log.merge(EVENTS, self._live)
+        merged = log.merge(EVENTS, self._needed)
         if not merged and sum(entry.rows for entry in entries) > 2 * needed + SWEPT:
             self._sweep(log, entries)
 
@@ -217,7 +261,36 @@ class ShardWindows:
                 break
             run.append(entry)
         self._swept = run[-1].number
-        log.rewrite(run, self._live)
+        log.rewrite(run, self._needed)
+
+    def _needed(self, table: pa.Table) -> pa.Table:
+        live = self._live(table)
+        if self.plan.counting:
+            self._note_gone(table.filter(pa.array(~live)))
+        return table.filter(pa.array(live))
+
+    def _note_gone(self, table: pa.Table) -> None:
+        """Ticks that count rows count those that are gone, too."""
+        self._gone += table.num_rows
+        if self.plan.key is not None and table.num_rows:
+            counted = table.group_by(self.plan.key).aggregate([(self.plan.ts, "count")])
+            self._counts.append(counted.rename_columns([self.plan.key, "rows"]))
+
+    def _added_up(self, table: pa.Table) -> pa.Table:
+        return table.group_by(self.plan.key).aggregate([("rows", "sum")]).rename_columns([self.plan.key, "rows"])
+
+    def _count_on(self, gone: int, counts: list[pa.Table]) -> None:
+        """A new engine goes on where the rows that are gone left its tickers."""
+        store, key = self.engine._store, self.plan.key
+        before = np.zeros(0, np.int64)
+        if key is not None and counts:
+            table = self._added_up(pa.concat_tables(counts))
+            store.keys = KeyTable(table.schema.field(key).type)
+            before = np.zeros(table.num_rows, np.int64)
+            before[store.keys.encode(table.column(key), key)] = np.asarray(table.column("rows"))
+        for ticker in self.engine._emission.tickers.values():
+            own = np.array([gone]) if ticker.whole else before
+            ticker.grow(own.size, own)
 
     def _live(self, table: pa.Table) -> np.ndarray:
         """Which logged events the engine still keeps, or has not yet been given."""
@@ -234,12 +307,14 @@ class ShardWindows:
         return waiting | ((rings[:, TAIL] > rings[:, HEAD]) & (instants >= oldest) & (ids >= 0))
 
     def rest(self) -> dict[str, Any]:
-        return {"swept": self._swept}
+        return {"swept": self._swept, "gone": self._gone}
 
     def wakes(self) -> int | None:
         found = [t for t in (self.events.first, self.requests.first) if t is not None]
         if self.plan.filters and self.upto is not None and self.engine.stats()["kept"]:
             found.append(self.upto + 1)
+        if self.plan.steps and self.upto is not None and self.engine.stats()["kept"]:
+            found += [(self.upto // step + 1) * step for step in self.plan.steps]
         return min(found, default=None)
 
     @property

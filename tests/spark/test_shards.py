@@ -1,5 +1,6 @@
 """Shards, against the oracle: any batch cut, any worker, attempts that fail. Without Spark (see stand_in)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import swag as sw
 from swag.spark.packing import Pack, partition_of, shard_numbers
 from swag.spark.streaming import windows_job
 from swag.spark.windows import EVENTS, REQUESTS
-from tests import oracle
+from tests import oracle, oracle_ticks
 from tests.spark.stand_in import Stream
 
 EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.int64())])
@@ -135,6 +136,57 @@ def test_requests_are_answered_as_of_their_own_time_once_the_watermark_has_passe
         by_id = lambda row: row["id"]  # noqa: E731
         assert sorted(found, key=by_id) == sorted(expected, key=by_id)
         now += 7
+
+
+EVERY = {
+    "rows": (sw.Every(3), oracle_ticks.Every(rows=3), 1),
+    "rows per key": (sw.Every(2, per_key=True), oracle_ticks.Every(rows=2, per_key=True), 2),
+    "time": (sw.Every(time=10), oracle_ticks.Every(time=10), 2),
+    "tuples": (sw.Every(time=10, anchor="tuple"), oracle_ticks.Every(time=10, anchor="tuple"), 1),
+    "time per key": (sw.Every(time=10, per_key=True), oracle_ticks.Every(time=10, per_key=True), 2),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(max_examples=25)
+@given(batches=batches, delay=st.integers(0, 15))
+def test_ticks_come_once_each_as_soon_as_the_watermark_decides_them(name, batches, delay):
+    every, plain, shards = EVERY[name]
+    queries = [replace(QUERIES[n][0], every=every) for n in ("total", "rows")]
+    stream, truth, now, found = streamed(queries, delay, shards=shards), Truth(), 100, []
+    for drawn, worker, fails in [*batches, ([], 0, False)]:
+        events = timed(drawn, now)
+        if fails:
+            stream.trigger({EVENTS: table(EVENT, events)}, worker, fails=True)
+        found += stream.trigger({EVENTS: table(EVENT, events)}, worker)
+        watermark = stream.job.time.from_watermark(stream.before)
+        truth.trigger(events, watermark)
+        now += 7
+    for n in ("total", "rows"):
+        last = None if plain.time is None else (watermark or 0) // plain.time
+        expected = oracle_ticks.ticks([QUERIES[n][1]], plain, truth.applied(), "k", last)
+        rows = [(r["tick"], r["ts"], r["k"], r["value"]) for r in found if r["query"] == n]
+        assert sorted(rows) == sorted(expected)
+
+
+@pytest.mark.parametrize("name", ["rows", "rows per key", "tuples"])
+@pytest.mark.parametrize("windows", [("total",), ("total", "rows")])
+def test_rows_that_are_long_gone_still_count(name, windows):
+    every, plain, _ = EVERY[name]
+    stream = streamed([replace(QUERIES[n][0], every=every) for n in windows], 0, workers=30, shards=1)
+    events, found = [], []
+    for i in range(120):
+        batch = [{"ts": 100 + 10 * i + j, "k": (i * j) % 5, "x": j} for j in range(1 + i % 4)]
+        events += batch
+        found += stream.trigger({EVENTS: table(EVENT, batch)}, worker=(i * i) % 30)
+    assert stream.total("segments") < 50
+    found += stream.trigger({}, worker=29)
+    watermark = stream.job.time.from_watermark(stream.before)
+    last = None if plain.time is None else watermark // plain.time
+    for n in windows:
+        expected = oracle_ticks.ticks([QUERIES[n][1]], plain, [e for e in events if e["ts"] <= watermark], "k", last)
+        rows = [(r["tick"], r["ts"], r["k"], r["value"]) for r in found if r["query"] == n]
+        assert sorted(rows) == sorted(expected)
 
 
 def test_late_events_are_counted_and_change_nothing():

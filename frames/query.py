@@ -57,7 +57,10 @@ class FrameQuery:
     def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
         """One row per frame: frame_id, [key], start, end, rows, one column per value."""
         table = as_table(events)
-        found = detect(self.spec, table, ts=ts, key=key)
+        return self.say(detect(self.spec, table, ts=ts, key=key), table, ts, key)
+
+    def say(self, found: pa.Table, table: pa.Table, ts: str = "ts", key: str | None = None) -> pa.Table:
+        """The frames, with a column per value; the table holds all of their events."""
         found = found.select(["frame_id", *([] if key is None else [key]), "start", "end", "rows"])
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
         columns: dict[Any, Any] = {}

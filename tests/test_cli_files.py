@@ -158,6 +158,35 @@ def test_frames_by_statement_and_by_clause(folder: Path, capfd: Any) -> None:
     assert capfd.readouterr().out.splitlines()[0] == '"frame_id","start","end","rows"'
 
 
+@pytest.mark.parametrize("chunk", [29, 200])
+@pytest.mark.parametrize(
+    ("clause", "rest"),
+    [
+        ("UNTIL SUM(volume) >= 300", "WHERE side = 'ask' GROUP BY symbol"),
+        ("WHERE price > 99 FOR 2 TUPLES PARTITION", "GROUP BY symbol HAVING COUNT(*) > 2"),
+        ("DELTA price 6 MEASURE RANGE", ""),
+        ("GRID price 5", "GROUP BY symbol"),
+    ],
+)
+def test_frames_in_chunks_are_those_of_the_whole(folder: Path, clause: str, rest: str, chunk: int) -> None:
+    events, key = write(trades(), folder / "t.parquet"), "symbol" if "GROUP" in rest else None
+    text = f"SELECT AVG(price) AS m, COUNT(*) FILTER (WHERE volume > 50) AS n FROM t [FRAME {clause}] {rest}"
+    assert main(["frames", text, "--events", events.name, "--out", "a.parquet", "--chunk", str(chunk)]) == 0
+    expected = sw.evaluate(text, trades(), key=key)
+    assert same(_unnumbered(read(folder / "a.parquet")), _unnumbered(expected))
+    options = ["--events", events.name, "--out", "b.parquet", "--chunk", str(chunk), *(["--key", key] if key else [])]
+    assert main(["frames", clause, *options]) == 0
+    [query] = sw.sql(text)
+    assert same(_unnumbered(read(folder / "b.parquet")), _unnumbered(fr.detect(query.spec, trades(), key=key)))
+
+
+def _unnumbered(frames: pa.Table) -> pa.Table:
+    """Frames are numbered as they become certain, which differs between keys; here they are sorted."""
+    assert len(set(frames["frame_id"].to_pylist())) == frames.num_rows
+    keys = [name for name in ("symbol", "start", "end") if name in frames.column_names]
+    return frames.drop_columns(["frame_id"]).sort_by([(name, "ascending") for name in keys])
+
+
 def test_explain_says_what_is_shared(folder: Path, capfd: Any) -> None:
     assert main(["explain", "q.sql"]) == 0
     out = capfd.readouterr().out

@@ -65,6 +65,7 @@ def demo(events: int, symbols: int, seed: int) -> None:
 EVENTS = click.option("--events", required=True, type=FILE, help="Parquet, CSV or Arrow, by its ending.")
 TS = click.option("--ts", default="ts", show_default=True, help="The column of time.")
 KEY = click.option("--key", help="The column of the key. If not said: that of GROUP BY.")
+CHUNK = click.option("--chunk", default=1_000_000, show_default=True, type=Whole(1), help="Events in memory at a time.")
 OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its ending. Without it, answers are shown.")
 
 
@@ -76,7 +77,7 @@ OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its endin
 @OUT
 @click.option("--at", type=FILE, help="A file of requests: a row of answers for each, as of its time (and key).")
 @click.option("--engine", default="embedded", show_default=True, type=click.Choice(["embedded", "spark"]))
-@click.option("--chunk", default=1_000_000, show_default=True, type=Whole(1), help="Events in memory at a time.")
+@CHUNK
 def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None, at: Path | None, engine: str,
         chunk: int) -> None:  # fmt: skip
     """Answer the statements in QUERIES over a file of events: a row per event, or per request.
@@ -101,14 +102,15 @@ def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None,
 @KEY
 @OUT
 @click.option("--plot", type=FILE, help="A picture of the frames, e.g. frames.png.")
-def frames(spec: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None) -> None:
+@CHUNK
+def frames(spec: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None, chunk: int) -> None:
     """Find frames by SPEC, a FRAME clause ("DELTA fl 0.05") or a statement that has one.
 
     A clause alone gives the frames; a statement also what it selects of each.
     """
     from swag.cli import answering
 
-    answering.frames(spec, events, ts, key, out, plot)
+    answering.frames(spec, events, ts, key, out, plot, chunk)
 
 
 @cli.command(short_help="What a file of SQL means, and what its queries would share.")

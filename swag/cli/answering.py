@@ -50,7 +50,11 @@ def run(
     source, key = Source(events), key_of(queries, key)
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else Source(at).read()
-    with _output(out) as sink, _progress(source, out) as advance:
+    if any(not isinstance(query, Query) for query in queries):
+        _check_alone(queries, requests)
+        _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
+        return
+    with _output(out) as sink, _progress(source) as advance:
         why = needs_all(queries) or ("" if not _ticking(queries) else counts_from_the_start(queries, key))
         if not why:
             try:
@@ -62,6 +66,13 @@ def run(
         if (source.rows or chunk + 1) > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key))
+
+
+def _check_alone(queries: list[Any], requests: pa.Table | None) -> None:
+    if len(queries) > 1 or requests is not None:
+        raise click.UsageError(
+            "a statement with a FRAME clause gives one row per frame. Hint: run it by itself, without --at"
+        )
 
 
 def _ticking(queries: list[Any]) -> bool:
@@ -130,7 +141,7 @@ def _chunk_by_chunk(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None) -> None:
+def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None, chunk: int) -> None:
     """Frames by a statement or by a FRAME clause alone."""
     from swag.sql import frame_spec
 
@@ -148,14 +159,39 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
     else:
         spec = frame_spec(text)
         columns = _frame_columns(spec, source, ts, key)
-    from frames import detect
-
-    table = source.read(columns)
-    found = queries[0].evaluate(table, ts, key) if is_statement else detect(spec, table, ts=ts, key=key)
-    with _output(out) as sink:
-        sink.write(found)
+    _find_frames(spec, queries[0] if is_statement else None, source, columns, ts, key, chunk, out)
     if plot is not None:
-        _plot(plot, found, table, spec, ts, key)
+        from frames import detect
+
+        table = source.read(columns)
+        _plot(plot, detect(spec, table, ts=ts, key=key), table, spec, ts, key)
+
+
+def _find_frames(
+    spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: str | None, size: int, out: Path | None
+) -> None:
+    """With a query, and what it says of each frame. Chunk by chunk, unless the events are in disorder."""
+    from frames import detect
+    from swag.cli.framing import frames_by_chunk
+
+    def chunks() -> Iterator[pa.Table]:
+        for table in source.batches(columns, size):
+            yield table
+            advance(table.num_rows)
+
+    with _output(out) as sink, _progress(source) as advance:
+        some = False
+        try:
+            for found in frames_by_chunk(spec, query, chunks(), ts, key):
+                sink.write(found)
+                some = True
+        except Disorder:
+            click.echo(f'swag: all of "{source.path}" is loaded: it is not sorted by "{ts}".', err=True)
+            sink.start_over()
+            some = False
+        if not some:
+            table = source.read(columns)
+            sink.write(detect(spec, table, ts=ts, key=key) if query is None else query.evaluate(table, ts, key))
 
 
 def _frame_columns(spec: Any, source: Source, ts: str, key: str | None) -> list[str]:
@@ -216,7 +252,7 @@ class Kept:
 
 
 @contextmanager
-def _progress(source: Source, out: Path | None) -> Iterator[Any]:
+def _progress(source: Source) -> Iterator[Any]:
     """A bar on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield lambda rows: None

@@ -40,7 +40,7 @@ class Stream:
         """Every query at every event, a table for each chunk."""
         halo: pa.Table | None = None
         for chunk in chunks:
-            self._check_order(chunk)
+            self.check_order(chunk)
             rows = chunk if halo is None else pa.concat_tables([halo, chunk])
             answers = evaluate(self.queries, rows, ts=self.ts, key=self.key)
             yield answers.slice(rows.num_rows - chunk.num_rows)
@@ -52,7 +52,7 @@ class Stream:
         """Every query at every request; the requests come in order of ts, and are answered as events pass them."""
         done, halo = 0, None
         for chunk in chunks:
-            last = self._check_order(chunk)
+            last = self.check_order(chunk)
             assert self.clock is not None
             when = instants(as_clock(column(requests, self.ts, "requests are at"), self.clock, self.ts), self.ts)
             rows = chunk if halo is None else pa.concat_tables([halo, chunk])
@@ -68,7 +68,8 @@ class Stream:
     def _answered(self, rows: pa.Table, requests: pa.Table) -> pa.Table:
         return evaluate(self.queries, rows, at=requests, ts=self.ts, key=self.key)
 
-    def _check_order(self, chunk: pa.Table) -> int:
+    def check_order(self, chunk: pa.Table) -> int:
+        """The ts of the last event; raises if any comes before the one before it."""
         array = column(chunk, self.ts, "ts is")
         self.clock = self.clock or clock_of(array, self.ts)
         when = instants(array, self.ts)
@@ -109,6 +110,4 @@ class Stream:
 
 def needs_all(queries: list[Any]) -> str:
     """Why these queries can not be answered chunk by chunk; nothing if they can."""
-    if any(not isinstance(query, Query) for query in queries):
-        return "frames may be of any length"
     return "a statement in FROM is answered first" if any(query.source is not None for query in queries) else ""

@@ -33,7 +33,7 @@ class Ticking(Stream):
         assert every is not None
         rows: pa.Table | None = None
         for chunk in chunks:
-            self._check_order(chunk)
+            self.check_order(chunk)
             assert self.clock is not None
             rows = chunk if rows is None else pa.concat_tables([rows, chunk])
             step = every.step(self.clock.unit)

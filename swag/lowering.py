@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from swag.aggregates import Aggregate
 from swag.calculation import calculate, holds
+from swag.errors import BadType
 from swag.expression import COMPARISONS, Expression, Operators, Windowed, conjuncts, leaves
 from swag.predicate import conjunction
 from swag.query import HIDDEN, Query
@@ -55,7 +56,10 @@ class Lowered:
     def of_nothing(self) -> Any:
         """The answer where there has been no event yet."""
         empty = {query: nothing(query) for query in self.components.values()}
-        return self.value(empty)[0].as_py()
+        try:
+            return self.value(empty)[0].as_py()
+        except BadType:  # of text, say: nothing is known of its columns yet
+            return None
 
     def _columns(self, answers: Mapping[Query, Any]) -> dict[Windowed, Any]:
         return {leaf: answers[query] for leaf, query in self.components.items()}

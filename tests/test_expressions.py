@@ -302,9 +302,12 @@ def test_hidden_queries_live_as_long_as_one_needs_them() -> None:
 
 def test_before_the_first_event() -> None:
     engine = sw.Engine()
-    engine.register([sw.Query(sw.count() + 1, sw.Rows(3), "n"), sw.Query(sw.sum("x") + 1, sw.Rows(3), "s")])
+    some = sw.count() + 1, sw.sum("x") + 1, sw.last("side").eq("ask")
+    engine.register([sw.Query(what, sw.Rows(3), name) for what, name in zip(some, "nst", strict=True)])
     assert (engine.lookup("n"), engine.lookup("s")) == (1, None)
-    assert engine.lookup_all().to_pylist() == [{"n": 1, "s": None}]
+    assert engine.lookup_all().to_pylist() == [{"n": 1, "s": None, "t": None}]
+    engine.append(TRADES)
+    assert engine.lookup_all().to_pylist() == [{"n": 4, "s": 10.0, "t": False}]
 
 
 def test_integers_stay_exact_and_refuse_to_overflow() -> None:

@@ -44,7 +44,7 @@ class Size:
     skip: int  # … and one window in so many, but for the first number of windows
 
 
-FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 20, 100, 5)
+FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 50, 100, 5)
 QUICK = Size(20_000, 20, 4_000, (1, 3), 2, 4, 1)
 
 
@@ -107,7 +107,9 @@ def seconds(job: Callable[[], Any]) -> float:
     """To plan a job, with what is looked at beforehand, and to run it; its answers go nowhere."""
     start = time.perf_counter()
     job().write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - start
+    took = time.perf_counter() - start
+    print(f"{took:7.1f} s", file=sys.stderr, flush=True)  # a full run takes minutes: something moves
+    return took
 
 
 def queries(lengths: list[int], kinds: tuple[str, ...]) -> list[sw.Query]:
@@ -146,7 +148,7 @@ class Bench:
     def warm(self) -> None:
         """What every session pays once: workers, classes, kernels."""
         share = self.share(self.events, self.size.few)
-        seconds(lambda: self.ours(share, widths(2, 60, DAY)))
+        seconds(lambda: self.ours(self.events, [60]))
         seconds(lambda: self.native(share, [60], tree=True))
         seconds(lambda: self.nothing(share, 3))
 
@@ -186,8 +188,8 @@ class Bench:
     def windows(self, n: int) -> list[Finding]:
         size, lengths = self.size, widths(n, 60, DAY) if n > 1 else [3_600]
         first, last = n == size.windows[0], n == size.windows[-1]
-        took = seconds(lambda: self.ours(self.events, lengths))
         alone = seconds(lambda: self.nothing(self.events, 3 * n))
+        took = seconds(lambda: self.ours(self.events, lengths))
         tree = seconds(lambda: self.native(self._part(first), lengths, tree=True)) * (1 if first else size.part)
         few = lengths if first else lengths[size.skip // 2 :: size.skip]
         default = seconds(lambda: self.native(self._few(first), few, tree=False)) * len(lengths) / len(few)

@@ -80,7 +80,7 @@ def blocks(
             one = block()
             yield one, False
             kept, waiting, rows = keep(one), [], 0
-    if waiting:
+    if rows:
         yield block(), True
     elif kept is not None and kept.num_rows:
         yield Block.of(kept, task.by), True

@@ -81,7 +81,10 @@ class Large:
 
 
 def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: int, most_tasks: int) -> Pieces | None:
-    """The pieces of all substreams that are to be cut; None if none is. events: by …, t."""
+    """The pieces of all substreams that are to be cut; None if none is. events: by …, t.
+
+    A task for every task_rows events, most_tasks of them at most; a substream of over half of a task's share is cut.
+    """
     if sample == 0:
         return None
     looked = events.select(*by, "t")

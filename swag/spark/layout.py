@@ -73,7 +73,8 @@ def laid_out(
             raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.")
         return events.select(*columns.all), columns
     most = layout.tasks or int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    pieces = cut(events, list(columns.by), halo, layout.sample, layout.task_rows, most)
+    fair = 1 if layout.tasks else layout.task_rows  # as many tasks as were asked for
+    pieces = cut(events, list(columns.by), halo, layout.sample, fair, most)
     rows = _with_pieces(events, "since", columns, pieces, asks=requests is None)
     if requests is not None:
         asking = _with_pieces(requests, "start", columns, pieces, asks=True)
@@ -92,8 +93,8 @@ def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces |
     inside = (F.col("t") >= F.col(since)) & (F.col("t") <= F.col("until"))
     for name in columns.by:
         inside = inside & F.col(name).eqNullSafe(F.col(f"cut_{name}"))
-    # An unkeyed stream is cut all over; a keyed one has keys that are not.
-    joined = rows.join(F.broadcast(pieces.table), inside, "left" if columns.by else "inner")
+    # Left: keys that are not cut are in no piece; nor are rows without a time, which are to be refused, not lost.
+    joined = rows.join(F.broadcast(pieces.table), inside, "left")
     mine = F.coalesce(F.col("t") >= F.col("start"), F.lit(True)) if asks else F.lit(False)
     piece = F.coalesce(F.col("piece"), F.lit(WHOLE)).alias("piece")
     return joined.select(*rows.columns, piece, mine.alias("asks"), "task")

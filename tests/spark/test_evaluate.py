@@ -1,12 +1,16 @@
 """swag.spark.evaluate gives what sw.evaluate gives: at events, at requests, keyed or not, cut or whole."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
 from swag.spark import Layout
+from swag.spark.cuts import Halo, cut
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
@@ -68,3 +72,27 @@ def test_at_requests(spark, key, layout):
     frames = spark.createDataFrame(events), spark.createDataFrame(requests)
     found = swag.spark.evaluate(QUERIES, frames[0], at=frames[1], key=key, layout=layout).toArrow()
     assert_same(found, sw.evaluate(QUERIES, events, at=requests, key=key), by="request")
+
+
+@pytest.mark.parametrize("key", ["symbol", None])
+def test_a_large_substream_is_cut_and_pieces_see_far_enough_back(spark, key):
+    events = some_events()
+    rows = spark.createDataFrame(events).select(*([F.col("symbol").alias("k0")] if key else []), F.col("ts").alias("t"))
+    pieces = cut(rows, ["k0"] if key else [], Halo(time=30, rows=20), sample=1.0, task_rows=200, most_tasks=8)
+    assert pieces is not None and pieces.tasks == 8
+    found = pieces.table.toArrow().to_pylist()
+    assert len(found) >= 4 and len({piece["task"] for piece in found}) >= 4
+    for before, piece in itertools.pairwise(found):
+        if piece["piece"]:
+            own = [row["ts"] for row in events.to_pylist() if key is None or row["symbol"] == piece["cut_k0"]]
+            seen = [t for t in own if piece["since"] <= t < piece["start"]]
+            assert before["until"] + 1 == piece["start"] and piece["since"] <= piece["start"] - 29
+            assert len(seen) >= min(20, sum(t < piece["start"] for t in own))
+    answers = swag.spark.evaluate(QUERIES, spark.createDataFrame(events), key=key, layout=CUT)
+    assert answers.select(F.spark_partition_id()).distinct().count() == 3
+
+
+def test_nothing_is_cut_that_fits_a_task(spark):
+    rows = spark.range(1000).select((F.col("id") % 100).alias("k0"), F.col("id").alias("t"))
+    assert cut(rows, ["k0"], Halo(time=30), sample=1.0, task_rows=100, most_tasks=8) is None
+    assert cut(rows, [], Halo(time=30), sample=1.0, task_rows=1000, most_tasks=8) is None

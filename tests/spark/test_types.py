@@ -143,3 +143,6 @@ def test_a_null_key_or_time_is_refused(spark):
     for rows, message in ((df.where("ts IS NOT NULL"), "no key"), (df.where("k IS NOT NULL"), "no timestamp")):
         with pytest.raises(PythonException, match=message):
             swag.spark.evaluate(COUNT[1:], rows, key="k").collect()
+    many = spark.range(100).selectExpr("CASE WHEN id <> 50 THEN id END AS ts")
+    with pytest.raises(PythonException, match="no timestamp"):
+        swag.spark.evaluate(COUNT[1:], many, layout=CUT).collect()

@@ -12,7 +12,7 @@ from frames.quantiles import with_quantiles
 from frames.scans import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
-from kernels import frame_order
+from kernels import edges, frame_order
 from kernels.framing import AT, BEGIN, COUNT, KEY
 from swag.columns import as_table, column
 from swag.keys import KeyTable
@@ -74,7 +74,7 @@ def scan(
 def shares_of(ids: np.ndarray) -> list[Share]:
     """A share per core: a range of rows if events lie one key after the other, else all rows of some of the keys."""
     parts, size = threads(), ids.size
-    if not frame_order.is_sorted(ids):  # ids count keys as they first appear
+    if not edges.is_sorted(ids):  # ids count keys as they first appear
         return [Share(0, size, part, parts) for part in range(parts)]
     cuts = [0, *(int(np.searchsorted(ids, ids[size * i // parts])) for i in range(1, parts)), size]
     return [Share(first, last) for first, last in itertools.pairwise(cuts)]
@@ -89,10 +89,10 @@ def numbered(scans: list[Scan], at: np.ndarray, instants: np.ndarray) -> np.ndar
         begin = np.concatenate([each.frames[:, BEGIN] for each in scans])
         ids = np.concatenate([each.frames[:, KEY] * each.share.parts + each.share.part for each in scans])
         return np.lexsort((ids * late, np.where(late, begin, at), np.where(late, 0, instants[at]), late))
-    if len(scans) > 1 and not frame_order.is_sorted(at):
+    if len(scans) > 1 and not edges.is_sorted(at):
         frame_order.merge(at, np.cumsum([0, *counts]), order)
     sure = instants[at[order]]
-    if not frame_order.is_sorted(sure):
+    if not edges.is_sorted(sure):
         frame_order.sort(sure, order)
     return order
 

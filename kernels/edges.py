@@ -19,6 +19,7 @@ from kernels.jit import kernel
 LATEST = np.iinfo(np.int64).max
 BUCKETS = 4  # at most, per row; half as many cost 0.5 ns per edge more
 FEW = 8  # rows that need no index
+PAGE = 1024  # rows that are looked at without a branch
 
 # Two tables, each with one row more for the end:
 START, SHIFT, OFFSET = range(3)  # segment k: rows from segments[k, START] on; buckets of 2^SHIFT from OFFSET on
@@ -41,12 +42,23 @@ def group(ids, starts, order):
 
 
 @kernel
+def is_sorted(keys):
+    """Block by block without a branch: four times as fast as to stop at the first pair that is not in order."""
+    for first in range(0, keys.size - 1, PAGE):
+        fall = 0
+        for i in range(first, min(first + PAGE, keys.size - 1)):
+            fall += keys[i + 1] < keys[i]
+        if fall:
+            return False
+    return True
+
+
+@kernel
 def ordered(ts, starts):
     """Is ts non-decreasing within each segment?"""
     for k in range(starts.size - 1):
-        for p in range(starts[k] + 1, starts[k + 1]):
-            if ts[p] < ts[p - 1]:
-                return False
+        if not is_sorted(ts[starts[k] : starts[k + 1]]):
+            return False
     return True
 
 

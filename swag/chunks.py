@@ -14,6 +14,7 @@ from swag.windows import Reach
 FARTHEST = 2**63 - 1
 HUGE_PAGE = 1 << 21
 CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
+MOST_ROWS = 1 << 19  # rows that a chunk should see, where there are many for each request
 BLOCK = 1 << 16  # requests whose edges are found together: they stay in the second-level cache
 
 

@@ -227,13 +227,15 @@ class Evaluation:
         self._refuse_overflow()
 
     def _chunks(self) -> list[Chunk]:
-        """Chunks of requests; larger ones where windows are so long that chunks would read most rows over and over."""
-        count, size = self.requests.count, chunks.CHUNK
+        """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
+        windows are so long that chunks would read most rows over and over."""
+        count, rows = self.requests.count, self.stored.ts.size
+        size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:
             cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
             read = sum(self._rows_seen(chunk) for chunk in cut)
-            if len(cut) <= 2 or read <= 2 * self.stored.ts.size:
+            if len(cut) <= 2 or read <= 2 * rows:
                 return cut
             size *= 2
 

@@ -49,6 +49,10 @@ class Part(ABC):
         rows: tuple[int, int] = chunk.once((self, "rows"), look)
         return rows
 
+    def rows_per_request(self, chunk: Chunk) -> float:
+        a, b = self.rows(chunk)
+        return (b - a) / (chunk.last - chunk.first)
+
     def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
         return self.selection.column(self.columns[i], dtype)
 

@@ -11,6 +11,8 @@ from swag.chunks import FARTHEST, Block, Chunk, Output
 from swag.parts import Answer, Outputs, Part, Sweep, swept_and_lowered
 from swag.stored import Requests
 
+SPARSE = 16  # rows per request from which on pieces are cheaper than a running sum of every row
+
 
 @dataclass(eq=False)
 class Running:
@@ -55,13 +57,37 @@ class Apart:
         return False
 
 
+@dataclass(eq=False)
+class Pieces:
+    """Sums of few windows over many rows: of the pieces that their edges cut rows into, then running sums of those."""
+
+    values: np.ndarray
+
+    def sums(self, block: Block, out: np.ndarray) -> bool:
+        """False if too many are in doubt."""
+        bounds, covered = np.empty(2 * out.size, np.int64), np.empty(2 * out.size, np.bool_)
+        first, last = np.empty(out.size, np.int64), np.empty(out.size, np.int64)
+        count = direct.cut(block.lo, block.hi, bounds, covered, first, last)
+        pieces = np.empty(count)
+        if not direct.piece_sums(self.values, bounds, covered, pieces):
+            return False
+        running = Running.of(pieces, 0, count)
+        doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
+        return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        return False
+
+
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self.running: Running | Apart
+        self.running: Running | Apart | Pieces
         if chunk.requests.apart:
             self.running = Apart(values)
+        elif part.rows_per_request(chunk) >= SPARSE:
+            self.running = Pieces(values)
         else:
             self.running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name

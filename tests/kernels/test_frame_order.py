@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import frame_keys, frame_order
+from kernels import edges, frame_keys, frame_order
 
 TIMES = st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1)
 
@@ -20,7 +20,7 @@ def test_sorted_parts_are_merged_in_order_and_stably(parts: list[list[int]]) -> 
 @given(times=st.lists(TIMES, max_size=40))
 def test_any_times_are_sorted_stably(times: list[int]) -> None:
     keys, order = np.array(times, np.int64), np.arange(len(times))
-    assert frame_order.is_sorted(keys) == (sorted(times) == times)
+    assert edges.is_sorted(keys) == (sorted(times) == times)
     expected = np.argsort(keys, kind="stable").tolist()
     frame_order.sort(keys, order)
     assert order.tolist() == expected
@@ -31,7 +31,7 @@ def test_what_is_not_in_order_is_found_wherever_it_is() -> None:
     for at in (0, 1022, 1023, 1024, 3000):
         keys = np.arange(3002)
         keys[at], keys[at + 1] = keys[at + 1], keys[at]
-        assert not frame_order.is_sorted(keys)
+        assert not edges.is_sorted(keys)
 
 
 def test_frames_of_two_parts_get_their_keys_back() -> None:

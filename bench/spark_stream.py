@@ -30,8 +30,8 @@ QUERIES = [
 
 
 def run(quick: bool) -> Report:
-    """Sizes of the state in MB at which triggers are measured."""
-    sizes = [2, 10] if quick else [10, 30, 100, 300, 1000]
+    """$SWAG_BENCH_STATE_MB: at which sizes of the state triggers are measured; to 1000 takes ten minutes."""
+    sizes = [int(size) for size in os.environ.get("SWAG_BENCH_STATE_MB", "2,10" if quick else "10,100,1000").split(",")]
     folder = Path(tempfile.mkdtemp(prefix="swag-bench-"))
     spark = session(folder)
     try:

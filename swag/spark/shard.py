@@ -66,7 +66,7 @@ class Body(Protocol):
 class Job:
     """What all shards of a stream run. Frozen; Spark sends it to the workers with every trigger."""
 
-    make: Callable[[], Body]
+    make: Callable[[int], Body]  # of a shard's number
     purpose: dict[str, Any]  # whose state this is; "parts" may grow from one run to the next
     time: EventTime
     output: pa.Schema
@@ -182,7 +182,7 @@ class Shards(StatefulProcessor):
             if cached[0] == header.token:
                 return body, 0
         else:
-            body, missed = self.job.make(), list(header.entries)
+            body, missed = self.job.make(shard), list(header.entries)
         if header.token:
             body.replay(log.read(missed), header.rest, header.upto)
         return body, sum(entry.rows for entry in missed)

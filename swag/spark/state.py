@@ -22,7 +22,7 @@ from swag.errors import SwagError
 
 VERSION = 1
 HEADER, PURPOSE, SEGMENT = b"SWAGHEAD", b"SWAGWHAT", b"SWAGSEGM"
-_ENVELOPE = struct.Struct("<8sI16s")
+_ENVELOPE = struct.Struct("<8sI16s36x")  # 64 bytes: what follows stays aligned
 HISTORY = 16  # versions that a cached engine may be behind, and still be brought up to date by the segments since
 FAN_IN = 8  # neighbours of one size that are merged
 LARGE = 4 << 20  # segments of so many bytes are left alone
@@ -159,15 +159,16 @@ class Log:
                 gone(self._read(entry.number))
             self._remove(entry)
 
-    def merge(self, kind: str, shrink: Shrink | None = None) -> int:
+    def merge(self, kind: str, shrink: Shrink | None = None, large: int = LARGE) -> int:
         """Put neighbours of one size together, FAN_IN of them, if there are so many; returns how many rows were read.
 
-        shrink: what is needed of a table. What a cached engine may still have to catch up with is left as it is.
+        shrink: what is needed of a table. large: segments of so many bytes are left alone, as is what a cached engine
+        may still have to catch up with.
         """
         old = [e for e in self.header.entries if e.kind == kind and e.number < self.header.following - HISTORY]
         for i in range(len(old) - FAN_IN, -1, -1):
             run = old[i : i + FAN_IN]
-            if len({entry.level for entry in run}) == 1 and run[0].size < LARGE:
+            if len({entry.level for entry in run}) == 1 and run[0].size < large:
                 self.rewrite(run, shrink)
                 return sum(entry.rows for entry in run)
         return 0

@@ -38,7 +38,7 @@ class Windows:
     requests: pa.Schema | None
     value: pa.DataType
 
-    def __call__(self) -> "ShardWindows":
+    def __call__(self, shard: int) -> "ShardWindows":
         return ShardWindows(self)
 
     @cached_property

@@ -3,7 +3,9 @@
 A runner that does not do something by its nature has no such method, and is not asked (`able` in test_conformance.py).
 """
 
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -116,4 +118,46 @@ class SparkBatch:
         return self.spark.createDataFrame(table)
 
 
-RUNNERS: list[Any] = [Embedded, SparkBatch]
+class SparkStream:
+    """Over a stream of two triggers: everything, and a moment after it that the watermark goes by.
+
+    A stream answers as of the watermark, not at events, and has no end that would decide the last slot or close the
+    last frame; those are checked against the oracle in tests/spark/test_shards.py and test_frame_shards.py.
+    """
+
+    name = "spark-stream"
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+
+    def at_requests(
+        self, queries: Sequence[sw.Query], events: pa.Table, requests: pa.Table, ts: str, key: str | None
+    ) -> pa.Table:
+        import swag.spark
+
+        after = {ts: max(max(t[ts].to_pylist()) for t in (events, requests)) + 10, key: "after all"}
+        last = pa.Table.from_pylist([after], schema=events.schema)
+        with tempfile.TemporaryDirectory() as folder:
+            streams = [
+                self._stream(Path(folder) / "events", [events, last]),
+                self._stream(Path(folder) / "r", [requests]),
+            ]
+            frame = swag.spark.stream(queries, streams[0], requests=streams[1], ts=ts, key=key, lateness=1)
+            found: list[pa.Table] = []
+            writer = frame.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
+            query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
+            try:
+                query.processAllAvailable()
+            finally:
+                query.stop()
+        return pa.concat_tables(found)
+
+    def _stream(self, folder: Path, tables: list[pa.Table]) -> Any:
+        from tests.spark.streams import write
+
+        write(folder, tables)
+        schema = self.spark.createDataFrame(tables[0].slice(0, 0)).schema
+        return self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+RUNNERS: list[Any] = [Embedded, SparkBatch, SparkStream]

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import frames as fr
+import frames.spark
 import swag as sw
 import swag.spark
 from swag.spark.state import BadState
@@ -132,3 +134,33 @@ def test_what_can_not_be_streamed_is_said_before_anything_runs(spark, tmp_path):
     with pytest.raises(sw.BadQuery, match="whole milliseconds"):
         swag.spark.stream(query, events, key="sym", lateness="10us")
     assert issubclass(BadState, sw.SwagError)
+
+
+def test_ticks_and_frames_close_where_nothing_comes_any_more(spark, tmp_path):
+    tables = [trades(0), trades(1), trades(30, rows=2)]  # a long silence: idle shards still go on
+    write(tmp_path / "in", tables)
+    events = source(spark, tmp_path / "in", SCHEMA)
+    query = sw.Query(sw.sum("x"), sw.Range("2m"), name="total", every=sw.Every("1m"))
+    ticks, _ = run(swag.spark.stream(query, events, ts="ts", key="sym", lateness="10s"), tmp_path / "ticks")
+    spec = fr.Threshold("x", ">", 10)
+    pieces, _ = run(frames.spark.stream(spec, events, ts="ts", key="sym", lateness="10s"), tmp_path / "frames")
+
+    engine, detector = sw.Engine(ts="ts", key="sym"), fr.Detector(spec, ts="ts", key="sym")
+    engine.register(query)
+    stored = pa.concat_tables(tables).sort_by("ts")
+    watermark = int(stored["ts"].cast(pa.int64())[-1].as_py()) - 10 * SECOND
+    due = np.asarray(stored["ts"].cast(pa.int64())) <= watermark
+    engine.append(stored.filter(pa.array(due)))
+    engine.advance(watermark + 1)
+    expected = [(*row.values(),) for row in engine.emitted().to_pylist()]
+    assert sorted(ticks.rows) == sorted((q, tick, ts.replace(tzinfo=None), k, v) for q, tick, ts, k, v in expected)
+    detector.push(stored)
+    whole = detector.punctuate(watermark).to_pylist()
+    done = {row[0] for row in pieces.rows if row[5]}
+    names = ["frame_id", "sym", "start", "end", "rows", "final"]
+    columns = zip(*(row for row in pieces.rows if row[0] in done), strict=True)
+    found = fr.united(pa.table(dict(zip(names, map(pa.array, columns), strict=True))))
+    assert sorted((f["sym"], f["start"], f["end"], f["rows"]) for f in found.to_pylist()) == sorted(
+        (f["sym"], f["start"].replace(tzinfo=None), f["end"].replace(tzinfo=None), f["rows"]) for f in whole
+    )
+    assert len(whole) > 10

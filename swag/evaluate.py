@@ -19,6 +19,7 @@ from swag.composites import check_grouping
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.lowering import Lowered, lower
 from swag.parts import Part
+from swag.predicate import holds
 from swag.query import Query, check_names
 from swag.sql import sql
 from swag.stored import Requests, Selection, Stored
@@ -163,6 +164,7 @@ class Evaluation:
     stored: Stored
     requests: Requests
     parts: dict[Any, Part] = field(default_factory=dict)
+    selections: dict[Any, Selection] = field(default_factory=dict)
     windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
 
@@ -186,7 +188,7 @@ class Evaluation:
 
     def events(self, query: Query) -> Output:
         """How many events are in the window of a simple query, null or not."""
-        window, selection = reach(query.window, self.stored.clock.unit), self.stored.selection(query.where, {})
+        window, selection = reach(query.window, self.stored.clock.unit), self._selection(query.where, {})
         return self._share(Aggregate("count"), window, {}, selection)[1]
 
     def _share(
@@ -213,7 +215,18 @@ class Evaluation:
             fields = {name: self.stored.field(name, asked_by) for name in aggregate.columns}
             kinds = {name: f.type for name, f in fields.items()}
             present = {name: f.valid for name, f in fields.items()}
-        return kinds, self.stored.selection(query.where, present)
+        return kinds, self._selection(query.where, present)
+
+    def _selection(self, where: str | None, nullable: dict[str, np.ndarray | None]) -> Selection:
+        """The rows where a predicate is true and these columns are not null; kept here, as a cycle with what is stored
+        would hold all of it in memory until the garbage collector comes by."""
+        masks = {name: mask for name, mask in nullable.items() if mask is not None}
+        known = (where, frozenset(masks))
+        if known not in self.selections:
+            if where is not None:
+                masks[""] = holds(where, self.stored.table)
+            self.selections[known] = Selection.of(self.stored, list(masks.values()))
+        return self.selections[known]
 
     def run(self) -> None:
         todo = self._chunks()

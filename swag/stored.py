@@ -13,7 +13,6 @@ from swag.columns import Clock, Field, clock_of, column, instants, valid_rows
 from swag.columns import field as read_field
 from swag.errors import BadType, UnknownColumn, nearest
 from swag.keys import KeyTable
-from swag.predicate import holds
 
 Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/edges.py
 
@@ -47,7 +46,6 @@ class Stored:
     starts: np.ndarray
     order: np.ndarray | None
     keys: KeyTable | None
-    selections: dict[Any, "Selection"] = field(default_factory=dict)
     fields: dict[str, Field] = field(default_factory=dict)
 
     @classmethod
@@ -89,16 +87,6 @@ class Stored:
         if name not in self.fields:
             self.fields[name] = read_field(self.table, name, asked_by)
         return self.fields[name]
-
-    def selection(self, where: str | None, nullable: dict[str, np.ndarray | None]) -> "Selection":
-        """The rows where a predicate is true and these columns are not null."""
-        masks = {name: mask for name, mask in nullable.items() if mask is not None}
-        known = (where, frozenset(masks))
-        if known not in self.selections:
-            if where is not None:
-                masks[""] = holds(where, self.table)
-            self.selections[known] = Selection.of(self, list(masks.values()))
-        return self.selections[known]
 
     def present(self, name: str, asked_by: str) -> np.ndarray | None:
         return valid_rows(self.table, name, asked_by)

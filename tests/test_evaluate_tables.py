@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 from typing import Any
 
 import numpy as np
@@ -202,3 +203,16 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
 def test_mistakes_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         sw.evaluate(**{"queries": [SUM], "events": STREAM, **arguments})
+
+
+def test_what_was_evaluated_is_let_go_without_the_garbage_collector():
+    table = {"ts": np.arange(10), "x": np.arange(10.0)}
+    queries = [sw.Query(sw.sum("x"), sw.Rows(3)), sw.Query(sw.max("x"), sw.Range(3), where="x > 2")]
+    sw.evaluate(queries, table)
+    gc.collect()
+    gc.disable()
+    try:
+        sw.evaluate(queries, table)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -14,7 +14,7 @@ from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels import edges, frame_order
 from kernels.framing import AT, BEGIN, COUNT, KEY
-from swag.columns import as_table, column
+from swag.columns import as_table, column, room
 from swag.keys import KeyTable
 
 
@@ -99,7 +99,8 @@ def numbered(scans: list[Scan], at: np.ndarray, instants: np.ndarray) -> np.ndar
 
 def gathered(scans: list[Scan], order: np.ndarray) -> np.ndarray:
     """The first columns of all frames, in order: key, begin, end, count."""
-    places, fields = np.empty(order.size, np.int64), np.empty((COUNT + 1, order.size), np.int64)
+    places = room(order.size, np.int64)
+    fields = room((COUNT + 1) * order.size, np.int64).reshape(COUNT + 1, order.size)
     places[order] = np.arange(order.size)
     ends = np.cumsum([each.count for each in scans])
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels import frame_keys
-from swag.columns import Clock, clock_of, column, instants, one_chunk
+from swag.columns import Clock, clock_of, column, instants, one_chunk, room
 from swag.errors import BadQuery
 from swag.keys import KeyTable
 
@@ -62,7 +62,7 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     if array.null_count == 0 and np.count_nonzero(changes(array[:SAMPLE])) * 8 < SAMPLE:
         return keys, by_runs(keys, array, key)
     keys.encode(array[:SAMPLE], key)
-    ids = np.empty(len(array), np.int64)
+    ids = room(len(array), np.int64)
     find = finder(keys, array, key)
     missing = in_parallel(lambda s: find(array[s.start : s.stop], ids[s]), chunks(len(array)))
     if min(missing) < 0:  # keys that the sample lacks
@@ -81,7 +81,7 @@ def by_runs(keys: KeyTable, array: pa.Array, key: str) -> np.ndarray:
     """Events that lie together key by key: one look at every run of equal keys. A sample would lack most keys."""
     parts = in_parallel(lambda s: np.flatnonzero(changes(array[s.start : s.stop + 1])) + s.start, chunks(len(array)))
     starts = np.concatenate([[0], np.concatenate(parts) + 1])
-    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), np.empty(len(array), np.int64)
+    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), room(len(array), np.int64)
     in_parallel(lambda s: frame_keys.spread(of_runs, starts, s.start, ids[s]), chunks(len(array)))
     return ids
 

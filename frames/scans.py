@@ -13,7 +13,7 @@ from frames.bounds import interval, limit
 from frames.specs import BEFORE, Boundary, Delta, Threshold
 from kernels import frame_delta, framing
 from kernels.framing import GAP_SLOT, LAST, OPEN, SLOT, Block, Found
-from swag.columns import Field, field, is_discrete, is_number, to_arrow
+from swag.columns import Field, field, is_discrete, is_number, room, to_arrow
 from swag.errors import BadType
 from swag.windows import in_units
 
@@ -126,7 +126,7 @@ def extended(array: np.ndarray, size: int, fill: Any) -> np.ndarray:
     """The array with room for `size` rows."""
     if size <= array.shape[0]:
         return array
-    grown = np.empty((size, *array.shape[1:]), array.dtype)
+    grown = room(size * int(np.prod(array.shape[1:])), array.dtype).reshape(size, *array.shape[1:])
     grown[: array.shape[0]] = array
     if fill is not None:
         grown[array.shape[0] :] = fill

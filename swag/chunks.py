@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kernels import edges
+from swag.columns import room
 from swag.stored import Requests, Selection, Timeline
 from swag.windows import Reach
 
 FARTHEST = 2**63 - 1
-HUGE_PAGE = 1 << 21
 CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
 MOST_ROWS = 1 << 19  # rows that a chunk should see, where there are many for each request
 BLOCK = 1 << 16  # requests whose edges are found together: they stay in the second-level cache
@@ -51,20 +51,11 @@ class Block:
         return Block(self.first, lo, hi)
 
 
-def aligned(size: int, dtype: Any) -> np.ndarray:
-    """np.empty from the start of a huge page, if it spans some: to fill 100 columns of 8 MB takes 0.17 s, not 0.24."""
-    if size * 8 < 2 * HUGE_PAGE:
-        return np.empty(size, dtype)
-    room = np.empty(size * 8 + 2 * HUGE_PAGE, np.uint8)
-    start = -room.ctypes.data % HUGE_PAGE
-    return room[start : start + size * 8].view(dtype)
-
-
 class Output:
     """One column of answers, in input order, filled in block by block. Windows of fewer than `least` rows give null."""
 
     def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
-        self.values = aligned(requests.count, dtype)
+        self.values = room(requests.count, dtype)
         self.least = least
         self._missing: np.ndarray | None = None
         self._order = requests.order

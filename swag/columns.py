@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from swag.errors import BadEvents, BadType, UnknownColumn, nearest
 
+LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
+
 
 def as_table(events: Any) -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be."""
@@ -51,6 +53,17 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
     if len(set(lengths.values())) > 1:
         raise BadEvents(f"the columns are not equally long: {lengths}.")
     return pa.table(arrays)
+
+
+def room(size: int, dtype: Any) -> np.ndarray:
+    """np.empty from Arrow's pool, which keeps what it is given back for a while.
+
+    NumPy returns large arrays to the system, and a page that comes from there is zeroed first: to fill 100 columns of
+    8 MB took 0.06 s from the pool, 0.12 to 2.4 s otherwise (on a virtual machine whose neighbours were at work).
+    """
+    if size * np.dtype(dtype).itemsize < LARGE:
+        return np.empty(size, dtype)
+    return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
 
 
 def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:

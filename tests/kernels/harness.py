@@ -29,7 +29,7 @@ JIT = not numba.config.DISABLE_JIT
 COUNTED = Mask("counted")  # the mask of a space in which not every row counts
 COLUMNS = ("x", "y")
 REGISTERED = [Reach(False, 1, 0), Reach(False, 7, 0), Reach(False, 40, 3), Reach(True, 9, 0), Reach(True, 30, 11)]
-FEWER = settings(max_examples=max(5, settings.default.max_examples // 8))  # for what is tried with many structures
+FEWER = settings(max_examples=max(5, settings.default.max_examples // 12))  # for what is tried with many structures
 
 
 @dataclass(frozen=True)

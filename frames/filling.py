@@ -12,7 +12,7 @@ from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
 from swag.aggregates import Aggregate
-from swag.columns import as_table, column, one_chunk
+from swag.columns import as_table, column, one_chunk, taken
 from swag.errors import BadQuery
 from swag.keys import KeyTable
 from swag.windows import Duration
@@ -84,7 +84,7 @@ def fill(
 def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
     if row.size == table.num_rows and bool((row == np.arange(row.size)).all()):
         return table.append_column("frame_id", pa.array(numbers))
-    return table.take(pa.array(row)).append_column("frame_id", pa.array(numbers))
+    return taken(table, row).append_column("frame_id", pa.array(numbers))
 
 
 def check_free(table: pa.Table) -> None:

@@ -35,7 +35,7 @@ from swag.errors import (
 from swag.evaluate import evaluate
 from swag.expression import Expression
 from swag.frequency import Every
-from swag.query import Query
+from swag.query import Events, Query
 from swag.sql import sql
 from swag.windows import Range, Rows
 
@@ -49,6 +49,7 @@ __all__ = [
     "BadSnapshot",
     "BadType",
     "Engine",
+    "Events",
     "Every",
     "Expression",
     "OutOfOrder",

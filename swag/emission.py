@@ -1,9 +1,7 @@
 """What an engine emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
 
-      events --> ticker (every 1000 rows) -----------------------------> emitted()
-            \\-> ticker of an inner query --> an engine over its ticks --> emitted(), lookups
-
-An inner query's ticks are the events of an engine of its own; so queries nest to any depth.
+events --> ticker (every 1000 rows) -----------------------------------> emitted()
+      \\-> streams inside (swag/inner.py): an engine over each of them --> emitted(), lookups
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from swag.columns import Clock, one_chunk
+from swag.columns import Clock
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.frequency import Every
+from swag.inner import Answers, Chosen
 from swag.jumping import Jumped
 from swag.lowering import simple_ones
 from swag.nested import front_columns
-from swag.query import Query
+from swag.query import Events, Query
 from swag.store import MIN, Store
 from swag.ticker import Progress, Ticker
 from swag.windows import reach
@@ -28,34 +27,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Inner:
-    """The answers of `query` as events of `engine`. waiting: those that others may still come before."""
-
-    query: Query
-    ticker: Ticker
-    engine: "Engine"
-    waiting: pa.Table | None = None
-
-    def due(self, ts: str, key: str | None, promise: int) -> pa.Table:
-        """The ticks that go on: all, or those before `promise`, in order, where that of different keys counts."""
-        ticks, self.waiting = self.waiting, None
-        assert ticks is not None
-        if not self.engine._emission.ordered or not self.ticker.every.per_key:
-            return ticks
-        ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), ("tick", "ascending")])
-        times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
-        due = int(np.searchsorted(times, promise, side="left"))
-        self.waiting = ticks[due:] if due < ticks.num_rows else None
-        return ticks[:due]
-
-
-@dataclass(eq=False)
 class Emission:
     ts: str
     key: str | None
     store: Store
     tickers: dict[Every, Ticker] = field(default_factory=dict)
-    inner: dict[Query, Inner] = field(default_factory=dict)
+    inner: dict[Query, Answers] = field(default_factory=dict)
+    chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
     outer: dict[str, "Engine"] = field(default_factory=dict)  # queries over answers: who answers them
     since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
     outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
@@ -65,21 +43,25 @@ class Emission:
     @property
     def queries(self) -> list[Query]:
         """All that read this engine's events here, as simple ones."""
-        return simple_ones(query for ticker in self._all() for query in ticker.queries.values())
+        own = simple_ones(query for ticker in self._all() for query in ticker.queries.values())
+        return [*own, *(query for each in self.chosen.values() for query in each.readers)]
 
     @property
     def ordered(self) -> bool:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        return any(t.whole for t in self._all()) or any(each.engine._emission.ordered for each in self.inner.values())
+        return any(ticker.whole for ticker in self._all()) or any(each.ordered for each in self._inside())
 
-    @property
-    def steps(self) -> list[int]:
+    def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
-        unit = None if self.store.clock is None else self.store.clock.unit
-        return [1] if self.inner else sorted({t.every.step(unit) for t in self._all() if t.every.by_time})
+        own = {1} if self.inner else {t.every.step(unit) for t in self._all() if t.every.by_time}
+        return own.union(*(each.engine._emission.steps(unit) for each in self.chosen.values()))
+
+    def _inside(self) -> "list[Emission]":
+        answers = [each.engine._emission for each in self.inner.values()]
+        return answers + [each.engine._emission for each in self.chosen.values()]
 
     def _all(self) -> list[Ticker]:
         return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
@@ -89,10 +71,11 @@ class Emission:
     def check_queries(self, queries: list[Query]) -> None:
         """What can be known to be wrong at registration."""
         for query in queries:
-            while query.source is not None:
-                self._check(query)
-                query = query.source
-            self._check(query)
+            inside: Query | Events | None = query
+            while inside is not None:
+                if isinstance(inside, Query):
+                    self._check(inside)
+                inside = inside.source
 
     def _check(self, query: Query) -> None:
         if query.every is not None and query.every.per_key and self.key is None:
@@ -119,8 +102,13 @@ class Emission:
             if flowing:
                 self.since[query.label] = self.store.now
 
-    def over(self, source: Query, flowing: bool, make: Any) -> "Engine":
-        """The engine whose events are the answers of `source`."""
+    def over(self, source: Query | Events, flowing: bool, make: Any) -> "Engine":
+        """The engine whose events are those of `source`."""
+        if isinstance(source, Events):
+            of = self if source.source is None else self.over(source.source, flowing, make)._emission
+            if source.where not in of.chosen:
+                of.chosen[source.where] = Chosen(source.where, make())
+            return of.chosen[source.where].engine
         if source.source is not None:
             host = self.over(source.source, flowing, make)
             return host._emission.over(replace(source, source=None), flowing, make)
@@ -128,7 +116,7 @@ class Emission:
             every = source.every or Every(1, per_key=self.key is not None)
             ticker = Ticker(every, self.key, empty=source.every is None)
             self._ticker(ticker, replace(source, name=source.column), flowing)
-            self.inner[source] = Inner(source, ticker, make())
+            self.inner[source] = Answers(source, ticker, make())
         return self.inner[source].engine
 
     def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
@@ -163,17 +151,19 @@ class Emission:
                 del self.tickers[query.every]
 
     def forget(self) -> None:
-        """Inner queries that nobody reads any more."""
-        for source, each in list(self.inner.items()):
-            each.engine._emission.forget()
-            if not each.engine.queries and not each.engine._emission.inner:
-                del self.inner[source]
+        """Streams inside that nobody reads any more."""
+        for each in self._inside():
+            each.forget()
+        self.inner = {source: each for source, each in self.inner.items() if each.engine._is_read}
+        self.chosen = {where: each for where, each in self.chosen.items() if each.engine._is_read}
 
     # -- events -------------------------------------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         for ticker in self._all():
             ticker.check(table, clock)
+        for each in self.chosen.values():
+            each.check(table)
 
     def check_order(self, ts: np.ndarray) -> None:
         """Where all keys count together, they are in order together."""
@@ -196,6 +186,8 @@ class Emission:
         self.top = max(self.top, int(ts.max(initial=MIN)))
         for ticker in self._all():
             ticker.take(table, ts, ids, self.store.key_count, self.store.clock)
+        for each in self.chosen.values():
+            each.take(table)
 
     def decide(self, promise: int, kept: bool) -> None:
         """Answer what is decided. An error waits for `emitted`.
@@ -205,7 +197,12 @@ class Emission:
         """
         clock, keys = self.store.clock, None
         tickers = self._all()
-        if clock is None or not tickers:
+        if clock is None:
+            return
+        for chosen in self.chosen.values():
+            in_order = self.top if self.key is None or self.ordered else MIN
+            chosen.pass_time(self.store.now if kept else MIN, max(promise, in_order), kept)
+        if not tickers:
             return
         if self.store.keys is not None and any(ticker.ts for ticker in tickers):
             keys = self.store.keys.column()
@@ -219,7 +216,7 @@ class Emission:
             together = replace(progress, together=each.engine._emission.ordered)
             jumped = self._decide(each.ticker, together, clock, keys)
             try:
-                self._feed(each, jumped, clock, each.ticker.promise(together, clock))
+                each.feed(jumped, clock, each.ticker.promise(together, clock))
             except SwagError as why:
                 self.errors.append(why)
 
@@ -237,26 +234,22 @@ class Emission:
             if ticks.num_rows:
                 self.outbox.append((query.label, ticks))
 
-    def _feed(self, inner: Inner, jumped: Jumped | None, clock: Clock, promise: int) -> None:
-        """Ticks of an inner query to the engine over them."""
-        if jumped is not None and jumped.number.size:
-            ticks = front_columns(jumped, clock, inner.ticker.every, self.ts, self.key)
-            ticks = ticks.append_column(inner.query.column, jumped.columns[0])
-            inner.waiting = ticks if inner.waiting is None else pa.concat_tables([inner.waiting, ticks])
-        if inner.waiting is not None:
-            inner.engine.append(inner.due(self.ts, self.key, promise))
-        if promise > MIN:
-            inner.engine.advance(promise)
-
     # -- out ----------------------------------------------------------------------------------------------------------
 
     def emitted(self) -> list[tuple[str, pa.Table]]:
         """What nobody has fetched yet, by query."""
-        if self.errors:
-            raise self.errors.pop(0)
-        found = [part for each in self.inner.values() for part in each.engine._emission.emitted()]
+        why = self._wrong()
+        if why is not None:
+            raise why
+        found = [part for each in self._inside() for part in each.emitted()]
         found, self.outbox = self.outbox + found, []
         return found
+
+    def _wrong(self) -> SwagError | None:
+        """The first error that nobody was told of."""
+        if self.errors:
+            return self.errors.pop(0)
+        return next(filter(None, (each._wrong() for each in self._inside())), None)
 
     @property
     def kinds(self) -> dict[str, pa.DataType]:
@@ -264,8 +257,8 @@ class Emission:
         found: dict[str, pa.DataType] = {}
         for ticker in self.tickers.values():
             found |= ticker.kinds
-        for each in self.inner.values():
-            found |= each.engine._emission.kinds
+        for each in self._inside():
+            found |= each.kinds
         return found
 
     def complete_since(self) -> dict[str, Any]:
@@ -276,12 +269,13 @@ class Emission:
     @property
     def undelivered(self) -> int:
         own = sum(ticks.num_rows for _, ticks in self.outbox)
-        return own + sum(each.engine._emission.undelivered for each in self.inner.values())
+        return own + sum(each.undelivered for each in self._inside())
 
     @property
     def bytes(self) -> int:
         own = sum(ticker.bytes for ticker in self._all()) + sum(ticks.nbytes for _, ticks in self.outbox)
-        return own + sum(each.engine.stats()["bytes"] for each in self.inner.values())
+        inside = [each.engine for each in self.inner.values()] + [each.engine for each in self.chosen.values()]
+        return own + sum(engine.stats()["bytes"] for engine in inside)
 
     @property
     def kept(self) -> int:
@@ -294,6 +288,9 @@ class Emission:
         for each in self.inner.values():
             lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
             lines += ["    " + line for line in each.engine.explain().split("\n")]
+        for chosen in self.chosen.values():
+            lines += ["", f"events where {chosen.where}, as a stream"]
+            lines += ["    " + line for line in chosen.engine.explain().split("\n")]
         return lines
 
 
@@ -308,29 +305,3 @@ def _ticker(ticker: Ticker) -> list[str]:
         f"    pushed down: rows wait untouched, {ticker.kept:,} of them; a tick aggregates those in its window",
         f"    so far: {ticker.ticks:,} answers at ticks",
     ]
-
-
-def emitted_table(emission: Emission, ts: str, key: str | None) -> pa.Table:
-    """Table(query, tick, ts, [key], value) of the ticks that nobody has fetched yet."""
-    parts, store = emission.emitted(), emission.store
-    kind = common_type([*emission.kinds.values(), *(ticks.schema.field("value").type for _, ticks in parts)])
-    schema = [("query", pa.string()), ("tick", pa.int64()), (ts, store.clock.type if store.clock else pa.int64())]
-    schema += [] if key is None else [(key, store.keys.type if store.keys else pa.null())]
-    tables = [pa.schema([*schema, ("value", kind)]).empty_table()]
-    for name, ticks in parts:
-        query = pa.DictionaryArray.from_arrays(np.zeros(ticks.num_rows, np.int32), [name]).cast(pa.string())
-        value = ticks.column("value").cast(kind, safe=False)
-        tables.append(ticks.drop_columns(["value"]).add_column(0, "query", query).append_column("value", value))
-    return pa.concat_tables(tables, promote_options="permissive")
-
-
-def common_type(kinds: list[pa.DataType]) -> pa.DataType:
-    """The type of a column for answers of all of them."""
-    distinct = {kind for kind in kinds if not pa.types.is_null(kind)}
-    if len(distinct) <= 1:
-        return distinct.pop() if distinct else pa.float64()
-    if all(pa.types.is_integer(kind) for kind in distinct):
-        return pa.int64()
-    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in distinct):
-        return pa.float64()
-    return pa.string()

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from swag import intake
 from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
-from swag.emission import Emission, emitted_table
+from swag.emission import Emission
+from swag.emitted import emitted_table
 from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.filters import Filters
@@ -99,7 +100,7 @@ class Engine:
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store
-        table = intake.read(events, [*self._plan.readers, *self._emission.queries], self.ts, self.key)
+        table = intake.read(events, self._readers, self.ts, self.key)
         if table.num_rows == 0:
             return 0
         first, known = store.clock is None, store.key_count
@@ -118,7 +119,7 @@ class Engine:
                 return taken
             chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
             self._filters.check(found, chosen)
-            slots, together = self._emission.steps, self._emission.ordered
+            slots, together = self._emission.steps(store.clock.unit), self._emission.ordered
             taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen, slots, together)
         except Exception:
             self._take_back(first, known)
@@ -126,6 +127,31 @@ class Engine:
         store.note_types(found)
         self._pass(int(ts.max(initial=MIN)))
         return taken
+
+    @property
+    def _readers(self) -> list[Query]:
+        """Simple queries that read what is needed of an event."""
+        return [*self._plan.readers, *self._emission.queries]
+
+    @property
+    def _is_read(self) -> bool:
+        """Does anybody ask for anything here?"""
+        return bool(self._queries or self._emission.inner or self._emission.chosen)
+
+    def _refuse(self, table: pa.Table) -> None:
+        """Raise what `append` would of these events, other than of their order and keys; nothing is changed."""
+        store, first = self._store, self._store.clock is None
+        try:
+            intake.timestamps(table, self.ts, store)
+            if first:
+                self._start()
+            found = intake.fields(table, self._plan.readers, store)
+            assert store.clock is not None
+            self._emission.check(table, store.clock)
+            self._filters.check(found, intake.chosen_rows(self._plan.masks(found), table, found))
+        finally:
+            if first:
+                self._take_back(first, store.key_count)
 
     def _take_back(self, first: bool, known: int) -> None:
         """A batch was refused: forget its new keys, and if it was the first one, what time is."""
@@ -152,8 +178,7 @@ class Engine:
         released = None if self._held is None else self._held.release(self._store.now)
         if released is not None:
             table, ts, ids = released
-            readers = [*self._plan.readers, *self._emission.queries]
-            table = intake.with_missing(table, readers, self.ts, self.key)
+            table = intake.with_missing(table, self._readers, self.ts, self.key)
             self._apply(table, ts, ids, intake.fields(table, self._plan.readers, self._store))
         self._store.tidy(16)
         if self._held is None:

@@ -21,7 +21,7 @@ from swag.errors import BadType
 from swag.expression import COMPARISONS, Expression, Operators, Windowed, conjuncts, leaves
 from swag.predicate import conjunction
 from swag.query import HIDDEN, Query
-from swag.windows import Range
+from swag.windows import Range, Rows
 
 _GUARDS = {"count": 0, "max": 1, "min": 1, "sum": 2}  # kinds with an index; sums last: theirs refuses negative values
 
@@ -85,6 +85,18 @@ def is_hidden(name: str) -> bool:
 def simple_ones(queries: Iterable[Query]) -> list[Query]:
     """The simple queries that answer these: themselves, or what they are lowered to."""
     return [each for query in queries for each in ([query] if query.is_simple else lower(query).hidden)]
+
+
+def readers(query: Query) -> list[Query]:
+    """Simple queries that read the columns of events that this one, and what it reads, read."""
+    source = query.source
+    if source is None:
+        return simple_ones([query])
+    if isinstance(source, Query):
+        return readers(source)
+    if source.source is not None:
+        return readers(replace(query, source=source.source))
+    return [*simple_ones([query]), Query(Aggregate("count"), Rows(1), f"* WHERE {source.where}", source.where)]
 
 
 def _component(query: Query, leaf: Windowed) -> Query:

@@ -12,16 +12,17 @@ from swag.evaluate import evaluate, keep_apart, simple_queries
 from swag.frequency import Every
 from swag.intake import needed
 from swag.jumping import Jumped, Stretch, jump
-from swag.query import Query
+from swag.predicate import holds
+from swag.query import Events, Query
 
 
 def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
     """What `evaluate` does where there is an `every` or a `source`."""
     source, every = _shared(queries, "source"), _shared(queries, "every")
+    wanted = needed([each for query in queries for each in simple_queries(query)], ts, key)
     if source is not None:
-        table = answers_as_stream(source, table, ts, key)
         outer = [replace(query, source=None, name=query.label) for query in queries]
-        return evaluate(outer, table, at, ts, key)
+        return evaluate(outer, read_from(source, table, ts, key, wanted), at, ts, key)
     assert isinstance(every, Every)
     if at is not None:
         raise BadQuery(
@@ -30,7 +31,6 @@ def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key:
     if every.per_key and key is None:
         raise BadQuery(f"{every!r} counts per key, but there is no key.", 'sw.evaluate(…, key="…")')
     whole = key is not None and not every.per_key
-    wanted = needed([each for query in queries for each in simple_queries(query)], ts, key)
     rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole)
     jumped = jump(queries, every, rows)
     front = front_columns(jumped, rows.clock, every, ts, key)
@@ -46,6 +46,15 @@ def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str 
     kind = pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type  # a slot may end beyond int32
     columns = {"tick": pa.array(jumped.number), ts: to_arrow(jumped.now, None, kind)}
     return pa.table(columns if key is None else columns | {key: jumped.key_column})
+
+
+def read_from(source: Query | Events, table: pa.Table, ts: str, key: str | None, wanted: dict[str, str]) -> pa.Table:
+    """The events of a stream inside: those for which a condition holds, or the answers of a query."""
+    if isinstance(source, Query):
+        return answers_as_stream(source, table, ts, key)
+    if source.source is not None:
+        table = answers_as_stream(source.source, table, ts, key)  # type: ignore[arg-type]
+    return _columns(table, wanted).filter(pa.array(holds(source.where, table)))
 
 
 def answers_as_stream(source: Query, table: pa.Table, ts: str, key: str | None) -> pa.Table:

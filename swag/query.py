@@ -23,8 +23,8 @@ class Query:
     `having`: a condition on the answer, e.g. (">", 10_000), or one over any aggregates, sw.count() > 5: on a keyed
     stream, the keys that pass. `index`: False answers it without an index over the keys.
 
-    `every`: answers at ticks only, a jumping window. `source`: a query whose answers are the stream that this one
-    reads: their ts, key, and the value under that query's name.
+    `every`: answers at ticks only, a jumping window. `source`: the stream that this one reads, if not that of all
+    events: sw.Events("side = 'buy'"), or a query, whose answers are events: ts, key, the value under its name.
 
     `group_by`, `stream`: what an SQL statement said after GROUP BY and FROM (None: Python did not say). They do not
     change the answer, only where the query may be used.
@@ -37,7 +37,7 @@ class Query:
     having: Any = None  # tuple or Expression
     index: bool = True
     every: Every | None = None
-    source: "Query | None" = None
+    source: "Query | Events | None" = None
     group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
@@ -53,8 +53,7 @@ class Query:
             object.__setattr__(self, "where", canonical(self.where))
         if self.every is not None and not isinstance(self.every, Every):
             raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
-        if self.source is not None and not isinstance(self.source, Query):
-            raise BadQuery(f"source={self.source!r} is no query.", "sw.Query(…, source=sw.Query(…))")
+        _check_source(self.source)
 
     @property
     def is_simple(self) -> bool:
@@ -94,6 +93,45 @@ class Query:
         from swag.sql.writing import statement
 
         return statement(self)
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events for which a condition holds, as a stream of their own: Rows(10) over it is the last ten of these.
+
+    `where`: an SQL predicate. `source`: of the answers of a query (None: of all events). `stream`: as in a Query.
+    """
+
+    where: str
+    source: "Query | Events | None" = None
+    stream: str | None = field(default=None, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        from swag.predicate import canonical, conjunction
+
+        _check_source(self.source)
+        where = canonical(self.where)
+        if isinstance(self.source, Events):  # those of those: both hold
+            object.__setattr__(self, "stream", self.stream or self.source.stream)
+            where = conjunction(self.source.where, where) or where
+            object.__setattr__(self, "source", self.source.source)
+        object.__setattr__(self, "where", where)
+
+    @property
+    def label(self) -> str:
+        return f"*{'' if self.source is None else f' FROM ({self.source.label})'} WHERE {self.where}"
+
+    def __str__(self) -> str:
+        from swag.sql.writing import stream_statement
+
+        return stream_statement(self)
+
+
+def _check_source(source: Any) -> None:
+    if source is not None and not isinstance(source, Query | Events):
+        raise BadQuery(
+            f"source={source!r} is no stream.", 'sw.Query(…, source=sw.Query(…)), or source=sw.Events("price > 20")'
+        )
 
 
 def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:

@@ -10,7 +10,7 @@ from swag.aggregates import Aggregate
 from swag.errors import BadSnapshot
 from swag.expression import Expression, Windowed
 from swag.frequency import Every
-from swag.query import Query
+from swag.query import Events, Query
 from swag.windows import Duration, Range, Rows
 
 
@@ -33,7 +33,13 @@ def query_to_json(query: Query) -> dict[str, Any]:
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
             "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
             "stream": query.stream, "every": every_to_json(query.every),
-            "source": query.source and query_to_json(query.source)}  # fmt: skip
+            "source": source_to_json(query.source)}  # fmt: skip
+
+
+def source_to_json(source: Query | Events | None) -> dict[str, Any] | None:
+    if isinstance(source, Events):
+        return {"chosen": source.where, "source": source_to_json(source.source), "stream": source.stream}
+    return None if source is None else query_to_json(source)
 
 
 def every_to_json(every: Every | None) -> Any:
@@ -71,10 +77,16 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
         term_from_json(having) if isinstance(having, dict) else having and tuple(having),
         entry["index"],
         every_from_json(entry.get("every")),
-        entry.get("source") and query_from_json(entry["source"], given, path),
+        source_from_json(entry.get("source"), given, path),
         group_by=None if groups is None else tuple(groups),
         stream=entry.get("stream"),
     )
+
+
+def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Query | Events | None:
+    if entry is not None and "chosen" in entry:
+        return Events(entry["chosen"], source_from_json(entry["source"], given, path), stream=entry["stream"])
+    return None if entry is None else query_from_json(entry, given, path)
 
 
 def window_to_json(window: Rows | Range | None) -> dict[str, Any] | None:

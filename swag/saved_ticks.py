@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from swag.emission import Emission, Inner
+from swag.emission import Emission
+from swag.inner import Answers, Chosen
 from swag.query import Query
 from swag.recipes import every_from_json, every_to_json, query_from_json, query_to_json
 from swag.ticker import Ticker
@@ -35,7 +36,8 @@ def save_emission(emission: Emission, put: Put) -> dict[str, Any] | None:
         return None
     return {
         "tickers": [_save_ticker(ticker, put) for ticker in emission.tickers.values()],
-        "inner": [_save_inner(each, put) for each in emission.inner.values()],
+        "inner": [_save_answers(each, put) for each in emission.inner.values()],
+        "chosen": [{"where": w, "engine": _save_engine(each.engine, put)} for w, each in emission.chosen.items()],
         "since": emission.since,
         "top": emission.top,
         "outbox": [{"query": name, "ticks": put(table_to_bytes(ticks))} for name, ticks in emission.outbox],
@@ -58,16 +60,19 @@ def _save_ticker(ticker: Ticker, put: Put) -> dict[str, Any]:
     }
 
 
-def _save_inner(inner: Inner, put: Put) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "inner.swag"
-        inner.engine.save(path)
-        engine = put(path.read_bytes())
+def _save_answers(inner: Answers, put: Put) -> dict[str, Any]:
     waiting = None if inner.waiting is None else put(table_to_bytes(inner.waiting))
     return {
-        "query": query_to_json(inner.query), "ticker": _save_ticker(inner.ticker, put), "engine": engine,
-        "waiting": waiting,
+        "query": query_to_json(inner.query), "ticker": _save_ticker(inner.ticker, put),
+        "engine": _save_engine(inner.engine, put), "waiting": waiting,
     }  # fmt: skip
+
+
+def _save_engine(engine: "Engine", put: Put) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "inner.swag"
+        engine.save(path)
+        return put(path.read_bytes())
 
 
 def load_emission(
@@ -78,8 +83,10 @@ def load_emission(
         ticker = _load_ticker(entry, arrays, emission.key, given, path)
         emission.tickers[ticker.every] = ticker
     for entry in saved["inner"]:
-        inner = _load_inner(entry, arrays, emission.key, given, path)
+        inner = _load_answers(entry, arrays, emission.key, given, path)
         emission.inner[inner.query] = inner
+    for entry in saved["chosen"]:
+        emission.chosen[entry["where"]] = Chosen(entry["where"], _load_engine(arrays[entry["engine"]], given))
     emission.since, emission.top = saved["since"], saved["top"]
     emission.outbox = [(entry["query"], table_from_bytes(arrays[entry["ticks"]])) for entry in saved["outbox"]]
     for query in engine.queries:
@@ -106,15 +113,19 @@ def _load_ticker(
     return ticker
 
 
-def _load_inner(
+def _load_answers(
     entry: dict[str, Any], arrays: list[np.ndarray], key: str | None, given: dict[str, Query], path: Path
-) -> Inner:
+) -> Answers:
+    waiting = None if entry["waiting"] is None else table_from_bytes(arrays[entry["waiting"]])
+    ticker = _load_ticker(entry["ticker"], arrays, key, given, path)
+    engine = _load_engine(arrays[entry["engine"]], given)
+    return Answers(query_from_json(entry["query"], given, path), ticker, engine, waiting)
+
+
+def _load_engine(saved: np.ndarray, given: dict[str, Query]) -> "Engine":
     from swag.snapshot import load
 
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "inner.swag"
-        copy.write_bytes(arrays[entry["engine"]].tobytes())
-        engine = load(copy, list(given.values()))
-    waiting = None if entry["waiting"] is None else table_from_bytes(arrays[entry["waiting"]])
-    ticker = _load_ticker(entry["ticker"], arrays, key, given, path)
-    return Inner(query_from_json(entry["query"], given, path), ticker, engine, waiting)
+        copy.write_bytes(saved.tobytes())
+        return load(copy, list(given.values()))

@@ -49,6 +49,20 @@ def write(table: pa.Table, path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("clause", ["ROWS 4", "RANGE 20 SECONDS, FREQUENCY 7 TUPLES", "ROWS 3, FREQUENCY 30 SECONDS"])
+@pytest.mark.parametrize("key", ["", "symbol"])
+def test_the_events_for_which_a_condition_holds_are_answered_in_chunks(
+    folder: Path, capfd: Any, clause: str, key: str
+) -> None:
+    by = f"GROUP BY {key}" if key and "FREQUENCY 7" not in clause else ""
+    sql = f"SELECT SUM(volume) AS v FROM (SELECT * FROM trades WHERE side = 'ask' AND price > 99) [{clause}] {by}"
+    (folder / "q.sql").write_text(sql)
+    write(trades(), folder / "trades.parquet")
+    assert main(["run", "q.sql", "--events", "trades.parquet", "--out", "a.parquet", "--chunk", "33"]) == 0
+    assert same(read(folder / "a.parquet"), sw.evaluate(sql, trades(), key=key if by else None))
+    assert capfd.readouterr() == ("", "")
+
+
 def read(path: Path) -> pa.Table:
     return Source(path).read()
 

@@ -231,7 +231,7 @@ def test_what_can_not_be_meant_says_so():
         sw.evaluate([sw.Query(sw.count(), sw.Rows(2), every=sw.Every("1m"))], X)
     with pytest.raises(sw.BadQuery, match="is no frequency"):
         sw.Query(sw.count(), sw.Rows(2), every=100)  # type: ignore[arg-type]
-    with pytest.raises(sw.BadQuery, match="is no query"):
+    with pytest.raises(sw.BadQuery, match="is no stream"):
         sw.Query(sw.count(), sw.Rows(2), source="SELECT 1")  # type: ignore[arg-type]
     with pytest.raises(sw.BadQuery, match="name of a column"):
         sw.evaluate([sw.Query(sw.count(), sw.Rows(2), "tick", every=sw.Every(2))], X)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from swag.composites import check_grouping
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
 from swag.intake import needed
-from swag.lowering import simple_ones
-from swag.query import Query, check_names
+from swag.lowering import readers
+from swag.query import Events, Query, check_names
 from swag.sql import sql
 
 CHUNK = 1_000_000  # events at a time
@@ -50,6 +51,7 @@ def run(
     source, key = Source(events), key_of(queries, key)
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else Source(at).read()
+    queries, source.where = of_one_condition(queries)
     if any(not isinstance(query, Query) for query in queries):
         _check_alone(queries, requests)
         _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
@@ -66,6 +68,15 @@ def run(
         if (source.rows or chunk + 1) > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key))
+
+
+def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
+    """Queries that all read the events for which one condition holds: without it, and the condition."""
+    sources = {query.source if isinstance(query, Query) else None for query in queries}
+    chosen = sources.pop() if len(sources) == 1 else None
+    if not isinstance(chosen, Events) or chosen.source is not None:
+        return queries, None
+    return [replace(query, source=None, name=query.label) for query in queries], chosen.where
 
 
 def _check_alone(queries: list[Any], requests: pa.Table | None) -> None:
@@ -91,21 +102,13 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -
     check_names([query for query in queries if isinstance(query, Query)])
     check_grouping(queries, key)
     empty = source.schema.empty_table()
-    innermost = [_innermost(query) for query in queries if isinstance(query, Query)]
-    wanted = needed(simple_ones(innermost), ts, key)
+    wanted = needed([each for query in queries if isinstance(query, Query) for each in readers(query)], ts, key)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")
     for name, asked_by in wanted.items():
         column(empty, name, asked_by)
     return list(wanted)
-
-
-def _innermost(query: Query) -> Query:
-    """The query that reads the events themselves."""
-    while query.source is not None:
-        query = query.source
-    return query
 
 
 def _chunk_by_chunk(

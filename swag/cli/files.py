@@ -13,6 +13,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from swag.predicate import holds
+
 KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
 }  # fmt: skip
@@ -51,6 +53,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path, self.kind = path, kind_of(path)
         self.rows: int | None = None  # unknown of a CSV until it is read
+        self.where: str | None = None  # rows for which this does not hold are left out
         with _readable(path):
             self.schema = self._look()
 
@@ -70,7 +73,7 @@ class Source:
         waiting: list[pa.RecordBatch] = []
         count = 0
         with _readable(self.path):
-            for batch in self._batches(columns, size):
+            for batch in map(self._chosen, self._batches(columns, size)):
                 for start in range(0, batch.num_rows, size):
                     piece = batch.slice(start, size)
                     if count + piece.num_rows > size and waiting:
@@ -80,6 +83,11 @@ class Source:
                     count += piece.num_rows
         if waiting:
             yield pa.Table.from_batches(waiting)
+
+    def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.where is None:
+            return batch
+        return batch.filter(pa.array(holds(self.where, pa.Table.from_batches([batch]))))
 
     def _batches(self, columns: list[str], size: int) -> Iterator[pa.RecordBatch]:
         if self.kind == "parquet":

@@ -59,7 +59,8 @@ def _notes(query: Query) -> list[str]:
         parts = ", ".join(part.title for part in lower(query).answered)
         notes.append(f"    computed from {parts}")
     if query.source is not None:
-        notes.append(f"    reads the answers of {query.source.label} as its stream")
+        what = "the answers of" if isinstance(query.source, Query) else "SELECT"
+        notes.append(f"    reads {what} {query.source.label} as its stream")
     if query.every is not None:
         notes.append("    answers at ticks only: nothing is aggregated between them")
     if query.having is not None:

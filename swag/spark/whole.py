@@ -16,8 +16,8 @@ from pyspark.sql.types import StructField, StructType
 from swag.columns import Clock
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
-from swag.evaluate import simple_queries
-from swag.query import Query
+from swag.lowering import readers
+from swag.query import Events, Query
 from swag.spark import schema
 from swag.spark.keyed import KeyRows
 from swag.spark.layout import Layout
@@ -65,7 +65,8 @@ def evaluate(
 
 
 def _counts_per_key(query: Query) -> bool:
-    return (query.every is None or query.every.per_key) and (query.source is None or _counts_per_key(query.source))
+    inner = query.source.source if isinstance(query.source, Events) else query.source
+    return (query.every is None or query.every.per_key) and (inner is None or _counts_per_key(inner))  # type: ignore[arg-type]
 
 
 def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
@@ -74,10 +75,7 @@ def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
 
     known, found = set(events.columns), []
     for query in asked:
-        inner = query
-        while inner.source is not None:
-            inner = inner.source
-        found += [name for name in columns_read(simple_queries(inner)) if name != ts]
+        found += [name for name in columns_read(readers(query)) if name != ts]
     for name in found:
         if name not in known:
             schema.field(events, name, "a query reads")

@@ -47,6 +47,7 @@ class Select:
     """A statement, read but not yet understood. Offsets say where its parts began."""
 
     start: int
+    star: int | None = None  # the offset of SELECT *: all columns, a stream as it is
     items: list[tuple[Any, str | None, int]] = field(default_factory=list)  # tree, alias, offset
     source: "str | Select" = ""
     aliases: set[str] = field(default_factory=set)
@@ -99,10 +100,13 @@ class Parser(Clauses, DuckDBParser):
         found.index = not self._hinted(self._prev_comments)
         if self._match(TokenType.DISTINCT, advance=False):
             self.unsupported("DISTINCT", "an answer has one row per key as it is")
-        while True:
-            found.items.append(self._item())
-            if not self._match(TokenType.COMMA):
-                break
+        if self._match(TokenType.STAR, advance=False):
+            found.star = self.here
+            self._advance()
+            if self._match(TokenType.COMMA, advance=False):
+                self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
+        else:
+            self._items(found)
         if not self._match(TokenType.FROM):
             self.expected("FROM and the name of a stream", *self._told())
         self._from(found)
@@ -123,10 +127,16 @@ class Parser(Clauses, DuckDBParser):
                 raise wrong(self.sql, self._prev.start, f"the hint {hint!r} is not known.", "/*+ NO_INDEX */")
         return bool(hints)
 
+    def _items(self, found: Select) -> None:
+        while True:
+            found.items.append(self._item())
+            if not self._match(TokenType.COMMA):
+                return
+
     def _item(self) -> tuple[Any, str | None, int]:
         start = self.here
         if self._match(TokenType.STAR, advance=False):
-            self.unsupported("SELECT *", "an aggregate, e.g. COUNT(*)")
+            self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
         tree = self._parse_disjunction()
         if tree is None:
             self.expected("an aggregate or the column of GROUP BY")

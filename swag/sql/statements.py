@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.expression import Expression
-from swag.query import Query
+from swag.query import Events, Query
 from swag.sql.dialect import Select
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
@@ -31,6 +31,11 @@ def spec_of(text: str) -> Any:
 
 
 def _queries(text: str, select: Select) -> list[Any]:
+    if select.star is not None:
+        raise wrong(
+            text, select.star, "SELECT * is not supported here.",
+            "an aggregate, e.g. COUNT(*); or FROM (SELECT * FROM trades WHERE price > 20) [ROWS 10]",
+        )  # fmt: skip
     terms = Terms(text, select.aliases)
     values = _selected(terms, select)
     terms.named = {name: term for term, name, _ in values if name is not None}
@@ -43,14 +48,15 @@ def _queries(text: str, select: Select) -> list[Any]:
         return [frame_query(text, select, values, where, having)]
     if not values and having is None:
         raise wrong(text, select.start, "the statement selects no aggregate.", "SELECT symbol, SUM(volume) FROM …")
+    source, stream = _source(text, select)
     options: dict[str, Any] = {
         "where": where,
         "having": having,
         "index": select.index,
         "every": select.clause.every,
-        "source": _source(text, select),
+        "source": source,
         "group_by": tuple(select.group_by),
-        "stream": select.source if isinstance(select.source, str) else None,
+        "stream": stream,
     }
     return [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
 
@@ -100,14 +106,35 @@ def _check_partition(text: str, select: Select) -> None:
         raise wrong(text, select.clause.start, f"PARTITIONED BY {partition}, but {said}.", f"GROUP BY {partition}")
 
 
-def _source(text: str, select: Select) -> Query | None:
-    """The query whose answers are read as the stream."""
-    if isinstance(select.source, str):
-        return None
-    inner = _queries(text, select.source)
-    if len(inner) != 1 or not isinstance(inner[0], Query):
+def _source(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
+    """What is read, if not all events: their choice, or the answers of a query. And the name of the stream."""
+    inner = select.source
+    if isinstance(inner, str):
+        return None, inner
+    if inner.star is not None:
+        return _chosen(text, inner)
+    found = _queries(text, inner)
+    if len(found) != 1 or not isinstance(found[0], Query):
         raise wrong(
-            text, select.source.start, f"a statement in FROM selects one aggregate; this one selects {len(inner)}.",
+            text, inner.start, f"a statement in FROM selects one aggregate; this one selects {len(found)}.",
             "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM cpu [RANGE 1 HOUR]) [RANGE 1 DAY]",
         )  # fmt: skip
-    return inner[0]
+    return found[0], None
+
+
+def _chosen(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
+    """SELECT * FROM stream WHERE …, in FROM."""
+    clause = select.clause
+    if clause.window is not None or clause.every is not None or clause.frame is not None:
+        raise wrong(
+            text, clause.start, "SELECT * chooses events, it has no window.",
+            "FROM (SELECT * FROM trades WHERE price > 20) [ROWS 10]",
+        )  # fmt: skip
+    if select.group_by or select.having is not None:
+        raise wrong(text, select.start, "SELECT * chooses events, it does not group them.", "GROUP BY outside of FROM")
+    source, stream = _source(text, select)
+    if select.where is None:
+        return source, stream
+    where = Terms(text, select.aliases).predicate(select.where, select.where_start, select.where_text)
+    chosen = Events(where, source, stream=stream)
+    return chosen, stream

@@ -10,7 +10,7 @@ from swag.windows import Range, Rows
 
 if TYPE_CHECKING:
     from swag.frequency import Every
-    from swag.query import Query
+    from swag.query import Events, Query
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DURATION = re.compile(r"([\d.]+)([a-z]+)")
@@ -26,7 +26,7 @@ def statement(query: "Query") -> str:
     items = ", ".join([*groups, *([value] if value else [])])
     hint = "" if query.index else " /*+ NO_INDEX */"
     alias = "" if query.name is None else f" AS {name(query.name)}"
-    source = name(query.stream or "events") if query.source is None else f"({statement(query.source)})"
+    source = name(query.stream or "events") if query.source is None else f"({query.source})"
     lines = [f"SELECT{hint} {items}{alias} FROM {source}{_clause(query)}"]
     if query.where is not None:
         lines.append(f"WHERE {query.where}")
@@ -35,6 +35,12 @@ def statement(query: "Query") -> str:
     if query.having is not None:
         lines.append(f"HAVING {term(_condition(query))}")
     return " ".join(lines)
+
+
+def stream_statement(events: "Events") -> str:
+    """The events for which a condition holds."""
+    source = name(events.stream or "events") if events.source is None else f"({events.source})"
+    return f"SELECT * FROM {source} WHERE {events.where}"
 
 
 def frame_statement(query: Any, clause: str) -> str:

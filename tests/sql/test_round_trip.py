@@ -117,6 +117,14 @@ EVERY = st.one_of(
 
 
 @st.composite
+def sources(draw: st.DrawFn, depth: int) -> Any:
+    if not depth or draw(st.integers(0, 3)):
+        return None
+    inner = draw(st.one_of(st.none(), queries(depth - 1)))
+    return sw.Events(draw(predicates()), inner) if inner is None or draw(st.booleans()) else inner
+
+
+@st.composite
 def queries(draw: st.DrawFn, depth: int = 1) -> sw.Query:
     what = draw(st.one_of(aggregates(), VALUES, CONDITIONS))
     truth = isinstance(what, Expression) and what.is_condition
@@ -128,7 +136,7 @@ def queries(draw: st.DrawFn, depth: int = 1) -> sw.Query:
         draw(st.one_of(st.none(), CONDITIONS if truth else TUPLES, CONDITIONS)),
         draw(st.booleans()),
         draw(st.one_of(st.none(), EVERY)),
-        draw(queries(depth - 1)) if depth and draw(st.integers(0, 4)) == 0 else None,
+        draw(sources(depth)),
         group_by=draw(st.sampled_from([None, (), ("symbol",), ("a b",)])),
         stream=draw(st.one_of(st.none(), NAMES)),
     )

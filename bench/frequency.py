@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import swag as sw
 from bench import machine, plots
 from bench.report import Finding, Report, Table
-from bench.timing import interleaved
+from bench.timing import elapsed, interleaved
 from bench.window_ids import means
 
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
@@ -30,6 +31,7 @@ def run(quick: bool) -> Iterator[Report]:
     yield figure_1(quick, by_key=False)
     yield figure_1(quick, by_key=True)
     yield figure_2(quick)
+    yield in_batches(quick)
     yield hopping(quick)
 
 
@@ -135,6 +137,39 @@ def figure_2(quick: bool) -> Report:
     slowest = max(cell for row in rows for cell in row[1:])  # type: ignore[type-var]
     report.findings.append(Finding("mixed jumping windows", "the slowest answer", float(slowest), "µs"))  # type: ignore[arg-type]
     return report
+
+
+def in_batches(quick: bool) -> Report:
+    """A batch that decides a tick costs its rows and the lookup, however many rows the window holds."""
+    batch, widths = (100, [1_000, 10_000]) if quick else (1_000, [10_000, 100_000, 1_000_000])
+    report = Report(
+        f"[RANGE W, FREQUENCY {batch:,} TUPLES] in an engine, batches of {batch:,} tuples, each decides a tick"
+    )
+    aggregates = {"mean": sw.mean("x"), "max": sw.max("x"), "median": sw.median("x")}
+    rows = []
+    for name, aggregate in aggregates.items():
+        for key in (None, "k"):
+            took = [1e3 * _per_batch(aggregate, width, batch, key, 3 if quick else 60) for width in widths]
+            label = f"{name}{', GROUP BY k' if key else ''}"
+            rows.append([label, *(round(ms, 2) for ms in took)])
+            most = max(after / before for before, after in pairwise(took))
+            said = " ms, ".join(f"{ms:.2f}" for ms in took)
+            report.findings.append(Finding(f"{label}: ten times the rows", f"{said} ms", most, "x", 1.5, at_most=True))
+    report.tables.append(Table("ms per batch", ["aggregate", *(f"W = {width:,}" for width in widths)], rows))
+    return report
+
+
+def _per_batch(aggregate: sw.Aggregate, width: int, batch: int, key: str | None, batches: int) -> float:
+    """The median, once the window is full."""
+    events = sequence(width + batch * (batches + 1))
+    engine = sw.Engine(key=key)
+    engine.register(sw.Query(aggregate, sw.Range(width), "q", every=sw.Every(batch)))
+    engine.append(events[: width + batch])
+    times = [
+        elapsed(lambda at=at: engine.append(events[at : at + batch])) for at in range(width + batch, len(events), batch)
+    ]
+    assert engine.emitted().num_rows >= batches
+    return float(np.median(times))
 
 
 def hopping(quick: bool) -> Report:

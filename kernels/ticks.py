@@ -163,6 +163,26 @@ def first_sight(now, end, i, place, time):
 
 
 @kernel
+def lay_out(ts, order, starts, runs, newest, out, rows, ends):
+    """Row by row, segment s: its newest row that is not here, if any, then those of run runs[s] (-1: it has none).
+
+    rows: where each was. ends: where segments begin, and the end. Returns the number of rows.
+    """
+    n = 0
+    for s in range(runs.size):
+        ends[s] = n
+        if newest[s] > EARLIEST:
+            out[n], rows[n] = newest[s], -1
+            n += 1
+        if runs[s] >= 0:
+            for i in range(starts[runs[s]], starts[runs[s] + 1]):
+                out[n], rows[n] = ts[order[i]], order[i]
+                n += 1
+    ends[runs.size] = n
+    return n
+
+
+@kernel
 def places(groups, at, order):
     """order[i] = where i goes if groups are laid out one after the other, group g from at[g] on."""
     for i in range(groups.size):

@@ -91,22 +91,25 @@ def first_after(ts, offset, mask, lo, hi, x):
 
 
 @kernel
-def expire(rings, ts, lost, keys, coming, horizon, rows):
-    """Let go of what no window can reach: rows with ts <= horizon that are not among the last `rows`."""
+def expire(rings, ts, lost, keys, coming, horizons, rows):
+    """Let go of what no window can reach: rows with ts <= horizon that are not among the last `rows`.
+
+    horizons: one for all, or one for each key.
+    """
     for r in range(keys.size):
         k = keys[r]
         head, tail = rings[k, HEAD], rings[k, TAIL]
         keep = max(head, min(tail, tail + coming[r] - rows))
         if keep > head:
             offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
-            new = first_after(ts, offset, mask, head, keep, horizon)
+            new = first_after(ts, offset, mask, head, keep, horizons[min(k, horizons.size - 1)])
             if new > head:
                 lost[k] = ts[offset + ((new - 1) & mask)]
                 rings[k, HEAD] = new
 
 
 @kernel
-def wasteful(rings, ts, keys, horizon, rows, which):
+def wasteful(rings, ts, keys, horizons, rows, which):
     """which[:n]: the keys of whose rows three quarters or more could go. Returns n.
 
     Less is left for when a ring is full: what is still there can still be asked for.
@@ -116,6 +119,7 @@ def wasteful(rings, ts, keys, horizon, rows, which):
         k = keys[r]
         head, tail = rings[k, HEAD], rings[k, TAIL]
         p = min(tail - 1, head + (3 * (tail - head) >> 2))
+        horizon = horizons[min(k, horizons.size - 1)]
         if p >= head and p < tail - rows and ts[rings[k, OFFSET] + (p & (rings[k, CAPACITY] - 1))] <= horizon:
             which[n] = k
             n += 1
@@ -256,8 +260,19 @@ def edges(rings, ts, lost, keys, windows, now, lo, hi):
 
 
 @kernel
-def edges_each(rings, ts, keys, instants, windows, lo, hi):
-    """As `edges`, with a time of its own for every row: lo, hi[i, w] of keys[i] at instants[i].
+def seen_at(rings, ts, keys, instants, seen):
+    """seen[i]: the position after the last row of keys[i] at instants[i]."""
+    for i in range(keys.size):
+        k = keys[i]
+        head, tail = rings[k, HEAD], rings[k, TAIL]
+        seen[i] = tail
+        if tail > head:
+            seen[i] = first_after(ts, rings[k, OFFSET], rings[k, CAPACITY] - 1, head, tail, instants[i])
+
+
+@kernel
+def edges_each(rings, ts, keys, instants, seen, windows, lo, hi):
+    """As `edges`, with a time of its own for every row: lo, hi[i, w] of keys[i] at instants[i], of rows before seen[i].
 
     windows[w] = by_time, far, near, both as lengths. Rows that are no longer kept are in no window.
     """
@@ -265,8 +280,8 @@ def edges_each(rings, ts, keys, instants, windows, lo, hi):
     for i in range(keys.size):
         k, now = keys[i], instants[i]
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
-        head, tail = rings[k, HEAD], rings[k, TAIL]
-        m = first_after(ts, offset, mask, head, tail, now) if tail > head else tail
+        head = rings[k, HEAD]
+        m = max(seen[i], head)
         for w in range(windows.shape[0]):
             far, near = windows[w, 1], windows[w, 2]
             if windows[w, 0]:

@@ -11,15 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from swag.columns import Clock
+from swag.counters import Progress
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.frequency import Every
 from swag.inner import Answers, Chosen
 from swag.jumping import Jumped
+from swag.keys import KeyTable
+from swag.lookback import Lookback
 from swag.lowering import simple_ones
 from swag.nested import front_columns
 from swag.query import Events, Query
 from swag.store import MIN, Store
-from swag.ticker import Progress, Ticker
+from swag.ticker import Ticker
 from swag.windows import reach
 
 if TYPE_CHECKING:
@@ -98,7 +101,9 @@ class Emission:
                 self.outer[query.label].register(replace(query, source=None, name=query.label))
                 self._refuse_disorder(query)
             elif query.every is not None:
-                self._ticker(self.tickers.setdefault(query.every, Ticker(query.every, self.key)), query, flowing)
+                if query.every not in self.tickers:
+                    self.tickers[query.every] = self._new_ticker(query.every, make)
+                self._ticker(self.tickers[query.every], query, flowing)
             if flowing:
                 self.since[query.label] = self.store.now
 
@@ -114,17 +119,20 @@ class Emission:
             return host._emission.over(replace(source, source=None), flowing, make)
         if source not in self.inner:
             every = source.every or Every(1, per_key=self.key is not None)
-            ticker = Ticker(every, self.key, empty=source.every is None)
+            ticker = self._new_ticker(every, make, empty=source.every is None)
             self._ticker(ticker, replace(source, name=source.column), flowing)
             self.inner[source] = Answers(source, ticker, make())
         return self.inner[source].engine
 
+    def _new_ticker(self, every: Every, make: Any, empty: bool = False) -> Ticker:
+        return Ticker(every, self.key, Lookback(make("auto"), every, self.key, empty))
+
     def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
         """Rows that were before count, but are not there any more."""
-        if flowing and ticker.next.size == 0:
+        if flowing and ticker.counters.next.size == 0:
             rows = self.store.main.arena.rings[: self.store.key_count, 3]
             before = np.array([self.store.events]) if ticker.whole else rows
-            ticker.grow(before.size, before)
+            ticker.counters.grow(before.size, before)
             self.top = max(self.top, int(self.store.latest.max(initial=MIN)))
         ticker.add(query)
 
@@ -195,7 +203,7 @@ class Emission:
         promise: slots that end before it are over. kept: older events are refused; else late ones may be taken that
         are newer than all that was applied.
         """
-        clock, keys = self.store.clock, None
+        clock, keys = self.store.clock, self.store.keys
         tickers = self._all()
         if clock is None:
             return
@@ -204,8 +212,6 @@ class Emission:
             chosen.pass_time(self.store.now if kept else MIN, max(promise, in_order), kept)
         if not tickers:
             return
-        if self.store.keys is not None and any(ticker.ts for ticker in tickers):
-            keys = self.store.keys.column()
         latest = self.store.latest[: self.store.key_count]
         progress = Progress(latest, self.top, promise, kept or bool(self.inner))
         for ticker in self.tickers.values():
@@ -220,7 +226,7 @@ class Emission:
             except SwagError as why:
                 self.errors.append(why)
 
-    def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: pa.Array | None) -> Jumped | None:
+    def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         try:
             return ticker.decide(progress, clock, keys)
         except SwagError as why:
@@ -302,6 +308,7 @@ def _often(every: Every) -> str:
 
 def _ticker(ticker: Ticker) -> list[str]:
     return [
-        f"    pushed down: rows wait untouched, {ticker.kept:,} of them; a tick aggregates those in its window",
+        f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
         f"    so far: {ticker.ticks:,} answers at ticks",
+        *("    " + line for line in ticker.lookback.engine.explain().split("\n")),
     ]

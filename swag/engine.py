@@ -292,7 +292,7 @@ class Engine:
     ) -> tuple[list[pa.Array], np.ndarray]:
         """As `_answer`, every key at a time of its own, whose events are still kept."""
         simple = answering(queries)
-        columns, present = self._asked.each(simple, ids, instants)
+        columns, present, _ = self._asked.each(simple, ids, instants)
         self._plan.reconsider()
         return combine(queries, simple, columns, present)
 
@@ -382,9 +382,9 @@ class Engine:
             self._store.promised = MIN if self._held else self._store.now
         self._store.retain(self._reaches(self._plan.queries.values()))
 
-    def _over_answers(self) -> "Engine":
-        """An engine whose events are the answers of a query of this one."""
-        return Engine(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=self.algorithm)
+    def _over_answers(self, algorithm: str | None = None) -> "Engine":
+        """An engine for a part of this one: the answers of a query, say, are its events."""
+        return Engine(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=algorithm or self.algorithm)
 
     def _key_column(self, ids: np.ndarray) -> pa.Array:
         return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)

@@ -310,6 +310,14 @@ class Seen:
         only = reaches[0] if len(reaches) == 1 and reaches[0].near == 0 else None
         return cls(lo, end, ends, count, timeline[0].size, only)
 
+    @classmethod
+    def in_segments(cls, ts: np.ndarray, starts: np.ndarray, ticks: Ticks, wanted: Iterable[Reach]) -> "Seen":
+        """What ticks see of rows that lie segment by segment."""
+        segments = np.zeros((starts.size, 3), np.int64)
+        segments[:, edges.START], segments[:, edges.SHIFT] = starts, -1
+        runs = _runs(ticks.segment, starts.size - 1)
+        return cls.of((ts, segments, np.empty(0, np.int32)), runs, ticks.now, ticks.end, wanted)
+
     @property
     def few(self) -> bool:
         return self.count <= WORTH_SKIPPING * self.total

@@ -45,14 +45,19 @@ class Lookups:
         columns, present = self._columns(queries, which, ids, (lo, hi))
         return columns, present, None if short is None else (short[0], which.index(short[1]))
 
-    def each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> tuple[list[pa.Array], np.ndarray]:
-        """A column per query, for every (key, instant) one answer; and which of them have an event in the window."""
+    def each(
+        self, queries: list[Query], ids: np.ndarray, instants: np.ndarray, seen: np.ndarray | None = None
+    ) -> tuple[list[pa.Array], np.ndarray, np.ndarray]:
+        """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
+        which one that `where` may not count. seen: only the rows before these positions."""
         assert self.store.clock is not None
         self.plan.settle()
         unit = self.store.clock.unit
         windows: dict[Reach, int] = {}
         which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
-        return self._columns(queries, which, ids, self.store.edges_each(ids, list(windows), instants))
+        lo, hi = self.store.edges_each(ids, list(windows), instants, seen)
+        columns, present = self._columns(queries, which, ids, (lo, hi))
+        return columns, present, (hi > lo)[:, which]
 
     def _columns(
         self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from swag.counters import Counters
 from swag.emission import Emission
 from swag.inner import Answers, Chosen
+from swag.lookback import Lookback, looked_up
 from swag.query import Query
+from swag.recency import Recency
 from swag.recipes import every_from_json, every_to_json, query_from_json, query_to_json
 from swag.ticker import Ticker
 
@@ -45,16 +48,20 @@ def save_emission(emission: Emission, put: Put) -> dict[str, Any] | None:
 
 
 def _save_ticker(ticker: Ticker, put: Put) -> dict[str, Any]:
-    ticker.close_up()
+    pending, lookback = ticker.pending, ticker.lookback
+    keys, lookback.engine._store.keys = lookback.engine._store.keys, None  # those of the engine that it is in
+    rows = [] if not pending.count else [put(table_to_bytes(pending.table)), put(pending.ts), put(pending.ids)]
+    engine = _save_engine(lookback.engine, put)
+    lookback.engine._store.keys = keys
     return {
         "every": every_to_json(ticker.every),
         "queries": [query_to_json(query) for query in ticker.queries.values()],
-        "empty": ticker.empty,
+        "empty": lookback.empty,
         "ticks": ticker.ticks,
-        "rows": [
-            [put(table_to_bytes(t)), put(ts), put(ids)] for t, ts, ids in zip(ticker.chunks, ticker.ts, ticker.ids)
-        ],
-        "counters": [put(each) for each in (ticker.next, ticker.gone, ticker.total)],
+        "rows": rows,
+        "engine": engine,
+        "counters": [put(each) for each in ticker.counters.arrays],
+        "recent": [put(each) for each in lookback.recent.arrays],
         "types": put(bytes(pa.schema(list(ticker.types.items())).serialize())),
         "kinds": put(bytes(pa.schema(list(ticker.kinds.items())).serialize())),
     }
@@ -99,14 +106,17 @@ def _load_ticker(
 ) -> Ticker:
     every = every_from_json(entry["every"])
     assert every is not None
-    ticker = Ticker(every, key, empty=entry["empty"], ticks=entry["ticks"])
+    engine = _load_engine(arrays[entry["engine"]], {name: looked_up(query) for name, query in given.items()})
+    engine._store.each_by_itself = key is not None and every.per_key
+    recent = Recency(*(arrays[index] for index in entry["recent"]))
+    ticker = Ticker(every, key, Lookback(engine, every, key, entry["empty"], recent), ticks=entry["ticks"])
     for each in entry["queries"]:
-        ticker.add(query_from_json(each, given, path))
-    for table, ts, ids in entry["rows"]:
-        ticker.chunks.append(table_from_bytes(arrays[table]))
-        ticker.ts.append(arrays[ts])
-        ticker.ids.append(arrays[ids])
-    ticker.next, ticker.gone, ticker.total = (arrays[index] for index in entry["counters"])
+        query = query_from_json(each, given, path)
+        ticker.queries[query.label] = query
+    if entry["rows"]:
+        table, ts, ids = (arrays[index] for index in entry["rows"])
+        ticker.pending.add(table_from_bytes(table), ts, ids)
+    ticker.counters = Counters(*(arrays[index] for index in entry["counters"]))
     for name in ("types", "kinds"):
         schema = pa.ipc.read_schema(pa.py_buffer(arrays[entry[name]].tobytes()))
         setattr(ticker, name, {field.name: field.type for field in schema})

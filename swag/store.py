@@ -58,6 +58,7 @@ class Store:
         self.keep_rows = 0
         self.keep_time: int | None = None
         self._next_to_tidy = 0
+        self.each_by_itself = False  # `now` is another for each key: the time of its latest event
         self.keeps_all = False  # while answers of the recent past are still to be given
 
     @property
@@ -86,11 +87,13 @@ class Store:
         self.keep_rows, self.keep_time = max(rows), max(times, default=None)
 
     @property
-    def horizon(self) -> int:
-        """Rows at or before this time are in no time window that ends now."""
+    def horizons(self) -> np.ndarray:
+        """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
         if self.keep_time is None:
-            return MAX
-        return max(MIN, self.now - self.keep_time)
+            return np.array([MAX])
+        now = self.latest if self.each_by_itself else np.array([self.now])
+        far = min(self.keep_time, int(MAX))
+        return np.where(now < MIN + far, MIN, now - far)
 
     def note_types(self, fields: dict[str, Field]) -> None:
         """The type a column came in first is the type it has (nulls alone have none)."""
@@ -170,7 +173,7 @@ class Store:
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         if self.keeps_all:
             return
-        timeline.expire(self.main.arena.rings, self.ts.data, self.lost, keys, coming, self.horizon, self.keep_rows)
+        timeline.expire(self.main.arena.rings, self.ts.data, self.lost, keys, coming, self.horizons, self.keep_rows)
 
     def tidy(self, some: int) -> None:
         """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""
@@ -180,9 +183,13 @@ class Store:
             return
         keys = np.unique((self._next_to_tidy + np.arange(min(some, count))) % count)
         self._next_to_tidy = (self._next_to_tidy + some) % count
+        self.tidy_keys(keys)
+
+    def tidy_keys(self, keys: np.ndarray) -> None:
+        """Let go of what these no longer need, where that is most of what they have."""
         found = np.empty(keys.size, np.int64)
         rings = self.main.arena.rings
-        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizon, self.keep_rows, found)]
+        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.keep_rows, found)]
         if keys.size == 0:
             return
         self.main.arena.tidy(keys, self.expire)
@@ -202,11 +209,20 @@ class Store:
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
 
-    def edges_each(self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `edges`, every key at a time of its own."""
-        windows = np.array([(r.by_time, r.far, r.near) for r in reaches], np.int64).reshape(len(reaches), 3)
+    def edges_each(
+        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray, seen: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `edges`, every key at a time of its own. seen: of the rows before these positions, else of all."""
+        rings, ts = self.main.arena.rings, self.ts.data
+        most = int(MAX)
+        windows = np.array(
+            [(r.by_time, min(r.far, most), min(r.near, most)) for r in reaches], np.int64
+        ).reshape(len(reaches), 3)  # fmt: skip
+        if seen is None:
+            seen = np.empty(keys.size, np.int64)
+            timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
-        timeline.edges_each(self.main.arena.rings, self.ts.data, keys, instants, windows, lo, hi)
+        timeline.edges_each(rings, ts, keys, instants, seen, windows, lo, hi)
         return lo, hi
 
     def kept_from(self, key: int) -> int:

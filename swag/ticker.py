@@ -1,75 +1,53 @@
-"""The queries of an engine that share one `every`: rows are stored until a tick is decided, then answered together.
+"""The queries of an engine that share one `every`: rows wait until a tick is decided; then it is a lookup.
 
-      rows kept     . . . . . . . . .        what undecided ticks can still see
-      decided       T       T                by an event or a promise past them: answered in a few kernel calls
-      next                          ?        counted on, whatever the batches were
+      rows that wait    . . . . . . . . .        as they came; those that no tick will see are let go
+      decided                   T       T        by an event or a promise past them
+      lookback          [-------]                is given the rows up to the last tick that some window holds
 
-Between ticks nothing happens to a row but that it is kept, and not even that if no tick will see it.
+Between ticks nothing happens to a row but that it is kept. A batch that decides ticks costs its rows and the lookups,
+however many rows windows hold.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from swag import intake
+from swag import ticks as schedules
 from swag.columns import Clock
+from swag.counters import MIN, Counters, Layout, Progress
 from swag.errors import BadType
 from swag.evaluate import simple_queries
 from swag.frequency import Every
-from swag.intake import needed
-from swag.jumping import Jumped, Stretch, jump
+from swag.jumping import Jumped, Seen, Stretch, jump
+from swag.keys import KeyTable
+from swag.lookback import Asked, Lookback, looked_up
 from swag.lowering import simple_ones
+from swag.pending import Pending
 from swag.query import Query
-from swag.ticks import FARTHEST, NEVER, Span, slots_of
+from swag.space import group
+from swag.ticks import FARTHEST, NEVER, Span, Ticks, slots_of
 from swag.windows import Reach, reach
 
-MIN = int(np.iinfo(np.int64).min)
-FEW = 4096  # rows that are not worth looking through for some to let go
-
-
-@dataclass(eq=False)
-class Progress:
-    """How far a stream is: the latest event of each key and of all, and a time before which slots are over.
-
-    kept: nothing older than the promise comes. together: nothing older than the latest event of any key comes.
-    """
-
-    latest: np.ndarray
-    top: int
-    promise: int
-    kept: bool
-    together: bool = False
-
-    def known(self, whole: bool) -> np.ndarray:
-        """Per segment, the time before which everything has come."""
-        if whole:
-            return np.array([max(self.top, self.promise)])
-        return np.maximum(self.top if self.together else self.latest, np.full(self.latest.size, self.promise))
+FEW = 4096  # rows that may wait for a tick in any case
 
 
 @dataclass(eq=False)
 class Ticker:
-    """next: per segment, the first tick not decided (NEVER: no row yet). total: the rows it has had, gone: those
-    that are not kept. types, kinds: of the columns read, and of the answers. empty: keys without events answer too.
-    """
+    """types, kinds: of the columns read, and of the answers."""
 
     every: Every
     key: str | None
+    lookback: Lookback
     queries: dict[str, Query] = field(default_factory=dict)
-    empty: bool = False
-    chunks: list[pa.Table] = field(default_factory=list)
-    ts: list[np.ndarray] = field(default_factory=list)
-    ids: list[np.ndarray] = field(default_factory=list)
-    next: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    gone: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    total: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    pending: Pending = field(default_factory=Pending)
+    counters: Counters = field(default_factory=Counters)
     types: dict[str, pa.DataType] = field(default_factory=dict)
     kinds: dict[str, pa.DataType] = field(default_factory=dict)
     ticks: int = 0
-    _worth_trimming: int = field(default_factory=lambda: FEW)
-    _reads: list[str] | None = None
-    _reaches: set[Reach] | None = None
+    _touched: list[np.ndarray] = field(default_factory=list)
 
     @property
     def whole(self) -> bool:
@@ -78,12 +56,29 @@ class Ticker:
 
     @property
     def kept(self) -> int:
-        return sum(each.size for each in self.ts)
+        return self.pending.count + self.lookback.kept
 
     @property
     def bytes(self) -> int:
-        arrays = [*self.ts, *self.ids, self.next, self.gone, self.total]
-        return sum(each.nbytes for each in [*self.chunks, *arrays])
+        return self.pending.bytes + self.lookback.bytes + sum(each.nbytes for each in self.counters.arrays)
+
+    def add(self, query: Query) -> None:
+        self.queries[query.label] = query
+        self.lookback.engine.register(looked_up(query))
+        self.__dict__.pop("_reads", None)
+
+    def remove(self, name: str) -> None:
+        del self.queries[name]
+        self.lookback.engine.unregister(name)
+        self.__dict__.pop("_reads", None)
+
+    @cached_property
+    def _reads(self) -> list[str]:
+        return [name for name in intake.needed(simple_ones(self.queries.values()), "", None) if name]
+
+    def _reaches(self, clock: Clock) -> set[Reach]:
+        leaves = [leaf for query in self.queries.values() for leaf in simple_queries(query)]
+        return {reach(leaf.window, clock.unit) for leaf in leaves}
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
@@ -97,106 +92,132 @@ class Ticker:
         if any(f.name not in self.types for f in columns.schema):
             nothing = np.zeros(0, np.int64)
             given = None if self.key is None else (nothing, pa.nulls(0))
-            jumped = self._jump(Stretch(columns.slice(0, 0), clock, nothing, self.key, given), None)
+            empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
+            jumped = jump(list(self.queries.values()), self.every, empty)
             self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""
-        columns = self._columns(table)
+        columns, counters = self._columns(table), self.counters
         self.types |= {f.name: f.type for f in columns.schema if not pa.types.is_null(f.type)}
-        self.grow(1 if self.whole else segments)
-        self.chunks.append(columns)
-        self.ts.append(ts)
-        self.ids.append(ids)
+        counters.grow(1 if self.whole else segments)
+        self.pending.add(columns, ts, ids)
         if self.whole:
-            self.total[0] += ts.size
-            first, at = np.array([0]), np.array([0])
+            touched, first, counts = np.array([0]), np.array([0]), np.array([ts.size])
         else:
-            first, at, counts = np.unique(ids, return_index=True, return_counts=True)
-            self.total[first] += counts
-        new = self.next[first] == NEVER
-        step = self.every.step(clock.unit)
-        self.next[first[new]] = slots_of(ts[at[new]], step) if self.every.by_time else self.gone[first[new]] // step + 1
-
-    def grow(self, segments: int, total: np.ndarray | None = None) -> None:
-        """Room for more segments. total: how many rows they have had, of which none is here."""
-        more = segments - self.next.size
-        if more > 0:
-            before = np.zeros(more, np.int64) if total is None else total[self.next.size : segments]
-            self.next = np.concatenate([self.next, np.full(more, NEVER)])
-            self.gone, self.total = np.concatenate([self.gone, before]), np.concatenate([self.total, before])
-
-    def add(self, query: Query) -> None:
-        self.queries[query.label] = query
-        self._reads, self._reaches = None, None
-
-    def remove(self, name: str) -> None:
-        del self.queries[name]
-        self._reads, self._reaches = None, None
+            batch = group(ids, np.zeros(counters.next.size, np.int64))
+            touched, first, counts = batch.keys, batch.order[batch.starts[:-1]], batch.counts
+            self._touched.append(touched)
+        counters.total[touched] += counts
+        new = counters.next[touched] == NEVER
+        if new.any():
+            step, some = self.every.step(clock.unit), touched[new]
+            by_rows = counters.gone[some] // step + 1
+            counters.next[some] = slots_of(ts[first[new]], step) if self.every.by_time else by_rows
 
     def _columns(self, table: pa.Table) -> pa.Table:
         """What queries read; one column in any case, as a table without any has no rows."""
-        if self._reads is None:
-            self._reads = [name for name in needed(simple_ones(self.queries.values()), "", None) if name]
         return table.select(self._reads or table.column_names[:1])
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 
-    def decide(self, progress: Progress, clock: Clock, keys: "pa.Array | None") -> Jumped | None:
+    def decide(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         """The ticks decided by now; None if there are none. Whatever happens, they are behind us then."""
-        if not self.ts:
+        step, counters = self.every.step(clock.unit), self.counters
+        if counters.next.size == 0:
             return None
-        step = self.every.step(clock.unit)
-        last = self._last(progress, step)
-        due = np.flatnonzero((self.next != NEVER) & (last >= self.next))
-        if due.size == 0:
-            self._let_go(progress, clock)
-            return None
-        first = self.next.copy()
-        self.next[due] = last[due] + 1
+        segments, last = self._last(progress, step)
+        due = (counters.next[segments] != NEVER) & (last >= counters.next[segments])
         try:
-            return self._answered(first, last, clock, keys)
+            if not due.any():
+                return None
+            segments, last = segments[due], last[due]
+            bounds = np.column_stack([counters.next[segments], last])
+            counters.next[segments] = last + 1
+            return self._answered(segments, bounds, clock, keys)
         finally:
-            self._let_go(progress, clock)
+            self._let_go(progress, clock, keys)
 
-    def _last(self, progress: Progress, step: int) -> np.ndarray:
-        """Per segment, the last tick that is decided."""
+    def _last(self, progress: Progress, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Segments that may have got further, and the last tick of each that is decided."""
+        counters, count = self.counters, self.counters.next.size
+        touched, self._touched = self._touched, []
         if not self.every.by_time:
-            return self.total // step
-        known = np.maximum(progress.known(self.whole)[: self.next.size], MIN + 1)
+            some = np.arange(count) if self.whole else np.unique(np.concatenate([np.zeros(0, np.int64), *touched]))
+            return some, counters.total[some] // step
+        known = np.maximum(progress.known(self.whole)[:count], MIN + 1)
         last = (known - 1) // step  # an event at the very end of a slot may be followed by another
         if self.every.anchor == "tuple":  # … but is the one that stands for it
-            latest = np.array([progress.top]) if self.whole else progress.latest[: self.next.size]
+            latest = np.array([progress.top]) if self.whole else progress.latest
+            latest = latest[:count]
             last = np.where(latest % step == 0, np.maximum(last, latest // step), last)
-        return last
+        return np.arange(count), last
 
-    def _answered(self, first: np.ndarray, last: np.ndarray, clock: Clock, keys: "pa.Array | None") -> Jumped | None:
-        self.close_up()
-        ts, ids = self.ts[0], self.ids[0]
-        given, present = None, np.zeros(0, np.int64)
-        if self.key is not None:
-            assert keys is not None
-            present = np.flatnonzero(np.bincount(ids))
-            present = present[np.asarray(pc.sort_indices(keys.take(pa.array(present))))]  # keys by value, in any order
-            local = np.empty(len(keys), np.int64)
-            local[present] = np.arange(present.size)
-            given = local[ids], keys.take(pa.array(present))
-        segments = np.zeros(1, np.int64) if self.whole else present
-        some = first[segments] != NEVER
-        bounds = np.column_stack([np.where(some, first[segments], 0), np.where(some, last[segments], -1)])
-        span = Span(bounds, self.gone[segments])
-        jumped = self._jump(Stretch(self.chunks[0], clock, ts, self.key, given), span)
+    def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+        layout = Layout.of(segments, self.pending, self.counters.newest, self.whole)
+        reaches, store = self._reaches(clock), self.lookback.engine._store
+        ticks = self._scheduled(layout, bounds, clock, reaches)
+        if ticks.count == 0:
+            return None
+        self.lookback.ready(clock, keys)
+        store.keeps_all = True  # until all ticks are answered
+        try:
+            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
+            jumped = self.lookback.looked_up(asked, keys, list(self.queries))
+        finally:
+            store.keeps_all = False
+        self.lookback.tidy(asked.ids)
         self.ticks += jumped.number.size
         return jumped
 
-    def _jump(self, rows: Stretch, span: Span | None) -> Jumped:
-        return jump(list(self.queries.values()), self.every, rows, span, self.empty)
+    def _scheduled(self, layout: Layout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
+        """Ticks that may have something to say: of slots, those whose longest window is not empty."""
+        newest, starts = self.counters.newest[layout.segments], layout.starts
+        span = Span(bounds, self.counters.gone[layout.segments] - (newest != MIN))
+        far = max((r.far for r in reaches if r.by_time), default=0)
+        longest = [Reach(True, far, 0)] if far else []
+        since = np.full(layout.segments.size, NEVER)
+        if any(not r.by_time for r in reaches):
+            some = np.flatnonzero(np.diff(starts))
+            since[some] = layout.ts[starts[some]]
+        return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
 
-    def close_up(self) -> None:
-        """One chunk of each."""
-        if len(self.ts) > 1:
-            self.chunks = [pa.concat_tables(self.chunks, promote_options="permissive").combine_chunks()]
-            self.ts, self.ids = [np.concatenate(self.ts)], [np.concatenate(self.ids)]
+    def _of_segments(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+        """Of one stream, or of each key by itself."""
+        last = layout.starts[:-1].copy()
+        last[ticks.segment] = ticks.end
+        keep = np.zeros(layout.ts.size, bool)
+        keep[Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows] = True
+        if self.key is not None:  # rows after a key's last tick wait no longer either: others' ticks would pass by them
+            keep |= np.arange(keep.size) >= np.repeat(last, np.diff(layout.starts))
+        keep &= layout.rows >= 0
+        before = np.concatenate([[0], np.cumsum(keep)])
+        rows = before[ticks.end] - before[layout.starts[ticks.segment]]
+        rows += self.lookback.rows_of(layout.segments)[ticks.segment]
+        if self.key is None:
+            self._fold_in(int(last[0]) - int(layout.rows[0] < 0), layout.rows[keep])
+        else:
+            taken = np.ones(self.pending.count, bool)
+            taken[layout.rows[~keep & (layout.rows >= 0)]] = False
+            self._fold_in(taken.size, np.flatnonzero(taken))
+        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows)
+
+    def _of_all(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+        """Of all keys together: those with a row in the longest window."""
+        behind = int(layout.rows[0] < 0)
+        ends = ticks.end - behind
+        since = np.full(ticks.count, MIN)
+        if any(not r.by_time for r in reaches):
+            rows = np.arange(int(ends[-1]))
+        else:
+            seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
+            rows = seen[seen >= 0]
+            far = max(min(r.far, FARTHEST) for r in reaches)
+            since = np.where(ticks.now < MIN + far, MIN, ticks.now - far)
+        ts, ids = self.pending.ts[rows], self.pending.ids[rows]
+        tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
+        self._fold_in(int(ends[-1]), rows)
+        return Asked(ticks.number[tick], ticks.now[tick], key, there)
 
     def promise(self, progress: Progress, clock: Clock) -> int:
         """No tick before this time is still to come."""
@@ -209,69 +230,65 @@ class Ticker:
 
     # -- rows out -----------------------------------------------------------------------------------------------------
 
-    def _let_go(self, progress: Progress, clock: Clock) -> None:
-        """Rows that no undecided tick can see."""
-        if self._reaches is None:
-            simple = [leaf for query in self.queries.values() for leaf in simple_queries(query)]
-            self._reaches = {reach(leaf.window, clock.unit) for leaf in simple}
-        far = max((min(r.far, FARTHEST) for r in self._reaches if r.by_time), default=0)
-        rows = max((min(r.far, FARTHEST) for r in self._reaches if not r.by_time), default=0)
-        step = self.every.step(clock.unit)
-        if self.key is None or (self.whole and not rows):
-            self._drop_first(int(self._oldest(progress, far, step)[0]), int(self._needed_from(rows, step)[0]))
-        elif self.kept > self._worth_trimming:
-            self._drop_some(self._oldest(progress, far, step), rows, step)
-            self._worth_trimming = max(FEW, 2 * self.kept)
+    def _fold_in(self, count: int, rows: np.ndarray) -> None:
+        """The first `count` rows wait no longer; the lookback takes those that a window may hold."""
+        pending, counters = self.pending, self.counters
+        if rows.size:
+            table = pending.table[:count] if rows.size == count else pending.table.take(pa.array(rows))
+            self.lookback.take(table, pending.ts[rows], pending.ids[rows])
+        if count and not self.whole:
+            gone = pending.ids[:count]
+            np.add.at(counters.gone, gone, 1)
+            counters.newest[gone] = pending.ts[:count]
+            pending.drop(count)
+        elif count:
+            counters.gone[0] += count
+            counters.newest[0] = pending.drop(count)
 
-    def _oldest(self, progress: Progress, far: int, step: int) -> np.ndarray:
-        """Per segment: no window by time will see what is not newer than this."""
-        if far == 0:
-            return np.full(self.next.size, NEVER)
-        soonest = np.array([progress.top]) if self.whole else progress.latest[: self.next.size]
-        undecided = np.where(self.next == NEVER, 0, self.next)  # no tick to come is before soonest
+    def _let_go(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> None:
+        """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
+        reaches = self._reaches(clock)
+        if self.key is None or (self.whole and all(r.by_time for r in reaches)):
+            self._drop_first(progress, reaches, self.every.step(clock.unit))
+        elif self.pending.count > FEW:
+            rows = np.arange(self.pending.count)
+            self.lookback.ready(clock, keys)
+            if self.lookback.of_all:
+                self.lookback.recent.note(self.pending.ts, self.pending.ids)
+            self._fold_in(rows.size, rows)
+
+    def _drop_first(self, progress: Progress, reaches: set[Reach], step: int) -> None:
+        """Rows that are both too old and too far back."""
+        oldest, position = self._oldest(progress, reaches, step), self._needed_from(reaches, step)
+        drop = 0
+        for ts in self.pending.times:
+            old = min(position - int(self.counters.gone[0]) - drop, int(np.searchsorted(ts, oldest, side="right")))
+            drop += max(0, min(old, ts.size))
+            if old < ts.size:
+                break
+        if drop:
+            self.counters.gone[0] += drop
+            self.counters.newest[0] = self.pending.drop(drop)
+
+    def _oldest(self, progress: Progress, reaches: set[Reach], step: int) -> int:
+        """No window by time will see what is not newer than this."""
+        far = max((min(r.far, FARTHEST) for r in reaches if r.by_time), default=0)
+        soonest, undecided = progress.top, int(self.counters.next[0])  # no tick to come is before soonest
+        if far == 0 or undecided == NEVER:
+            return NEVER if far == 0 else MIN
         if self.every.by_time:
             at_tick = self.every.anchor == "tick"
-            soonest = undecided * step if at_tick else np.maximum(soonest, (undecided - 1) * step)
+            soonest = undecided * step if at_tick else max(soonest, (undecided - 1) * step)
         elif progress.kept:
-            soonest = progress.known(self.whole)[: self.next.size]
-        soonest = np.where(self.next == NEVER, MIN, soonest)
-        return np.where(soonest < MIN + far, MIN, soonest - far)
+            soonest = int(progress.known(True)[0])
+        return max(MIN, soonest - far)
 
-    def _needed_from(self, rows: int, step: int) -> np.ndarray:
-        """Per segment: no window by rows will see a row before this one, counted from its first."""
+    def _needed_from(self, reaches: set[Reach], step: int) -> int:
+        """No window by rows will see a row before this one, counted from the first."""
+        rows = max((min(r.far, FARTHEST) for r in reaches if not r.by_time), default=0)
         if rows == 0:
-            return np.full(self.next.size, NEVER)
+            return NEVER
         if self.every.by_time:
-            return self.total - rows
-        return np.where(self.next == NEVER, 0, self.next) * step - rows
-
-    def _drop_first(self, oldest: int, position: int) -> None:
-        """Rows that are both too old and too far back."""
-        while self.ts:
-            size = self.ts[0].size
-            drop = min(position - int(self.gone[0]), int(np.searchsorted(self.ts[0], oldest, side="right")))
-            if drop <= 0:
-                break
-            self.gone[0] += min(drop, size)
-            if drop < size:
-                self.chunks[0], self.ts[0], self.ids[0] = self.chunks[0][drop:], self.ts[0][drop:], self.ids[0][drop:]
-                break
-            del self.chunks[0], self.ts[0], self.ids[0]
-
-    def _drop_some(self, oldest: np.ndarray, rows: int, step: int) -> None:
-        """Key by key. A tick that is not decided is at a row to come, so the others may go from between."""
-        self.close_up()
-        ts, ids = self.ts[0], self.ids[0]
-        order = np.argsort(ids, kind="stable")
-        counts = np.bincount(ids)
-        after = np.empty(ids.size, np.int64)  # how many rows of its key come after each
-        after[order] = np.repeat(np.cumsum(counts), counts) - np.arange(ids.size) - 1
-        if self.whole:
-            keep = (ts > oldest[0]) | (after < rows)
-            self.gone[0] += ids.size - int(keep.sum())
-        else:
-            needed_from = self._needed_from(rows, step)
-            keep = (ts > oldest[ids]) | (self.total[ids] - 1 - after >= needed_from[ids])
-            self.gone += np.bincount(ids[~keep], minlength=self.gone.size)
-        left = np.flatnonzero(keep)
-        self.chunks, self.ts, self.ids = [self.chunks[0].take(pa.array(left))], [ts[left]], [ids[left]]
+            return int(self.counters.total[0]) - rows
+        undecided = int(self.counters.next[0])
+        return (0 if undecided == NEVER else undecided) * step - rows

@@ -25,7 +25,7 @@ STEPS = st.tuples(
     st.sampled_from([0, 0, 1, 1, 2, 5, 30]), EVENT, st.sampled_from(["on", "on", "cut", "fetch", "advance"])
 )
 LATENESS = st.sampled_from([None, None, 0, 3, 10])
-FEW = st.sampled_from([ticker.FEW, 0])  # rows that are not worth looking through for some to let go
+FEW = st.sampled_from([ticker.FEW, 0])  # rows that may wait for a tick in any case
 
 
 class Driven:
@@ -102,8 +102,6 @@ def test_cut_anywhere_ticks_are_those_of_the_oracle(
     driven = Driven(engine, oracle_ticks.Stream(key, lateness, slots, together=whole))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ticker, "FEW", few)
-        for each in engine._emission.tickers.values():
-            each._worth_trimming = few
         driven.run(steps)
     for i, (query, every) in enumerate(zip(theirs, frequencies, strict=True)):
         stream = driven.stream
@@ -229,6 +227,34 @@ def test_between_ticks_rows_wait_and_those_that_no_tick_will_see_do_not_even_tha
     assert engine.stats()["kept"] <= 1  # rows 991 to 1000 will be seen
     engine.append(at(*range(950, 1000)))
     assert fetched(engine) == [("q0", 1, 999, 10)]
+
+
+def aggregated(engine: sw.Engine) -> int:
+    """Rows that any structure was told of."""
+    return sum(ticker.lookback.engine.stats()["updates"] for ticker in engine._emission.tickers.values())
+
+
+@pytest.mark.parametrize(("every", "window", "seen"), [
+    (sw.Every(100), sw.Rows(10), 10), (sw.Every(100), sw.Range(10), 10), (sw.Every(time=100), sw.Range(10), 10),
+    (sw.Every(time=100, anchor="tuple"), sw.Range(10), 10), (sw.Every(100), sw.Rows(100), 100),
+    (sw.Every(50, per_key=True), sw.Rows(10), 20),
+])  # fmt: skip
+@pytest.mark.parametrize("cut", [1, 37, 401])
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_row_that_no_window_sees_is_never_aggregated_and_another_once(
+    every: sw.Every, window: Any, seen: int, cut: int, key: str | None
+) -> None:
+    if every.per_key and key is None:
+        return
+    engine = sw.Engine(key=key)
+    engine.register(sw.Query(sw.sum("i"), window, "s", every=every))
+    for first in range(0, 401, cut):
+        ts = np.arange(first, min(first + cut, 401)) + 1
+        engine.append({"ts": ts, "i": ts, "k": ts % 2})
+    if key is not None and isinstance(window, sw.Rows):  # which rows are the last of a key, nobody knows before
+        assert aggregated(engine) <= 401
+    else:
+        assert aggregated(engine) == 4 * seen
 
 
 def test_the_order_of_keys_matters_only_where_all_are_counted_together():

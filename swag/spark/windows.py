@@ -290,7 +290,7 @@ class ShardWindows:
             before[store.keys.encode(table.column(key), key)] = np.asarray(table.column("rows"))
         for ticker in self.engine._emission.tickers.values():
             own = np.array([gone]) if ticker.whole else before
-            ticker.grow(own.size, own)
+            ticker.counters.grow(own.size, own)
 
     def _live(self, table: pa.Table) -> np.ndarray:
         """Which logged events the engine still keeps, or has not yet been given."""

@@ -131,7 +131,7 @@ def test_what_expires_is_older_than_the_horizon_and_not_among_the_last_rows(
     times: list[int], horizon: int, rows: int, coming: int
 ) -> None:
     ts, rings, lost = np.array(times + [0] * (16 - len(times))), np.array([[0, 16, 0, len(times)]]), np.array([MIN])
-    timeline.expire(rings, ts, lost, np.zeros(1, np.int64), np.array([coming]), horizon, rows)
+    timeline.expire(rings, ts, lost, np.zeros(1, np.int64), np.array([coming]), np.array([horizon]), rows)
     last_rows = max(0, len(times) + coming - rows)
     gone = [p for p, t in enumerate(times) if t <= horizon and p < last_rows]
     assert rings[0, HEAD] == len(gone)

@@ -22,13 +22,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from swag.errors import BadQuery
 from swag.spark.event_time import EventTime
-from swag.spark.state import HISTORY, PURPOSE, BadState, Header, Log, from_ipc, opened, sealed
+from swag.spark.state import HEADER_AT, HISTORY, PURPOSE, PURPOSE_AT, BadState, Header, Log, from_ipc, opened, sealed
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
-PREFIX = "__swag_"
+COUNTS = (
+    "__swag"  # the column of a shard's counts, as text: one narrow column beside the answers
+)
 
 
 @dataclass
@@ -111,9 +113,9 @@ class Shards(StatefulProcessor):
 
     def init(self, handle: Any) -> None:
         self._handle = handle
-        self._header = handle.getValueState("header", "content binary")
-        self._purpose = handle.getValueState("purpose", "content binary")
-        self._segments = handle.getMapState("segments", "number long", "content binary")
+        number, content = StructField("number", LongType()), StructField("content", BinaryType())
+        # One variable for all: Spark takes ten milliseconds per variable and trigger to set it up.
+        self._pieces = handle.getMapState("pieces", StructType([number]), StructType([content]))
 
     def handleInputRows(self, key: Any, rows: Iterable[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
@@ -138,11 +140,14 @@ class Shards(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         began = time.perf_counter()
         header = self._load(shard)
-        log = Log(header, self._segments, f"shard {shard}")
+        log = Log(header, self._pieces, f"shard {shard}")
         body, replayed = self._body(shard, log)
         passed = self.job.time.from_watermark(watermark)
         upto = passed if header.upto is None or passed is None else max(passed, header.upto)
         step = body.step(fresh, upto)
+        for table in step.answers:  # first: Spark works on them while the state is written
+            if table.num_rows:
+                yield answer_rows(table, self.job.output)
         for kind, table, instants in step.log:
             log.append(kind, table, instants)
         body.tend(log)
@@ -150,27 +155,34 @@ class Shards(StatefulProcessor):
         header.history = [*header.history, (header.token, log.behind)][-HISTORY:]
         header.token = uuid.uuid4().hex
         self._set_timer(header, body.wakes(), watermark, expired)
-        self._header.update((header.to_bytes(),))
+        self._put(HEADER_AT, header.to_bytes())
         CACHE.keep(self.job.id, shard, header.token, body)
         counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
         counts["milliseconds"] = round(1000 * (time.perf_counter() - began))
-        yield metrics_row(shard, counts, self.job.output)
-        for table in step.answers:
-            if table.num_rows:
-                yield answer_rows(table, self.job.output)
+        yield counts_row(counts, self.job.output)
 
     def _load(self, shard: int) -> Header:
-        found = self._header.get()
+        found = self._get(HEADER_AT)
         if found is None:
-            self._purpose.update((sealed(PURPOSE, json.dumps(self.job.purpose).encode()),))
+            self._put_purpose()
             return Header(self.job.digest)
-        header = Header.from_bytes(found[0], f"the header of shard {shard}")
+        header = Header.from_bytes(found, f"the header of shard {shard}")
         if header.purpose != self.job.digest:
-            content = opened(PURPOSE, (self._purpose.get() or (None,))[0], f"the purpose of shard {shard}")
+            content = opened(PURPOSE, self._get(PURPOSE_AT), f"the purpose of shard {shard}")
             check_purpose(json.loads(bytes(content)), self.job.purpose)
-            self._purpose.update((sealed(PURPOSE, json.dumps(self.job.purpose).encode()),))
+            self._put_purpose()
             header.purpose = self.job.digest
         return header
+
+    def _get(self, number: int) -> bytes | None:
+        found = self._pieces.getValue((number,))
+        return None if found is None else found[0]
+
+    def _put(self, number: int, content: bytes) -> None:
+        self._pieces.updateValue((number,), (content,))
+
+    def _put_purpose(self) -> None:
+        self._put(PURPOSE_AT, sealed(PURPOSE, json.dumps(self.job.purpose).encode()))
 
     def _body(self, shard: int, log: Log) -> tuple[Body, int]:
         """The body at the version that the header names, and how many rows had to be replayed for it."""
@@ -215,19 +227,14 @@ def check_purpose(written: dict[str, Any], wanted: dict[str, Any]) -> None:
             raise BadState(f"the checkpoint is of other queries: it {what} {', '.join(map(repr, names))}.", hint)
 
 
-def metric_names() -> list[str]:
-    return [PREFIX + name for name in ("shard", *METRICS)]
-
-
-def metrics_row(shard: int, counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
-    """One row per shard and trigger beside the answers: Spark adds them up, and drops them (see stream.py)."""
-    values = [shard, *(counts.get(name, 0) for name in METRICS)]
-    columns = {name: pa.array([v], pa.int64()) for name, v in zip(metric_names(), values, strict=True)}
-    return as_pandas(columns | {each.name: pa.nulls(1, each.type) for each in output})
+def counts_row(counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
+    """One row per shard and trigger beside the answers: Spark adds them up, and drops them (see streaming.py)."""
+    said = " ".join(str(counts.get(name, 0)) for name in METRICS)
+    return as_pandas({COUNTS: pa.array([said])} | {each.name: pa.nulls(1, each.type) for each in output})
 
 
 def answer_rows(table: pa.Table, output: pa.Schema) -> pd.DataFrame:
-    columns: dict[str, Any] = {name: pa.nulls(table.num_rows, pa.int64()) for name in metric_names()}
+    columns: dict[str, Any] = {COUNTS: pa.nulls(table.num_rows, pa.string())}
     for each in output:
         columns[each.name] = table.column(each.name).cast(each.type)
     return as_pandas(columns)
@@ -241,8 +248,3 @@ def as_pandas(columns: dict[str, Any]) -> pd.DataFrame:
 def _one(array: Any) -> pd.arrays.ArrowExtensionArray:
     joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return pd.arrays.ArrowExtensionArray(joined)
-
-
-def refuse_few(shards: Any) -> None:
-    if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
-        raise BadQuery(f"shards={shards!r} is not a whole number >= 1.", "shards=64")

@@ -1,5 +1,6 @@
 """What a shard keeps in the state store: a header, and a log of segments. Versioned, checksummed, no pickle.
 
+    pieces, by number:
     header     SWAGHEAD | version | checksum | JSON              small, written with every trigger
     purpose    SWAGWHAT | version | checksum | JSON              whose state this is, written when that changes
     segments   SWAGSEGM | version | checksum | Arrow IPC stream  one more with every trigger that brought rows
@@ -22,10 +23,11 @@ from swag.errors import SwagError
 
 VERSION = 1
 HEADER, PURPOSE, SEGMENT = b"SWAGHEAD", b"SWAGWHAT", b"SWAGSEGM"
+HEADER_AT, PURPOSE_AT = -1, -2  # their numbers; segments are numbered from 0
 _ENVELOPE = struct.Struct("<8sI16s36x")  # 64 bytes: what follows stays aligned
 HISTORY = 16  # versions that a cached engine may be behind, and still be brought up to date by the segments since
 FAN_IN = 8  # neighbours of one size that are merged
-LARGE = 4 << 20  # segments of so many bytes are left alone
+LARGE = 1 << 20  # segments of so many bytes are left alone: reading them back through Spark takes longer than it saves
 
 
 class BadState(SwagError, ValueError):

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -93,16 +94,35 @@ def sharded(packed: "DataFrame", job: "Job", delay: str) -> "DataFrame":
     """Packed rows through the shards: answers, with the counts of the shards as observed metrics "swag"."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
-    from pyspark.sql.types import LongType, StructField, StructType
+    from pyspark.sql.types import StringType, StructField, StructType
 
-    from swag.spark.shard import METRICS, PREFIX, Shards, metric_names
+    from swag.spark.shard import COUNTS, METRICS, Shards
 
-    answers = from_arrow_schema(job.output)
-    schema = StructType([StructField(name, LongType()) for name in metric_names()] + answers.fields)
+    schema = StructType([StructField(COUNTS, StringType()), *from_arrow_schema(job.output).fields])
     timed = packed.withWatermark("time", delay).select("shard", "kind", "place", "piece")
-    found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
-    counted = found.observe("swag", *(F.sum(PREFIX + name).alias(name) for name in METRICS))
-    return counted.where(F.col(f"{PREFIX}shard").isNull()).select(*map(col, job.output.names))
+    with own_workers(packed):
+        found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
+    said = F.split(COUNTS, " ")
+    counted = found.observe("swag", *(F.sum(said[i].cast("long")).alias(name) for i, name in enumerate(METRICS)))
+    return counted.where(F.col(COUNTS).isNull()).select(*map(col, job.output.names))
+
+
+@contextmanager
+def own_workers(frame: "DataFrame") -> Iterator[None]:
+    """Functions that Spark wraps in here run in Python workers of their own.
+
+    Spark hands tasks the worker that has been idle for longest, so where others use them too, a shard would meet
+    another worker with every trigger, and engines that are behind. It keeps workers apart by their environment.
+    """
+    context = getattr(frame.sparkSession, "_sc", None)  # none under Spark Connect
+    if context is None:
+        yield
+        return
+    context.environment["SWAG_SPARK_SHARDS"] = "1"
+    try:
+        yield
+    finally:
+        del context.environment["SWAG_SPARK_SHARDS"]
 
 
 def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":

@@ -11,20 +11,8 @@ import pyarrow as pa
 
 from swag.spark import shard as shard_module
 from swag.spark.packing import SHARD, Pack
-from swag.spark.shard import METRICS, PREFIX, Cache, Job, Shards
-from swag.spark.state import Header
-
-
-class Value:
-    def __init__(self, store: dict, name: str) -> None:
-        self.store, self.name = store, name
-
-    def get(self) -> Any:
-        return self.store.get(self.name)
-
-    def update(self, value: tuple) -> None:
-        assert all(isinstance(each, bytes) for each in value)
-        self.store[self.name] = value
+from swag.spark.shard import COUNTS, METRICS, Cache, Job, Shards
+from swag.spark.state import HEADER_AT, Header
 
 
 class Map:
@@ -48,10 +36,7 @@ class Handle:
         self.store = store
         self.timers: set[int] = store.setdefault("timers", set())
 
-    def getValueState(self, name: str, schema: str) -> Value:
-        return Value(self.store, name)
-
-    def getMapState(self, name: str, key: str, value: str) -> Map:
+    def getMapState(self, name: str, key: Any, value: Any) -> Map:
         return Map(self.store, name)
 
     def registerTimer(self, at: int) -> None:
@@ -135,8 +120,8 @@ class Stream:
     def _rows(self, table: pa.Table) -> list[dict]:
         rows = []
         for row in table.to_pylist():
-            if row[f"{PREFIX}shard"] is not None:
-                self.metrics.append({name: row[PREFIX + name] for name in METRICS})
+            if row[COUNTS] is not None:
+                self.metrics.append(dict(zip(METRICS, map(int, row[COUNTS].split()), strict=True)))
             else:
                 rows.append({name: row[name] for name in self.job.output.names})
         return rows
@@ -144,7 +129,8 @@ class Stream:
     def upto(self, key: Any) -> float:
         """The time up to which the shard of a key has let go."""
         store = self.stores.get(hash(key) % self.shards, {})
-        upto = Header.from_bytes(store["header"][0], "").upto if "header" in store else None
+        header = store.get("pieces", {}).get((HEADER_AT,))
+        upto = None if header is None else Header.from_bytes(header[0], "").upto
         return float("-inf") if upto is None else upto
 
     def total(self, name: str) -> int:

@@ -6,14 +6,14 @@ from typing import Any
 import pandas as pd
 
 from swag.spark.shard import Shards
-from swag.spark.state import Header
+from swag.spark.state import HEADER_AT, Header
 
 
 class Vandal(Shards):
     def _step(self, shard: int, fresh: Any, watermark: int, expired: Any) -> Iterator[pd.DataFrame]:
-        header = Header.from_bytes(self._header.get()[0], "")
+        header = Header.from_bytes(self._get(HEADER_AT), "")
         number = header.entries[0].number
-        content = bytearray(self._segments.getValue((number,))[0])
+        content = bytearray(self._get(number))
         content[-40] ^= 4
-        self._segments.updateValue((number,), (bytes(content),))
+        self._put(number, bytes(content))
         return iter([])

@@ -9,7 +9,7 @@ from frames.bounds import interval
 from frames.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, ThresholdScan, extended, number
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
 from kernels import frame_aggregates, frame_operators, monoids
-from kernels.framing import Block
+from kernels.framing import BLOCK, Events
 from swag.columns import is_discrete, to_arrow, valid_rows
 from swag.errors import SumOverflow
 from swag.families import result_type
@@ -33,7 +33,7 @@ class AggregateScan(Scan):
         if isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
             self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
-        self.values, self.sizes = np.zeros(1024, np.int64 if whole else np.float64), np.zeros(1024, np.int64)
+        self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
 
     def data(self, table: pa.Table, size: int) -> tuple[Any, np.ndarray]:
         aggregate = self.spec.aggregate
@@ -55,15 +55,15 @@ class AggregateScan(Scan):
             return fields[0].values, valid
         return tuple(f.values.astype(np.float64) for f in fields), valid
 
-    def step(self, block: Block, data: Any, first: int) -> int:
-        at = int(self.kernel(self.op, data, self.rule, block, self._keys(), self._out(), first))
+    def step(self, events: Events, data: Any, first: int) -> int:
+        at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
         if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f"a frame of {self.spec.aggregate} does not fit int64.", "cast the column to float64")
         return at
 
     def touch(self) -> None:
         super().touch()
-        frame_aggregates.measure_open(self.op, self.needs, self._keys(), self._out())
+        frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
 
     def grow_keys(self, count: int) -> None:
         self.counts = extended(self.counts, count, 0)
@@ -75,7 +75,7 @@ class AggregateScan(Scan):
     def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
         return {"value": to_arrow(self.values[rows], self.sizes[rows] >= self.needs, self.type)}
 
-    def _keys(self) -> tuple[Any, ...]:
+    def _memory(self) -> tuple[Any, ...]:
         return self.state, self.partials, self.counts
 
     def _out(self) -> tuple[Any, ...]:

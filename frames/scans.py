@@ -11,14 +11,12 @@ import pyarrow as pa
 
 from frames.bounds import interval, limit
 from frames.specs import BEFORE, Boundary, Delta, Threshold
-from kernels import frame_delta, framing
-from kernels.framing import GAP_SLOT, LAST, OPEN, SLOT, Block, Found
+from kernels import frame_cells, frame_delta, frame_runs, framing
+from kernels.framing import BLOCK, GAP_SLOT, LAST, OPEN, SLOT, Events, Found
 from swag.columns import Field, field, is_discrete, is_number, room, to_arrow
 from swag.errors import BadType
 from swag.windows import in_units
 
-SIZE = 1 << 17  # events per kernel call: their row numbers stay in the cache
-EVERY, NO_KEYS = np.arange(SIZE), np.zeros(SIZE, np.int64)
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
 
@@ -41,7 +39,7 @@ class Scan:
     def __init__(self) -> None:
         self.share = Share(0, 0)
         self.state = np.zeros((0, 8), np.int64)
-        self.found = Found(np.empty((1024, 8), np.int64), np.zeros(1, np.int64))
+        self.found = Found(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
 
     @property
     def count(self) -> int:
@@ -55,34 +53,20 @@ class Scan:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
-    def step(self, block: Block, data: Any, first: int) -> int:
+    def step(self, events: Events, data: Any, first: int) -> int:
         """Call the kernel."""
         raise NotImplementedError
 
     def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: "Share | None" = None) -> bool:
         """Take events, all or a share of them. False: they are not in order of ts within each key."""
         self.share = share or Share(0, ts.size)
-        first, last, part, parts = self.share
-        scratch = np.empty(SIZE + 1, np.int64)
-        self.make_room(self.count + (last - first) // 16)  # pages that are not written to cost nothing
-        for base in range(first, last, SIZE):
-            size = min(SIZE, last - base)
-            own, rows = ids[base : base + size] if ids.size else NO_KEYS[:size], EVERY[:size]
-            if parts > 1:
-                rows = scratch[: framing.rows_of_part(own, part, parts, scratch)]
-            if not self._take(Block(ts, own, rows, base, parts.bit_length() - 1), data):
-                return False
-        return True
-
-    def _take(self, block: Block, data: Any) -> bool:
-        at = 0
-        while True:
-            at = self.step(block, data, at)
-            if at < 0:
-                return False
-            if at == block.rows.size:
-                return True
-            self.make_room(4 * self.found.frames.shape[0])
+        at, last, part, parts = self.share
+        events = Events(ts, ids, last, part, parts.bit_length() - 1)
+        self.make_room(self.count + (last - at) // 16)  # pages that are not written to cost nothing
+        while 0 <= at < last:
+            self.make_room(self.count + BLOCK)
+            at = self.step(events, data, at)
+        return at >= 0
 
     def finish(self) -> None:
         """The stream is over: what is open ends here."""
@@ -113,6 +97,8 @@ class Scan:
         """Room for what else is remembered per key."""
 
     def make_room(self, slots: int) -> None:
+        if slots > self.found.frames.shape[0]:
+            slots = max(slots, 2 * self.found.frames.shape[0])
         self.found = Found(extended(self.found.frames, slots, None), self.found.count)
         for name in self.extras:
             setattr(self, name, extended(getattr(self, name), slots, None))
@@ -137,20 +123,26 @@ class ThresholdScan(Scan):
     def __init__(self, spec: Threshold, kinds: Kinds, unit: str | None) -> None:
         super().__init__()
         self.spec = spec
-        bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
-        self.rule = (*bounds, int(spec.min_rows), in_units(spec.min_duration, unit))
-        self.kernel = framing.threshold_partition if spec.partition else framing.threshold
+        self.bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
+        self.least = int(spec.min_rows), in_units(spec.min_duration, unit)
 
-    def data(self, table: pa.Table, size: int) -> Field:
-        return number(table, self.spec.column, "the threshold compares")
+    def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
+        """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
+        column, (lo, hi) = number(table, self.spec.column, "the threshold compares"), self.bounds
+        if column.valid is None:
+            return column.values, self.bounds
+        one = column.values.dtype.type(1)
+        return ((lo <= column.values) & (column.values <= hi) & column.valid).astype(column.values.dtype), (one, one)
 
-    def step(self, block: Block, data: Field, first: int) -> int:
-        return int(self.kernel(block, data.values, mask(data), self.rule, self.state, self.found, first))
+    def step(self, events: Events, data: Any, first: int) -> int:
+        values, bounds = data
+        rule = (*bounds, *self.least, self.spec.partition)
+        return int(frame_runs.threshold(events, values, rule, self.state, self.found, first))
 
     def finish(self) -> None:
         if self.spec.partition:
             self.make_room(self.count + self.state.shape[0])
-            framing.finish_gaps(self.state, self.found)
+            frame_runs.finish_gaps(self.state, self.found)
         super().finish()
 
     def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
@@ -167,44 +159,49 @@ class BoundaryScan(Scan):
         super().__init__()
         self.spec = spec
         self.within = np.zeros((0, len(spec.columns)), np.int64)
-        self.cells = np.empty((1024, len(spec.columns)), np.int64)
-        self.place = np.empty((len(spec.columns), SIZE), np.int64)
+        self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
+        self.kinds = [cell_kind(kinds[name], cut) for name, cut in spec.cells.items()]
 
-    def data(self, table: pa.Table, size: int) -> list[Field]:
-        return [number(table, name, "the boundary reads") for name in self.spec.columns]
+    def data(self, table: pa.Table, size: int) -> tuple[frame_cells.Dimension, ...]:
+        return tuple(
+            dimension(number(table, name, "the boundary reads"), kind, cut)
+            for kind, (name, cut) in zip(self.kinds, self.spec.cells.items(), strict=True)
+        )
 
-    def step(self, block: Block, data: list[Field], first: int) -> int:
-        if first == 0:
-            self._find_cells(data, slice(block.base, block.base + block.ids.size))
-        return int(framing.boundary(block, self.place, self.state, self.within, self.cells, self.found, first))
-
-    def _find_cells(self, data: list[Field], rows: slice) -> None:
-        """Block by block, by every scan for itself: cells of all rows at once are written to memory and read again."""
-        for d, (column, cut) in enumerate(zip(data, self.spec.cells.values(), strict=True)):
-            part = part_of(column, rows)
-            cells_of(part, cut, self.place[d, : part.values.size])
+    def step(self, events: Events, data: Any, first: int) -> int:
+        return int(frame_runs.boundary(events, data, self.state, self.within, self.cells, self.found, first))
 
     def grow_keys(self, count: int) -> None:
         self.within = extended(self.within, count, 0)
 
     def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        cells = self.cells[rows]
-        return {
-            f"cell_{name}": to_arrow(cells[:, d].copy(), cells[:, d] != framing.NULL_CELL, pa.int64())
-            for d, name in enumerate(self.spec.columns)
-        }
+        codes = zip(self.spec.columns, self.kinds, self.cells[rows].T, strict=True)
+        return {f"cell_{name}": cells_out(kind, np.ascontiguousarray(own)) for name, kind, own in codes}
 
 
-def cells_of(column: Field, cut: Any, cells: np.ndarray) -> None:
-    """Each value's cell: by breaks, or by a width."""
-    values, whole = column.values, column.values.dtype == np.int64
+def cell_kind(kind: pa.DataType, cut: Any) -> int:
+    """By a width or by breaks, both exactly where values and cuts are whole numbers."""
+    whole = is_discrete(kind)
     if isinstance(cut, tuple):
         exact = whole and all(isinstance(b, int | np.integer) for b in cut)
-        framing.cells_between(values, mask(column), np.array(cut, np.int64 if exact else np.float64), cells)
-    elif whole and float(cut).is_integer():
-        framing.cells_of_whole_width(values, mask(column), int(cut), cells)
-    else:
-        framing.cells_of_width(values, mask(column), float(cut), cells)
+        return frame_cells.WHOLE_BREAKS if exact else frame_cells.BREAKS
+    return frame_cells.WHOLE_WIDTH if whole and float(cut).is_integer() else frame_cells.WIDTH
+
+
+def dimension(column: Field, kind: int, cut: Any) -> frame_cells.Dimension:
+    carrier: Any = np.int64 if kind in (frame_cells.WHOLE_WIDTH, frame_cells.WHOLE_BREAKS) else np.float64
+    values = column.values.astype(carrier, copy=False)
+    cuts = np.array(cut if isinstance(cut, tuple) else (cut,), carrier)
+    return frame_cells.Dimension(kind, values.view(np.float64), mask(column), cuts.view(np.float64))
+
+
+def cells_out(kind: int, codes: np.ndarray) -> pa.Array:
+    """The numbers of cells from their codes."""
+    if kind != frame_cells.WIDTH:
+        return to_arrow(codes, codes != frame_cells.NULL_CELL, pa.int64())
+    numbers = codes.view(np.float64)
+    valid = ~np.isnan(numbers)
+    return to_arrow(np.where(valid, numbers, 0.0).astype(np.int64), valid, pa.int64())
 
 
 class DeltaScan(Scan):
@@ -213,8 +210,8 @@ class DeltaScan(Scan):
         self.spec = spec
         self.whole = all(is_discrete(kinds[name]) for name in spec.columns)
         self.dtype: Any = np.int64 if self.whole else np.float64
-        limits = np.array([limit(spec.op, x, self.whole) for x in spec.limits.values()], self.dtype)
-        self.rule = (limits, spec.op in BEFORE, spec.measure == "range")
+        limits = (self.dtype(limit(spec.op, x, self.whole)) for x in spec.limits.values())
+        self.rule = (tuple(limits), spec.op in BEFORE, spec.measure == "range")
         self.low = self.high = np.zeros(0, self.dtype)
         self.origin: dict[str, int] = {}
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
@@ -238,9 +235,9 @@ class DeltaScan(Scan):
             self.origin.setdefault(name, int(values[0]))
         return (values - self.origin.get(name, 0)).astype(np.float64)
 
-    def step(self, block: Block, data: Any, first: int) -> int:
+    def step(self, events: Events, data: Any, first: int) -> int:
         spread = self.low, self.high, *self.nothing
-        return int(frame_delta.delta(block, *data, self.rule, spread, self.state, self.found, first))
+        return int(frame_delta.delta(events, *data, self.rule, spread, self.state, self.found, first))
 
     def grow_keys(self, count: int) -> None:
         self.low = extended(self.low, count * len(self.spec.columns), self.nothing[0])
@@ -252,10 +249,6 @@ def number(table: pa.Table, name: str, asked_by: str) -> Field:
     if not is_number(column.type):
         raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
     return column
-
-
-def part_of(column: Field, rows: slice) -> Field:
-    return Field(column.values[rows], None if column.valid is None else column.valid[rows], column.type)
 
 
 def mask(column: Field) -> np.ndarray:

@@ -11,7 +11,7 @@ from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kern
 import numpy as np
 
 from kernels.frame_operators import measure, wrapped
-from kernels.framing import KEY, LAST, OPEN, ROWS, SLOT, START, end_frame, take_slot
+from kernels.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
 from kernels.jit import kernel
 from kernels.monoids import combine, lift, load, store
 
@@ -19,97 +19,100 @@ OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
 
 
 @kernel
-def close_before(op, data, rule, block, keys, out, first):
+def close_before(op, data, rule, events, memory, out, first):
     """lo <= aggregate <= hi holds over every frame; an event that breaks it alone is in no frame.
 
-    keys: state, and per key the partial of its frame and how many values that is of. out: frames, and their answers.
+    memory: state, and per key the partial of its frame and of how many values that is. out: frames, and their answers.
     """
-    (columns, valid), (state, partials, counts), (found, values, sizes) = data, keys, out
-    lo, hi, needs = rule
-    ts, ids, rows, base, shift = block
+    (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for i in range(first, rows.size):
-        r = np.uint64(rows[i])
-        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
-        t = ts[e]
-        if t < state[k, LAST] or n == frames.shape[0]:
-            found.count[0] = n
-            return i if n == frames.shape[0] else -1 - np.int64(e)
-        outside = False
-        if valid.size == 0 or valid[e]:
-            x = lift(op, columns, e)
-            m = counts[k]
-            new = combine(op, load(partials, k), x) if m > 0 else x
-            answer = measure(op, m + 1, new)
-            over = wrapped(op, new)
-            if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
-                return OVERFLOW
-            if over or (m + 1 >= needs and not lo <= answer <= hi):
-                if state[k, ROWS] > 0:
-                    slot = state[k, SLOT]
-                    sizes[slot] = m
-                    if m >= needs:
-                        values[slot] = measure(op, m, load(partials, k))
-                    end_frame(frames, state, k)
-                new, m = x, 0
-                outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
-            store(partials, k, new)
-            counts[k] = 0 if outside else m + 1
-        if not outside:
-            if state[k, ROWS] == 0:
-                state[k, START] = t
-                take_slot(frames, n, k, t, e, 0)
-                state[k, SLOT] = n
-                n += 1
-            state[k, ROWS] += 1
-        state[k, LAST] = t
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, slot, m, partial = state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k], load(partials, k)
+            while i < size and keys[i] == k:
+                e, outside = base + rows[i], False
+                if ts[e] < last:
+                    return -1
+                if valid.size == 0 or valid[e]:
+                    x = lift(op, columns, e)
+                    new = combine(op, partial, x) if m > 0 else x
+                    answer, over = measure(op, m + 1, new), wrapped(op, new)
+                    if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
+                        return OVERFLOW
+                    if over or (m + 1 >= needs and not lo <= answer <= hi):
+                        if run > 0:
+                            sizes[slot] = m
+                            if m >= needs:
+                                values[slot] = measure(op, m, partial)
+                            close_slot(frames, slot, last, run)
+                        new, m, run, slot = x, 0, 0, -1
+                        outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
+                    partial, m = new, 0 if outside else m + 1
+                if run == 0 and not outside:
+                    take_slot(frames, n, k, ts[e], e, 0)
+                    slot, state[k, START] = n, ts[e]
+                    n += 1
+                run += not outside
+                last = ts[e]
+                i += np.uint64(1)
+            state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k] = last, run, slot, m
+            store(partials, k, partial)
     found.count[0] = n
-    return rows.size
+    return events.last
 
 
 @kernel
-def close_with(op, data, rule, block, keys, out, first):
+def close_with(op, data, rule, events, memory, out, first):
     """A frame ends with the event that brings the aggregate into lo .. hi; an unfinished one is none."""
-    (columns, valid), (state, partials, counts), (found, values, sizes) = data, keys, out
-    lo, hi, needs = rule
-    ts, ids, rows, base, shift = block
+    (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for i in range(first, rows.size):
-        r = np.uint64(rows[i])
-        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
-        t = ts[e]
-        if t < state[k, LAST] or n == frames.shape[0]:
-            found.count[0] = n
-            return i if n == frames.shape[0] else -1 - np.int64(e)
-        if state[k, ROWS] == 0:
-            state[k, START] = t
-        state[k, ROWS] += 1
-        state[k, LAST] = t
-        if valid.size and not valid[e]:
-            continue
-        x = lift(op, columns, e)
-        m = counts[k]
-        new = combine(op, load(partials, k), x) if m > 0 else x
-        if wrapped(op, new):
-            return OVERFLOW
-        answer = measure(op, m + 1, new)
-        store(partials, k, new)
-        counts[k] = m + 1
-        if m + 1 >= needs and lo <= answer <= hi:
-            take_slot(frames, n, k, state[k, START], e, 0)
-            state[k, SLOT] = n
-            values[n], sizes[n] = answer, m + 1
-            n += 1
-            end_frame(frames, state, k)
-            counts[k] = 0
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, m, partial = state[k, LAST], state[k, ROWS], counts[k], load(partials, k)
+            while i < size and keys[i] == k:
+                e = base + rows[i]
+                if ts[e] < last:
+                    return -1
+                if run == 0:
+                    state[k, START] = ts[e]
+                run += 1
+                last = ts[e]
+                i += np.uint64(1)
+                if valid.size and not valid[e]:
+                    continue
+                x = lift(op, columns, e)
+                partial, m = combine(op, partial, x) if m > 0 else x, m + 1
+                if wrapped(op, partial):
+                    return OVERFLOW
+                answer = measure(op, m, partial)
+                if m >= needs and lo <= answer <= hi:
+                    take_slot(frames, n, k, state[k, START], e, 0)
+                    close_slot(frames, n, last, run)
+                    values[n], sizes[n] = answer, m
+                    n += 1
+                    run, m = 0, 0
+            state[k, LAST], state[k, ROWS], counts[k] = last, run, m
+            store(partials, k, partial)
     found.count[0] = n
-    return rows.size
+    return events.last
 
 
 @kernel
-def measure_open(op, needs, keys, out):
+def measure_open(op, needs, memory, out):
     """The aggregates of frames still open, so far."""
-    (_, partials, counts), (found, values, sizes) = keys, out
+    (_, partials, counts), (found, values, sizes) = memory, out
     for slot in range(found.count[0]):
         if found.frames[slot, OPEN]:
             k = found.frames[slot, KEY]

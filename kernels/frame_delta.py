@@ -9,58 +9,64 @@ from    Grossniklaus et al. 2016, sections 3.2 and 5.2.3
 
 import numpy as np
 
-from kernels.framing import LAST, ROWS, SLOT, START, end_frame, take_slot
+from kernels.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
 from kernels.jit import kernel
 
 
 @kernel
-def delta(block, values, valid, rule, spread, state, found, first):
+def delta(events, values, valid, rule, spread, state, found, first):
     """rule: limits per column, does the frame close before the event that reaches one, do low and high move.
 
     spread: low and high of key k, column d, at k * columns + d; low > high where the frame has no value yet.
-    Tried: the two inner loops as kernels of their own, which are not inlined: three times slower.
+    Limits are a tuple, so that the compiler knows how many there are: loops over an unknown one or two columns were
+    half of the time. Tried: the two inner loops as kernels of their own, which are not inlined: three times slower.
     """
     limits, before, moving = rule
     low, high, most, least = spread
-    ts, ids, rows, base, shift = block
-    frames, n, width = found.frames, found.count[0], np.uint64(limits.size)
-    for i in range(first, rows.size):
-        r = np.uint64(rows[i])
-        e, k = r + np.uint64(base), np.uint64(ids[r] >> shift)
-        t = ts[e]
-        if t < state[k, LAST] or n == frames.shape[0]:
-            found.count[0] = n
-            return i if n == frames.shape[0] else -1 - np.int64(e)
-        reached = False
-        for d in range(width):
-            v, at = values[d, e], k * width + d
-            if low[at] <= high[at] and v == v and (valid.size == 0 or valid[d, e]):
-                apart = max(high[at], v) - min(low[at], v)
-                reached |= apart >= limits[d] or apart < 0  # below 0: integers so far apart that they wrap
-        if reached and before:
-            end_frame(frames, state, k)
-            for d in range(width):
-                low[k * width + d], high[k * width + d] = most, least
-        if state[k, ROWS] == 0:
-            state[k, START] = t
-            if before:
-                take_slot(frames, n, k, t, e, 0)
-                state[k, SLOT] = n
-                n += 1
-        state[k, ROWS] += 1
-        state[k, LAST] = t
-        if reached and not before:
-            take_slot(frames, n, k, state[k, START], e, 0)
-            state[k, SLOT] = n
-            n += 1
-            end_frame(frames, state, k)
-            for d in range(width):
-                low[k * width + d], high[k * width + d] = most, least
-            continue
-        for d in range(width):
-            v, at = values[d, e], k * width + d
-            empty = low[at] > high[at]
-            if (empty or moving) and v == v and (valid.size == 0 or valid[d, e]):
-                low[at], high[at] = (v, v) if empty else (min(low[at], v), max(high[at], v))
+    ts, (rows, keys), width = events.ts, scratch(), np.uint64(len(limits))
+    frames, n = found.frames, found.count[0]
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, slot = state[k, LAST], state[k, ROWS], state[k, SLOT]
+            while i < size and keys[i] == k:
+                e = base + rows[i]
+                if ts[e] < last:
+                    return -1
+                reached = False
+                for d in range(len(limits)):
+                    v, at = values[d, e], k * width + np.uint64(d)
+                    apart = max(high[at], v) - min(low[at], v)
+                    moved = (low[at] <= high[at]) & (v == v) & (valid.size == 0 or valid[d, e])
+                    reached |= moved & ((apart >= limits[d]) | (apart < 0))  # below 0: integers that wrap
+                if reached and before:
+                    close_slot(frames, slot, last, run)
+                    run = 0
+                if run == 0:
+                    state[k, START] = ts[e]
+                    if before:
+                        take_slot(frames, n, k, ts[e], e, 0)
+                        slot = n
+                        n += 1
+                run += 1
+                last = ts[e]
+                if reached and not before:
+                    take_slot(frames, n, k, state[k, START], e, 0)
+                    close_slot(frames, n, last, run)
+                    n += 1
+                    run = 0
+                for d in range(len(limits)):
+                    v, at = values[d, e], k * width + np.uint64(d)
+                    if reached:
+                        low[at], high[at] = most, least
+                    empty = low[at] > high[at]
+                    if run > 0 and (empty or moving) and v == v and (valid.size == 0 or valid[d, e]):
+                        low[at], high[at] = (v, v) if empty else (min(low[at], v), max(high[at], v))
+                i += np.uint64(1)
+            state[k, LAST], state[k, ROWS], state[k, SLOT] = last, run, slot
     found.count[0] = n
-    return rows.size
+    return events.last

@@ -17,7 +17,7 @@ from swag.user_defined import compiled
 
 
 class AggregateScan(Scan):
-    extras = ("values", "sizes")
+    extras = reported = ("values", "sizes")
 
     def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
         super().__init__()
@@ -63,7 +63,15 @@ class AggregateScan(Scan):
 
     def touch(self) -> None:
         super().touch()
-        frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
+        self._measure_open()
+
+    def finish(self) -> None:
+        self._measure_open()
+        super().finish()
+
+    def _measure_open(self) -> None:
+        if self.spec.op in BEFORE:
+            frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
 
     def grow_keys(self, count: int) -> None:
         self.counts = extended(self.counts, count, 0)
@@ -72,8 +80,8 @@ class AggregateScan(Scan):
         else:
             self.partials = extended(self.partials, count, 0)
 
-    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        return {"value": to_arrow(self.values[rows], self.sizes[rows] >= self.needs, self.type)}
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}
 
     def _memory(self) -> tuple[Any, ...]:
         return self.state, self.partials, self.counts

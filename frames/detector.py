@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.aggregate_scan import scan_of
-from frames.intake import NO_KEY, key_ids, timed
+from frames.intake import NO_KEY, NO_TIME, key_ids, timed
 from frames.quantiles import Kept
 from frames.scans import Scan
 from frames.specs import Spec, check_spec
@@ -148,7 +148,7 @@ class Detector:
         """The waiting events with ts <= upto, in order."""
         assert self._schema is not None
         if not self._waiting:
-            return NO_KEY, NO_KEY, self._schema.empty_table()
+            return NO_TIME, NO_KEY, self._schema.empty_table()
         instants = np.concatenate([each[0] for each in self._waiting])
         ids = np.concatenate([each[1] for each in self._waiting])
         table = pa.concat_tables([each[2] for each in self._waiting])
@@ -183,7 +183,7 @@ class Detector:
         closed = frames[:, OPEN] == 0
         chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
-        extra = self._kept.values(scan.columns(chosen), frames[chosen])
+        extra = self._kept.values(scan.columns(scan.beside(chosen)), frames[chosen])
         out = frames[chosen]
         empty = None
         if self.fragments:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
-from frames.intake import NO_KEY, key_ids, timed
+from frames.intake import NO_KEY, NO_TIME, key_ids, timed
 from frames.tables import Pieces, check_key, margins, pieces_of
 from swag.columns import Clock, as_table, column
 from swag.errors import BadEvents, BadType, OutOfOrder
@@ -35,7 +35,7 @@ class Filler:
         self._frames = np.zeros((0, 4), np.int64)
         self._open = np.zeros((0, 4), np.int64)  # frames of which not all pieces have come
         self._table: pa.Table | None = None  # events that a frame to come may hold
-        self._instants, self._ids = NO_KEY, NO_KEY
+        self._instants, self._ids = NO_TIME, NO_KEY
         self._events_upto: Any = None
         self._frames_upto: Any = None
 

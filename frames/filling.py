@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.intake import NO_KEY, chunks, finder, in_parallel, timed
+from frames.intake import ID, NO_KEY, chunks, finder, in_parallel, timed
 from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
 from swag.aggregates import Aggregate
-from swag.columns import as_table, column, one_chunk, taken
+from swag.columns import as_table, column, one_chunk, room, taken
 from swag.errors import BadQuery
 from swag.keys import KeyTable
 from swag.windows import Duration
@@ -185,7 +185,7 @@ def _meet(frames: Any, events: Any, ts: str, key: str | None, before: Duration, 
 
 def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
     """The id of each event's key, -1 for keys without frames, on all cores."""
-    one, ids = one_chunk(array), np.empty(len(array), np.int64)
+    one, ids = one_chunk(array), room(len(array), ID)
     find = finder(keys, one, key)
     in_parallel(lambda s: find(one[s.start : s.stop], ids[s]), chunks(len(array)))
     return ids

@@ -16,8 +16,10 @@ from swag.errors import BadQuery
 from swag.keys import KeyTable
 
 SAMPLE = 1 << 16  # rows whose keys are entered one by one, before the rest is looked up in parallel
+SHORT = 8  # rows of a run of equal keys, on average, below which events do not lie together
 SMALL = 1 << 17  # rows below which threads do not pay
-NO_KEY = np.zeros(0, np.int64)
+ID = np.int32  # of a key: half the memory to write and to read
+NO_KEY, NO_TIME = np.zeros(0, ID), np.zeros(0, np.int64)
 
 
 def threads() -> int:
@@ -58,11 +60,13 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     array = one_chunk(column(table, key, "key is"))
     keys = known or KeyTable(array.type)
     if len(array) < 2 * SAMPLE:
-        return keys, keys.encode(array, key)
-    if array.null_count == 0 and np.count_nonzero(changes(array[:SAMPLE])) * 8 < SAMPLE:
-        return keys, by_runs(keys, array, key)
+        return keys, keys.encode(array, key).astype(ID)
+    if array.null_count == 0 and changes(array, slice(0, SAMPLE)) is not None:
+        found = in_parallel(lambda s: changes(array, s), chunks(len(array)))
+        if all(rows is not None for rows in found):
+            return keys, by_runs(keys, array, np.concatenate([[0], *found]), key)
     keys.encode(array[:SAMPLE], key)
-    ids = room(len(array), np.int64)
+    ids = room(len(array), ID)
     find = finder(keys, array, key)
     missing = in_parallel(lambda s: find(array[s.start : s.stop], ids[s]), chunks(len(array)))
     if min(missing) < 0:  # keys that the sample lacks
@@ -71,17 +75,22 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     return keys, ids
 
 
-def changes(array: pa.Array) -> np.ndarray:
-    """Where a key differs from the one before it."""
+def changes(array: pa.Array, where: slice) -> np.ndarray | None:
+    """The rows of a slice whose key differs from the one before; None if they are many."""
     values = array.indices if pa.types.is_dictionary(array.type) else array
-    return np.asarray(pc.not_equal(values[1:], values[:-1]))
+    first, most = max(where.start, 1), (where.stop - where.start) // SHORT
+    if not pa.types.is_primitive(values.type) or values.type.bit_width % 8:
+        rows = np.flatnonzero(pc.not_equal(values[first : where.stop], values[first - 1 : where.stop - 1])) + first
+        return rows if rows.size <= most else None
+    width, rows = values.type.bit_width // 8, room(most, np.int64)
+    bits = np.frombuffer(values.buffers()[1], f"u{width}", len(values), values.offset * width)
+    count = frame_keys.changes(bits, first, where.stop, rows)
+    return rows[:count] if count >= 0 else None
 
 
-def by_runs(keys: KeyTable, array: pa.Array, key: str) -> np.ndarray:
+def by_runs(keys: KeyTable, array: pa.Array, starts: np.ndarray, key: str) -> np.ndarray:
     """Events that lie together key by key: one look at every run of equal keys. A sample would lack most keys."""
-    parts = in_parallel(lambda s: np.flatnonzero(changes(array[s.start : s.stop + 1])) + s.start, chunks(len(array)))
-    starts = np.concatenate([[0], np.concatenate(parts) + 1])
-    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), room(len(array), np.int64)
+    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), room(len(array), ID)
     in_parallel(lambda s: frame_keys.spread(of_runs, starts, s.start, ids[s]), chunks(len(array)))
     return ids
 
@@ -100,6 +109,6 @@ def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.
     low, high = int(known.min()), int(known.max())
     if high - low >= frame_keys.WIDEST:
         return by_hash
-    table = np.full(high - low + 1, -1)
+    table = np.full(high - low + 1, -1, ID)
     table[known - low] = np.arange(known.size)
     return lambda some, ids: int(frame_keys.find_in_range(np.asarray(some.cast(pa.int64())), low, table, ids))

@@ -7,6 +7,7 @@ frames[:, AT] is the first event of a frame that closes before an event, the las
 import numpy as np
 import pyarrow as pa
 
+from frames.intake import ID, NO_KEY
 from frames.intervals import Intervals
 from frames.specs import BEFORE, Aggregate, Spec
 from kernels.framing import AT, COUNT, OPEN
@@ -36,7 +37,7 @@ class Kept:
 
     def __init__(self, spec: Spec) -> None:
         self.spec, self.active = spec, is_quantile(spec)
-        self.ids = np.zeros(0, np.int64)
+        self.ids = NO_KEY
         self.table: pa.Table | None = None
 
     def add(self, table: pa.Table, ids: np.ndarray, new: np.ndarray) -> None:
@@ -45,7 +46,7 @@ class Kept:
             return
         new[:, AT] += 0 if self.table is None else self.table.num_rows
         self.table = table if self.table is None else pa.concat_tables([self.table, table])
-        self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, np.int64)])
+        self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, ID)])
 
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
         if not self.active or self.table is None:

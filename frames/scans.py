@@ -34,6 +34,8 @@ class Scan:
     """The part common to all specs: state per key, frames found, growth of both."""
 
     extras: tuple[str, ...] = ()  # names of arrays with an entry per frame
+    reported: tuple[str, ...] = ()  # those that `columns` needs
+    ends_late = False  # does the end of the stream make frames certain?
     may_fail: tuple[str, ...] = ()  # what to restore after events that were refused half way
 
     def __init__(self) -> None:
@@ -70,8 +72,7 @@ class Scan:
 
     def finish(self) -> None:
         """The stream is over: what is open ends here."""
-        self.touch()
-        self.frames[:, OPEN] = 0
+        framing.end_open(self.found.frames, self.state)
 
     def touch(self) -> None:
         """Bring frames that are still open up to date."""
@@ -103,8 +104,12 @@ class Scan:
         for name in self.extras:
             setattr(self, name, extended(getattr(self, name), slots, None))
 
-    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        """What is reported of these frames beside their interval."""
+    def beside(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """What lies beside these frames and is reported; the last axis is the frame."""
+        return {name: np.atleast_2d(getattr(self, name)[rows].T) for name in self.reported}
+
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        """What is reported of frames beside their interval."""
         return {}
 
 
@@ -125,6 +130,7 @@ class ThresholdScan(Scan):
         self.spec = spec
         self.bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
         self.least = int(spec.min_rows), in_units(spec.min_duration, unit)
+        self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
 
     def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
@@ -145,15 +151,17 @@ class ThresholdScan(Scan):
             frame_runs.finish_gaps(self.state, self.found)
         super().finish()
 
-    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        if not self.spec.partition:
-            return {}
+    @property
+    def gaps(self) -> np.ndarray:
+        return self.frames[:, framing.GAP]
+
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         names = pa.array(["frame", "gap"])
-        return {"kind": names.take(pa.array(self.found.frames[rows, framing.GAP]))}
+        return {"kind": names.take(pa.array(beside["gaps"][0]))} if self.spec.partition else {}
 
 
 class BoundaryScan(Scan):
-    extras = ("cells",)
+    extras = reported = ("cells",)
 
     def __init__(self, spec: Boundary, kinds: Kinds, unit: str | None) -> None:
         super().__init__()
@@ -174,8 +182,8 @@ class BoundaryScan(Scan):
     def grow_keys(self, count: int) -> None:
         self.within = extended(self.within, count, 0)
 
-    def columns(self, rows: np.ndarray) -> dict[str, pa.Array]:
-        codes = zip(self.spec.columns, self.kinds, self.cells[rows].T, strict=True)
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        codes = zip(self.spec.columns, self.kinds, beside["cells"], strict=True)
         return {f"cell_{name}": cells_out(kind, np.ascontiguousarray(own)) for name, kind, own in codes}
 
 
@@ -190,9 +198,10 @@ def cell_kind(kind: pa.DataType, cut: Any) -> int:
 
 def dimension(column: Field, kind: int, cut: Any) -> frame_cells.Dimension:
     carrier: Any = np.int64 if kind in (frame_cells.WHOLE_WIDTH, frame_cells.WHOLE_BREAKS) else np.float64
-    values = column.values.astype(carrier, copy=False)
+    values = column.values.astype(carrier, copy=False).view(np.float64)
+    values.flags.writeable = False  # as Arrow's own are: the dimensions of a spec are of one type
     cuts = np.array(cut if isinstance(cut, tuple) else (cut,), carrier)
-    return frame_cells.Dimension(kind, values.view(np.float64), mask(column), cuts.view(np.float64))
+    return frame_cells.Dimension(kind, values, mask(column), cuts.view(np.float64))
 
 
 def cells_out(kind: int, codes: np.ndarray) -> pa.Array:

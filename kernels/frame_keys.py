@@ -7,18 +7,39 @@ import numpy as np
 
 from kernels.jit import kernel
 
+PAGE = 1024  # rows that are looked at without a branch
 WIDEST = 1 << 20  # the largest range worth a table: it should stay in the second-level cache
 
 
 @kernel
 def find_in_range(values, low, table, ids):
     """ids[e] = table[values[e] - low], -1 outside the table. Returns the smallest id found: -1 if a key is unknown."""
-    size, least = np.uint64(table.size), np.int64(0)
+    size, least = np.uint64(table.size), np.int32(0)
     for e in range(values.size):
         at = np.uint64(values[e] - low)
-        ids[e] = table[at] if at < size else -1
+        ids[e] = table[at] if at < size else np.int32(-1)
         least = min(least, ids[e])
     return least
+
+
+@kernel
+def changes(values, first, last, rows):
+    """List the rows in [first, last), first > 0, that differ from the one before; how many, or -1 if they do not fit.
+
+    A look at a whole page of values without a branch comes first: most hold no change.
+    """
+    n = 0
+    for page in range(first, last, PAGE):
+        stop, some = min(page + PAGE, last), 0
+        for e in range(page, stop):
+            some += values[e] != values[e - 1]
+        if n + some > rows.size:
+            return -1
+        for e in range(page, stop if some else page):
+            if values[e] != values[e - 1]:
+                rows[n] = e
+                n += 1
+    return n
 
 
 @kernel

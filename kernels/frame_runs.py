@@ -130,7 +130,7 @@ def finish_gaps(state, found):
 
 @kernel
 def boundary(events, dimensions, state, within, marks, found, first):
-    """Maximal runs inside one cell; within[k]: the cell of a key, marks[slot]: of a frame, as kernels/frame_cells.py."""
+    """Maximal runs inside one cell; within[k]: the code of a key's cell, marks[slot]: of a frame's."""
     ts, (rows, keys), cells = events.ts, scratch(), np.empty((len(dimensions), BLOCK), np.int64)
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):

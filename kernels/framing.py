@@ -102,6 +102,14 @@ def touch_open(frames, count, state):
 
 
 @kernel
+def end_open(frames, state):
+    """The stream is over: frames still open end with the last event of their key."""
+    for k in range(state.shape[0]):
+        for slot, end, rows in ((SLOT, LAST, ROWS), (GAP_SLOT, GAP_END, GAP_ROWS)):
+            close_slot(frames, state[k, slot], state[k, end], state[k, rows])
+
+
+@kernel
 def keep_open(frames, count, state):
     """Move the open frames to the front, forget the others; returns how many are left."""
     n = 0

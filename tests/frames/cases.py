@@ -27,6 +27,7 @@ SPECS: dict[str, Any] = {
     "boundary, whole width": fr.Boundary("i", 2),
     "boundary, breaks": fr.Boundary("x", breaks=[0, 1, 2.5]),
     "boundary, grid": fr.Boundary({"x": 1.5, "i": [0, 2]}),
+    "boundary, mixed grid": fr.Boundary({"x": 1.5, "i": [0, 1.5]}),
     "delta first <": fr.Delta("x", 1.5),
     "delta first <=": fr.Delta("i", 2, op="<="),
     "delta first >": fr.Delta("x", 1, op=">"),

@@ -28,9 +28,7 @@ from swag.spark.event_time import EventTime
 from swag.spark.state import HEADER_AT, HISTORY, PURPOSE, PURPOSE_AT, BadState, Header, Log, from_ipc, opened, sealed
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
-COUNTS = (
-    "__swag"  # the column of a shard's counts, as text: one narrow column beside the answers
-)
+COUNTS = "__swag"  # the column of a shard's counts, as text: one narrow column beside the answers
 
 
 @dataclass

@@ -126,13 +126,13 @@ def search(ts, first, end, shift, index, now, back, out):
     while i < stop and now[stop - 1] - back >= last:
         stop -= 1
         out[stop] = end
-    before = first
+    now, out, before = now[i:stop], out[i:stop], first  # loops from 0 on: any other start, and each index might wrap
     if shift < 0:
-        for j in range(i, stop):
+        for j in range(now.size):
             before = gallop(ts, before, end, now[j] - back)
             out[j] = before
         return
-    for j in range(i, stop):
+    for j in range(now.size):
         x = now[j] - back
         lo = np.int64(index[unsigned((x - t0) >> shift)])
         lo += ts[unsigned(lo)] <= x
@@ -172,6 +172,17 @@ def by_rows(segments, runs, end, back, at, out):
 
 
 @kernel
+def count_uneven(ts, step, out):
+    """out[i] = how many steps up to row i are not `step`."""
+    uneven = 0
+    out[:1] = 0
+    later = ts[1:]
+    for i in range(later.size):
+        uneven += later[i] - ts[i] != step
+        out[i + 1] = uneven
+
+
+@kernel
 def renumber(rank, positions, out):
     """Positions among all rows -> positions among those that count."""
     for i in range(positions.size):
@@ -188,12 +199,10 @@ def narrowest(lo, hi):
 
 
 @kernel
-def blank(lo, hi, least, values, missing):
-    """Windows of fewer than `least` rows have no answer."""
-    for i in range(lo.size):
-        missing[i] = hi[i] - lo[i] < least
-        if missing[i]:
-            values[i] = 0
+def clear_bits(bitmap, places):
+    """The bits of these places, the lowest of a byte first, become 0."""
+    for i in range(places.size):
+        bitmap[unsigned(places[i] >> 3)] &= ~(1 << (places[i] & 7))
 
 
 @kernel

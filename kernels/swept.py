@@ -148,15 +148,37 @@ def variances(sums, base, error, lo, hi, ddof, root, out):
         stop = min(first + PAGE, lo.size)
         page = out[first:stop]
         differences(sums, base, lo[first:stop], hi[first:stop], n, squares, page)
+        doubted += spread(n, squares, error, ddof, root, page)
+    return doubted
+
+
+@kernel
+def variances_in_step(left, right, rows, error, ddof, root, out):
+    """The same for windows of so many rows that go on row by row, given the sums from the first window's edges on."""
+    n, squares, doubted = np.full(PAGE, np.float64(rows)), np.empty(PAGE), 0
+    for first in range(0, out.size, PAGE):
+        page = out[first : first + PAGE]
+        a, b = left[first : first + PAGE], right[first : first + PAGE]
         for i in range(page.size):
-            q = squares[i] * n[i]
-            m2 = q - page[i] * page[i]  # n times that
-            doubtful = not m2 >= q * DOUBT + n[i] * error
-            page[i] = np.nan if doubtful else m2 / (n[i] * (n[i] - ddof))
-            doubted += doubtful
-        if root:
-            for i in range(page.size):
-                page[i] = np.sqrt(page[i])
+            page[i] = (b[i, 0] - a[i, 0]) + (b[i, 1] - a[i, 1])
+            squares[i] = (b[i, 2] - a[i, 2]) + (b[i, 3] - a[i, 3])
+        doubted += spread(n, squares, error, ddof, root, page)
+    return doubted
+
+
+@kernel
+def spread(n, squares, error, ddof, root, page):
+    """Sums of y to variances, or their roots, given how many rows and the sums of squares. Doubted ones are NaN."""
+    doubted = 0
+    for i in range(page.size):
+        q = squares[i] * n[i]
+        m2 = q - page[i] * page[i]  # n times that
+        doubtful = not m2 >= q * DOUBT + n[i] * error
+        page[i] = np.nan if doubtful else m2 / (n[i] * (n[i] - ddof))
+        doubted += doubtful
+    if root:
+        for i in range(page.size):
+            page[i] = np.sqrt(page[i])
     return doubted
 
 

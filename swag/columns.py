@@ -240,11 +240,16 @@ def _integers(array: pa.Array, name: str) -> np.ndarray:
 
 def to_arrow(values: np.ndarray, valid: np.ndarray | None, kind: pa.DataType) -> pa.Array:
     """A column out: int64 or float64 values (zero-copy), invalid ones null, cast to the type it should have."""
-    bitmap = None
-    if valid is not None and not valid.all():
-        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    if valid is None or valid.all():
+        return with_bitmap(values, None, kind)
+    return with_bitmap(values, np.packbits(valid, bitorder="little"), kind)
+
+
+def with_bitmap(values: np.ndarray, bitmap: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+    """The same, given a bit for each value, as Arrow has them: 0 where it is null."""
     carrier = pa.float64() if values.dtype == np.float64 else pa.int64()
-    array = pa.Array.from_buffers(carrier, values.size, [bitmap, pa.py_buffer(np.ascontiguousarray(values))])
+    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(np.ascontiguousarray(values))]
+    array = pa.Array.from_buffers(carrier, values.size, buffers)
     if kind == carrier:
         return array
     if pa.types.is_temporal(kind) and kind.bit_width == 32:

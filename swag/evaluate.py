@@ -14,7 +14,7 @@ from swag import chunks, families
 from swag.aggregates import Aggregate
 from swag.backfill import family, part_for
 from swag.chunks import Chunk, Output
-from swag.columns import as_table, column, to_arrow
+from swag.columns import as_table, column, with_bitmap
 from swag.composites import check_grouping
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.lowering import Lowered, lower
@@ -133,11 +133,11 @@ class Column:
         return pc.if_else(pa.array(passing), answers, pa.scalar(None, answers.type))
 
     def _answers(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        values, valid = self.output.values, self.output.valid
+        values, bitmap = self.output.values, self.output.bitmap
         if self.query.aggregate.kind in ("first", "last"):
-            rows = pa.array(values, mask=None if valid is None else ~valid)
+            rows = with_bitmap(values, bitmap, pa.int64())
             return column(stored.table, self.query.aggregate.columns[0], "").take(rows)
-        return to_arrow(values, valid, self.type)
+        return with_bitmap(values, bitmap, self.type)
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from swag.errors import BadType, UnknownColumn, nearest
 from swag.keys import KeyTable
 
 Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/edges.py
+SAMPLE = 512  # steps in time that show whether events come evenly
 
 
 def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -148,6 +149,17 @@ class Requests:
     @property
     def count(self) -> int:
         return int(self.now.size)
+
+    @cached_property
+    def uneven(self) -> np.ndarray | None:
+        """How many steps in time up to each request are not the usual one; None if it is not usual at all."""
+        middle = max(0, self.count // 2 - SAMPLE)
+        steps = np.diff(self.now[middle : middle + 2 * SAMPLE])
+        if not steps.size or 2 * np.count_nonzero(steps == (usual := int(np.median(steps)))) < steps.size:
+            return None
+        uneven = np.empty(self.count, np.int32 if self.count < 2**31 else np.int64)
+        edges.count_uneven(self.now, usual, uneven)
+        return uneven
 
     @classmethod
     def at_events(cls, stored: Stored) -> "Requests":

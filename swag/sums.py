@@ -106,7 +106,15 @@ class FloatSums:
         """At once where that can be, else as sums first."""
         if self._sweep is not None or block.in_step or not self.running.means(block, out):
             self(block, out)
-            swept.divide(out, block.lo, block.hi, out)
+            divide(out, block, out)
+
+
+def divide(sums: np.ndarray, block: Block, out: np.ndarray) -> None:
+    """Sums to means."""
+    if block.in_step:
+        np.divide(sums, float(block.hi[0] - block.lo[0]), out=out)
+    else:
+        swept.divide(sums, block.lo, block.hi, out)
 
 
 class Sums(Part):
@@ -122,7 +130,7 @@ class Sums(Part):
             else:
                 sums(block, slots["sum"])
                 if "mean" in slots:
-                    swept.divide(slots["sum"], block.lo, block.hi, slots["mean"])
+                    divide(slots["sum"], block, slots["mean"])
             for aggregate, output in outputs.items():
                 output.settle(block, slots[aggregate.kind])
 
@@ -155,7 +163,7 @@ class IntegerSums(Part):
             else:
                 swept.integer_differences(run, a, block.lo, block.hi, total)
             if "mean" in slots:
-                swept.divide(dividend, block.lo, block.hi, slots["mean"])
+                divide(dividend, block, slots["mean"])
             for kind, output in by_kind.items():
                 output.settle(block, slots[kind])
 
@@ -211,7 +219,11 @@ class Centred:
     def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
         lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
-        doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
+        if block.in_step:
+            left, right = self.sums[lo[0] - self.base :], self.sums[hi[0] - self.base :]
+            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], self.error, ddof, root, out)
+        else:
+            doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
         return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
 
 

@@ -153,6 +153,21 @@ def test_at_each_event(
         check(asked, stream, None, key)
 
 
+@given(
+    QUERIES,
+    st.lists(st.sampled_from([3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 2, 4, 40]), min_size=30, max_size=60),
+    st.sampled_from([(10**6, 10**6, 1), (16, 8, 2), (9, 3, 1)]),
+)
+def test_events_that_come_evenly_but_for_some(asked: list[Any], steps: list[int], size: tuple[int, int, int]) -> None:
+    """Where they do, edges by time are slices; a gap, a tie or an event out of step must not be taken for one."""
+    stream = [
+        {"ts": int(ts), "k": "a", "x": float(j * j % 17), "y": 1.0, "i": j % 5, "s": "s"}
+        for j, ts in enumerate(np.cumsum(steps))
+    ]
+    with pieces(*size):
+        check(asked, stream, None, None)
+
+
 REQUESTS = st.lists(
     st.fixed_dictionaries({"ts": TIMES | st.integers(-3, 20), "k": st.sampled_from("abcd")}), max_size=12
 )

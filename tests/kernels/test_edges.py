@@ -98,12 +98,20 @@ def test_gallop_is_a_bisection(ts: list[int], x: int, data: st.DataObject) -> No
     assert edges.gallop(np.array(ts), lo, end, x) == found
 
 
-def test_windows_that_are_too_narrow_are_blanked() -> None:
-    lo, hi, values, missing = np.array([0, 1, 3]), np.array([1, 1, 9]), np.ones(3), np.empty(3, np.bool_)
-    assert edges.narrowest(lo, hi) == 0
-    edges.blank(lo, hi, 2, values, missing)
-    assert values.tolist() == [0, 0, 1]
-    assert missing.tolist() == [True, True, False]
+def test_the_narrowest_window_says_whether_any_has_no_answer() -> None:
+    assert edges.narrowest(np.array([0, 1, 3]), np.array([1, 1, 9])) == 0
+
+
+def test_bits_are_cleared_as_arrow_counts_them() -> None:
+    bitmap = np.full(2, 0xFF, np.uint8)
+    edges.clear_bits(bitmap, np.array([0, 3, 9, 9]))
+    assert np.flatnonzero(np.unpackbits(bitmap, bitorder="little") == 0).tolist() == [0, 3, 9]
+
+
+def test_steps_out_of_step_are_counted() -> None:
+    uneven = np.empty(6, np.int32)
+    edges.count_uneven(np.array([10, 13, 16, 16, 19, 29]), 3, uneven)
+    assert uneven.tolist() == [0, 0, 0, 1, 1, 2]
 
 
 # --- Sweeping (kernels/landmark.py) ------------------------------------------------------------------------

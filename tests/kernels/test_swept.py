@@ -78,6 +78,18 @@ def test_windows_in_step_are_those_one_by_one() -> None:
     assert one.tolist() == other.tolist()
 
 
+@pytest.mark.parametrize("root", [False, True])
+def test_variances_in_step_are_those_one_by_one(root: bool) -> None:
+    values = np.random.default_rng(2).normal(size=1500)
+    values[700:760] = 5.0  # constant: in doubt
+    sums, one, other = np.empty((1501, 4)), np.empty(1400), np.empty(1400)
+    error = swept.SURE * swept.accumulate_centred(values, 0.5, sums, np.empty(1501, np.int32))
+    lo = np.arange(10, 1410)
+    doubted = swept.variances(sums, 0, error, lo, lo + 7, 1, root, one)
+    assert doubted == swept.variances_in_step(sums[10:], sums[17:], 7, error, 1, root, other) > 0
+    assert np.array_equal(one, other, equal_nan=True)
+
+
 @given(column=st.lists(HARD, max_size=25), ddof=st.integers(0, 2), root=st.booleans())
 def test_variances_are_right_or_doubted(column: list[float], ddof: int, root: bool) -> None:
     values = np.array(column)

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels import wheel as wheels
-from kernels.inlining import bare, helper
+from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
 SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
@@ -216,8 +216,14 @@ def update(state, ids, ts, begin, horizon):
     horizon: times up to this one are in no window any more.
     """
     p, keys, blocks, cells, links, tree = opened(state)
+    last = ids.size - 1
     for e in range(begin, ids.size):
         k, t = ids[e], ts[e]
+        fetch(keys, ids[min(e + 16, last)])
+        ahead = keys[ids[min(e + 8, last)], FIRST]
+        fetch(blocks, ahead)
+        fetch(cells, ahead * p)
+        fetch(cells, ahead * p + p - 1)
         z, rest = 0, keys[k, TOTAL] + 1 + p
         while rest & 1 == 0:
             z += 1
@@ -272,13 +278,19 @@ def build(state, level):
             wheels.place(cells, links, tree, slot, entry, cells[entry, 0])
 
 
+@helper
+def block_of(entry, share):
+    """entry // p for share = 1 / p: entries are below 2^31, so this is exact, and it takes a third of the division."""
+    return np.int64((entry + 0.5) * share)
+
+
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
     p, _, blocks, cells, links, tree = opened(state)
     found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
     for i in range(min(found, out.size)):
-        out[i] = blocks[out[i] // p, OWNER]
+        out[i] = blocks[block_of(out[i], 1 / p), OWNER]
     return found
 
 
@@ -293,7 +305,7 @@ def decided(state, level, beyond, x, out):
     found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
     certain = 0
     for i in range(min(found, out.size)):
-        b = out[i] // p
+        b = block_of(out[i], 1 / p)
         owner = np.int64(blocks[b, OWNER])
         for _ in range(beyond // p - level // p):
             b = np.int64(blocks[b, UPPER]) if b > 0 else b

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kernels import timeline
+from kernels import in_step, timeline
 from kernels.timeline import HEAD, TAIL
 from swag.columns import Clock, Field
 from swag.errors import OutOfOrder
@@ -201,6 +201,8 @@ class Store:
         self, keys: np.ndarray, reaches: list[Reach], at: int
     ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
         """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
+        if len(reaches) == 1 and reaches[0].by_time and reaches[0].near == 0 and at >= self.now:
+            return *self._until_now(keys, max(MIN, at - reaches[0].far)), None
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         rings = self.main.arena.rings
@@ -208,6 +210,13 @@ class Store:
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+
+    def _until_now(self, keys: np.ndarray, after: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same of one window that ends now, the usual request."""
+        rings = self.main.arena.rings
+        lo = np.empty((keys.size, 1), np.int64)
+        in_step.starts_after(rings, self.ts.data, keys, after, lo.reshape(-1))
+        return lo, rings[keys, TAIL][:, None]
 
     def edges_each(
         self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray, seen: np.ndarray | None = None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import timeline
+from kernels import in_step, timeline
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.space import Arena
 from swag.store import MAX, MIN
@@ -252,6 +252,22 @@ def window_by_definition(times: list[int], reach: Reach, now: int) -> list[int]:
     if reach.by_time:
         return [p for p in past if now - reach.far < times[p] <= now - reach.near]
     return past[max(len(past) - reach.far, 0) : max(len(past) - reach.near, 0)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70)), min_size=1, max_size=20), st.integers(-1, 75))
+def test_searches_in_step_find_what_each_finds_alone(lengths: list[tuple[int, int]], x: int) -> None:
+    """Rings that wrap, that are full, empty, or have no memory any more; more or fewer of them than there are lanes."""
+    rings, slots = np.zeros((len(lengths), 4), np.int64), []
+    for k, (rows, gone) in enumerate(lengths):
+        capacity = 1 << (rows - 1).bit_length() if rows else 0
+        ring = np.zeros(capacity, np.int64)
+        ring[np.arange(gone, gone + rows) & (capacity - 1)] = np.arange(rows)
+        rings[k] = sum(each.size for each in slots), capacity, gone, gone + rows
+        slots.append(ring)
+    keys = np.arange(len(lengths))[::-1].copy()
+    starts = np.empty(keys.size, np.int64)
+    in_step.starts_after(rings, np.concatenate(slots), keys, x, starts)
+    assert starts.tolist() == [gone + min(x + 1, rows) for rows, gone in lengths[::-1]]
 
 
 def test_only_a_window_that_lost_rows_is_called_short() -> None:

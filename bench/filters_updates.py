@@ -1,0 +1,74 @@
+"""Updates of CI-COUNT and CI-SUM, and the memory they take."""
+
+from typing import Any
+
+import numpy as np
+
+from bench.filters_data import settle, zipf_ids
+from bench.report import Finding, Report, Table
+from bench.timing import cpu_clock, elapsed
+from kernels import ci_count
+from swag.substreams import CountIndex, SumIndex
+
+
+def updates(report: Report, quick: bool) -> None:
+    sizes = (10**3, 10**4) if quick else (10**3, 10**4, 10**5, 10**6)
+    batch = 1 << (16 if quick else 20)
+    rows = []
+    for keys in sizes:
+        rng = np.random.default_rng(5)
+        warm = 6 * max(keys, batch // 4)
+        uniform, skewed = rng.integers(0, keys, warm + 4 * batch), zipf_ids(keys, warm + 4 * batch, rng)
+        ts = np.arange(uniform.size)
+        line: list[Any] = [keys]
+        for ids, filters in ((uniform, 8), (uniform, None), (skewed, None)):
+            index = CountIndex(4, longest=warm)
+            index.add_keys(keys)
+            index.update(ids[:warm], ts[:warm])
+            used = int(index.state.blocks[:, ci_count.SIZE].max()) + 1
+            levels = 4 * used if filters is None else filters
+            for level in range(0, 4 * used, max(1, 4 * used // levels)):
+                v = ci_count.span(level, 4)[1]
+                settle(index, [(int(warm * f), ">=", v) for f in (0.1, 0.5, 0.9)], warm)
+            seconds = []
+            for b in range(4):
+                part = slice(warm + b * batch, warm + (b + 1) * batch)
+                seconds.append(elapsed(lambda i=index, rows=(ids[part], ts[part]): i.update(*rows), cpu_clock))
+            line.append(batch / min(seconds[1:]) / 1e6)
+            if ids is uniform and filters is None:
+                blocks = index.state.blocks.shape[0] - 1 - int(index.state.blocks[0, ci_count.FILL])
+                per_key, depth = index.bytes / keys, 4 * blocks / keys
+        rows.append([*line, per_key, depth])
+    header = ["keys", "M/s, 8 levels indexed", "M/s, all", "M/s, all, Zipf", "bytes per key", "levels per key"]
+    report.tables.append(Table(f"updates at p = 4, batches of {batch:,}, windows over the last events", header, rows))
+    measured = f"{sizes[-1]:,} keys, p = 4, all levels indexed, one core"
+    report.findings.append(Finding("updates", measured, rows[-1][2], "M/s", 2.0))
+    slower, reach = rows[0][2] / rows[-1][2], np.log2(sizes[-1]) / np.log2(sizes[0])
+    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, against the growth of log keys"
+    report.findings.append(Finding("growth of the cost of updates", measured, slower, "x", float(reach), at_most=True))
+    measured = f"{sizes[-1]:,} keys, per key and level (16 + 16 / p, and 16 per key; a third is room to grow)"
+    report.findings.append(Finding("memory, CI-COUNT", measured, per_key / depth, "bytes"))
+
+
+def sums(report: Report, quick: bool) -> None:
+    keys, batch = (1000, 1 << 14) if quick else (10**5, 1 << 19)
+    rng = np.random.default_rng(6)
+    rows = []
+    for bits in (1, 8, 20, 40):
+        index = SumIndex(4, longest=4 * batch)
+        index.add_keys(keys)
+        seconds = []
+        for b in range(6):
+            ids, values = rng.integers(0, keys, batch), rng.integers(0, 1 << bits, batch)
+            ts = np.arange(b * batch, (b + 1) * batch)
+            seconds.append(elapsed(lambda i=index, a=(ids, ts, values): i.update(*a), cpu_clock))
+        rows.append([f"2^{bits}", batch / min(seconds[2:]) / 1e6])
+    title = f"CI-SUM updates at p = 4, {keys:,} keys, by size of the values"
+    report.tables.append(Table(title, ["values below", "M/s"], rows))
+
+
+def run(quick: bool) -> Report:
+    report = Report("filters: updates and memory")
+    updates(report, quick)
+    sums(report, quick)
+    return report

@@ -83,8 +83,8 @@ def roomy(index: CountIndex, blocks: int, spare: int) -> ci_count.Levels:
     return index.state
 
 
-def settle(index: SubstreamIndex, asks: list[tuple[int, Any, Any]], now: int) -> None:
+def settle(index: SubstreamIndex, asks: list[tuple[int, Any, Any]], now: int, times: int = 6) -> None:
     """Let the first lookups divide what they must."""
-    for _ in range(6):
+    for _ in range(times):
         for t, op, v in asks:
             index.candidates(t, op, v, now)

@@ -8,7 +8,46 @@ from bench.filters_data import settle, zipf_ids
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
 from kernels import ci_count
+from kernels import wheel as wheels
 from swag.substreams import CountIndex, SumIndex
+
+
+def steady(keys: int, events: int) -> list[Any]:
+    """A window of 6 events per key, and all levels asked after every batch: the same for a key, however many there are."""
+    rng = np.random.default_rng(5)
+    window = 6 * keys
+    index = CountIndex(4, longest=window)
+    index.add_keys(keys)
+    index.update(rng.integers(0, keys, 2 * window), np.arange(2 * window))
+    now = 2 * window
+    conditions = [ci_count.span(level, 4)[1] for level in range(4 * used_sizes(index))]
+    seconds, placed = [], 0
+    for _ in range(max(4, events // keys)):
+        settle(index, [(int(window * f), ">=", v) for v in conditions for f in (0.1, 0.5, 0.9)], now, times=1)
+        batch = rng.integers(0, keys, keys), np.arange(now, now + keys)
+        before = index.state.wheel.tree[0, wheels.PLACED]
+        seconds.append(elapsed(lambda batch=batch: index.update(*batch), cpu_clock))
+        placed += index.state.wheel.tree[0, wheels.PLACED] - before
+        now += keys
+    per_event = float(np.median(seconds)) / keys
+    return [keys, per_event * 1e9, 1e-6 / per_event, float(placed / len(seconds) / keys)]
+
+
+def used_sizes(index: CountIndex) -> int:
+    return int(index.state.blocks[:, ci_count.SIZE].max()) + 1
+
+
+def growth(report: Report, quick: bool) -> None:
+    sizes = (10**3, 10**4) if quick else (10**3, 10**4, 10**5, 10**6)
+    rows = [steady(keys, 10**4 if quick else 10**6) for keys in sizes]
+    title = "updates at p = 4 as keys are added: 6 events per key and window, batches of one per key, all levels asked"
+    header = ["keys", "ns per event", "M/s", "list changes per event"]
+    report.tables.append(Table(title, header, rows))
+    slower, reach = rows[-1][1] / rows[0][1], np.log2(sizes[-1]) / np.log2(sizes[0])
+    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, against the growth of log keys"
+    report.findings.append(Finding("growth of the cost of updates", measured, slower, "x", float(reach), at_most=True))
+    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, list changes per event"
+    report.findings.append(Finding("growth of the work of updates", measured, rows[-1][3] / rows[0][3], "x"))
 
 
 def updates(report: Report, quick: bool) -> None:
@@ -25,7 +64,7 @@ def updates(report: Report, quick: bool) -> None:
             index = CountIndex(4, longest=warm)
             index.add_keys(keys)
             index.update(ids[:warm], ts[:warm])
-            used = int(index.state.blocks[:, ci_count.SIZE].max()) + 1
+            used = used_sizes(index)
             levels = 4 * used if filters is None else filters
             for level in range(0, 4 * used, max(1, 4 * used // levels)):
                 v = ci_count.span(level, 4)[1]
@@ -43,9 +82,6 @@ def updates(report: Report, quick: bool) -> None:
     report.tables.append(Table(f"updates at p = 4, batches of {batch:,}, windows over the last events", header, rows))
     measured = f"{sizes[-1]:,} keys, p = 4, all levels indexed, one core"
     report.findings.append(Finding("updates", measured, rows[-1][2], "M/s", 2.0))
-    slower, reach = rows[0][2] / rows[-1][2], np.log2(sizes[-1]) / np.log2(sizes[0])
-    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, against the growth of log keys"
-    report.findings.append(Finding("growth of the cost of updates", measured, slower, "x", float(reach), at_most=True))
     measured = f"{sizes[-1]:,} keys, per key and level (16 + 16 / p, and 16 per key; a third is room to grow)"
     report.findings.append(Finding("memory, CI-COUNT", measured, per_key / depth, "bytes"))
 
@@ -70,5 +106,6 @@ def sums(report: Report, quick: bool) -> None:
 def run(quick: bool) -> Report:
     report = Report("filters: updates and memory")
     updates(report, quick)
+    growth(report, quick)
     sums(report, quick)
     return report

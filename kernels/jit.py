@@ -43,7 +43,7 @@ def _sources(stem: str) -> frozenset[str]:
         if name not in found and (text := _text(name)) is not None:
             found.add(name)
             for module, modules in _IMPORT.findall(text.decode()):
-                todo += [module] if module else [each.strip() for each in modules.split(",")]
+                todo += [module] if module else [each.split()[0] for each in modules.split(",")]  # x as y: x
     return frozenset(found)
 
 

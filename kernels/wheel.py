@@ -34,7 +34,7 @@ EMPTY = -1  # what a slot holds: nothing; an entry >= 0; or wheel n as -2 - n
 NEXT, PREV = 2, 3  # columns of links; the first entry of a list has prev = -1 - slot
 BITS, PREFIX, SHIFT, PARENT = range(FAN, FAN + 4)  # columns of tree, after the slots
 ROOTS = -1  # the shift of a row whose slots are roots
-SPARE, FIRST = 0, 1  # columns of row 0: how many wheels are spare, and the first; PARENT is the next
+SPARE, FIRST, PLACED = 0, 1, 2  # columns of row 0: how many wheels are spare, the first (PARENT is the next); a tally
 PATIENCE = 16  # comparisons in vain that a walk takes without dividing the list
 
 _BIT = np.zeros(32, np.int64)  # de Bruijn: which bit is set
@@ -164,6 +164,7 @@ def place(cells, links, tree, slot, entry, t):
         i = digit(t, tree[n, SHIFT])
         tree[n, BITS] |= np.int64(1) << i
     cells[entry, 0] = t
+    tree[0, PLACED] += 1
     push(links, tree, n, i, entry)
 
 

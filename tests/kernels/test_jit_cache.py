@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kernels import jit
+
 ROOT = Path(__file__).parent.parent.parent
 MANY_SIGNATURES = """
 import sys, numpy as np
@@ -22,6 +24,11 @@ def start(folder: Path, turn: int) -> "subprocess.Popen[str]":
     environment = {**os.environ, "SWAG_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "0"}
     command = [sys.executable, "-c", MANY_SIGNATURES, str(turn)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_code_is_made_anew_when_a_file_changes_that_is_imported_by_another_name() -> None:
+    """kernels/ci_count.py says `from kernels import wheel as wheels`: its code went stale when only the wheel changed."""
+    assert {"ci_sum", "ci_count", "wheel", "inlining", "jit"} <= jit._sources("ci_sum")
 
 
 def test_processes_that_fill_it_at_once_do_not_mix_up_signatures(tmp_path: Path) -> None:

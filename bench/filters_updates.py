@@ -13,7 +13,7 @@ from swag.substreams import CountIndex, SumIndex
 
 
 def steady(keys: int, events: int) -> list[Any]:
-    """A window of 6 events per key, and all levels asked after every batch: the same for a key, however many there are."""
+    """A window of 6 events per key, and all levels asked after every batch: alike for any number of keys."""
     rng = np.random.default_rng(5)
     window = 6 * keys
     index = CountIndex(4, longest=window)

@@ -27,7 +27,7 @@ def start(folder: Path, turn: int) -> "subprocess.Popen[str]":
 
 
 def test_code_is_made_anew_when_a_file_changes_that_is_imported_by_another_name() -> None:
-    """kernels/ci_count.py says `from kernels import wheel as wheels`: its code went stale when only the wheel changed."""
+    """kernels/ci_count.py says `from kernels import wheel as wheels`: its code went stale when that changed."""
     assert {"ci_sum", "ci_count", "wheel", "inlining", "jit"} <= jit._sources("ci_sum")
 
 

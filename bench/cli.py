@@ -1,5 +1,5 @@
-"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|spark-stream|all] [--quick]
-                [--json PATH] [--markdown PATH]
+"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|spark-features|spark-one-key|
+                 spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
 as JSON, and put between the subject's markers of a markdown page on request. Exit code 0, reached or not: noise is no
@@ -29,6 +29,8 @@ SUBJECTS: dict[str, list[str]] = {
     "frequency": ["frequency"],
     "sql": ["sql"],
     "spark": ["spark_batch"],
+    "spark-features": ["spark_features"],
+    "spark-one-key": ["spark_one_key"],
     "spark-stream": ["spark_stream"],
 }
 

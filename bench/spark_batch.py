@@ -1,20 +1,17 @@
 """swag.spark.evaluate against Spark's own window functions, and against Spark doing nothing, in one run.
 
-Every time is wall time to Spark's `noop` sink, on local[2] (and local[1]). Where Spark's own would take hours, a share
-of the keys and of the windows is measured and multiplied: its time is linear in both.
+Every time is wall time to Spark's `noop` sink, on local[2]. Where Spark's own would take hours, it answers some keys
+and some windows; from two numbers of keys follows the time of all: it is linear in both. Each part is a command:
 
-    python -m bench spark [--quick] [--markdown docs/spark.md]
-    python -m bench.spark_batch FOLDER CORES        one stream without a key: seconds, for a session of its own
+    python -m bench spark             at every event, 1, 10 and 50 windows
+    python -m bench spark-features    at requests, 80 features
+    python -m bench spark-one-key     one key with all events, on one core and on two
 """
 
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +22,10 @@ import pyarrow.parquet as pq
 import swag as sw
 from bench.data import widths
 from bench.report import Finding, Report
+from bench.spark_session import seconds, session
 
-ROOT = Path(__file__).parent.parent
 DAY = 86_400
 KINDS = ("sum", "mean", "max")
-FEATURES = ("count", "sum", "mean", "max")
 SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 
 
@@ -39,31 +35,41 @@ class Size:
     keys: int
     requests: int
     windows: tuple[int, ...]
-    part: int  # Spark's segment trees answer one key in so many
-    few: int  # and its default one in so many …
-    skip: int  # … and one window in so many, but for the first number of windows
+    features: int  # windows at requests, with four aggregates each
+    few: int  # keys that Spark's own is measured with …
+    part: int  # … and so many, where not all
+    skip: int  # Spark's default frames: one window in so many
 
 
-FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 50, 100, 5)
-QUICK = Size(20_000, 20, 4_000, (1, 3), 2, 4, 1)
+FULL = Size(5_000_000, 1_000, 1_000_000, (1, 10, 50), 20, 2, 16, 10)
+QUICK = Size(20_000, 20, 4_000, (1, 3), 3, 2, 4, 1)
 
 
 def run(quick: bool) -> Iterator[Report]:
-    size = QUICK if quick else FULL
-    with tempfile.TemporaryDirectory() as folder:
-        events, requests = write(Path(folder), size)
-        spark = session(2)
-        bench = Bench(spark, size, spark.read.parquet(str(events)), spark.read.parquet(str(requests)))
-        try:
-            bench.warm()
-            yield bench.at_every_event()
-            yield bench.point_in_time()
-        finally:
-            spark.stop()
-        yield one_key(events)
+    with made(QUICK if quick else FULL) as bench:
+        for n in bench.size.windows:
+            yield bench.windows(n)
 
 
-def write(folder: Path, size: Size) -> tuple[Path, Path]:
+@dataclass
+class made:
+    """Data in a folder, a session, and kernels and classes that are warm."""
+
+    size: Size
+
+    def __enter__(self) -> "Bench":
+        self._folder = tempfile.TemporaryDirectory(prefix="swag-bench-")
+        self._spark = session(2)
+        bench = Bench(self._spark, self.size, write(Path(self._folder.name), self.size))
+        bench.check()
+        return bench
+
+    def __exit__(self, *_: Any) -> None:
+        self._spark.stop()
+        self._folder.cleanup()
+
+
+def write(folder: Path, size: Size) -> Path:
     """A day of trades, in order of time, in files as many as there are cores, and some."""
     rng = np.random.default_rng(0)
     ts = np.sort(rng.integers(0, DAY * 1_000_000, size.events)) + 1_700_000_000_000_000
@@ -78,46 +84,15 @@ def write(folder: Path, size: Size) -> tuple[Path, Path]:
         for i in range(8):
             share = -(-table.num_rows // 8)
             pq.write_table(table.slice(i * share, share), folder / name / f"{i}.parquet")
-    return folder / "events", folder / "requests"
+    return folder
 
 
-def session(cores: int) -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "6g",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("swag bench")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
-
-def seconds(job: Callable[[], Any]) -> float:
-    """To plan a job, with what is looked at beforehand, and to run it; its answers go nowhere."""
-    start = time.perf_counter()
-    job().write.format("noop").mode("overwrite").save()
-    took = time.perf_counter() - start
-    print(f"{took:7.1f} s", file=sys.stderr, flush=True)  # a full run takes minutes: something moves
-    return took
-
-
-def queries(lengths: list[int], kinds: tuple[str, ...]) -> list[sw.Query]:
+def queries(lengths: list[int], kinds: tuple[str, ...] = KINDS) -> list[sw.Query]:
     make = {"count": lambda column: sw.count(column), "sum": sw.sum, "mean": sw.mean, "max": sw.max}
     return [sw.Query(make[kind]("price"), sw.Range(f"{w}s"), f"{kind}_{w}") for w in lengths for kind in kinds]
 
 
-def over(lengths: list[int], kinds: tuple[str, ...]) -> list[Any]:
+def over(lengths: list[int], kinds: tuple[str, ...] = KINDS) -> list[Any]:
     """The same in Spark: RANGE over ts in microseconds, without its lower edge."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -131,139 +106,101 @@ def over(lengths: list[int], kinds: tuple[str, ...]) -> list[Any]:
     ]
 
 
-def repeated(columns: int, batches: Any) -> Any:
+def repeated(columns: int, frames: Any) -> Any:
     """Identity, as wide as the answers."""
-    for batch in batches:
-        names = [*batch.schema.names[:2], *(f"c{i}" for i in range(columns))]
-        yield pa.RecordBatch.from_arrays([*batch.columns[:2], *([batch.columns[2]] * columns)], names=names)
+    import pandas as pd
+
+    for frame in frames:
+        price = frame["price"]
+        wide = pd.DataFrame({f"c{i}": price for i in range(columns)}, copy=False)
+        yield pd.concat([frame[["symbol", "ts"]], wide], axis=1)
 
 
 @dataclass
 class Bench:
     spark: Any
     size: Size
-    events: Any
-    requests: Any
+    folder: Path
 
-    def warm(self) -> None:
-        """What every session pays once: workers, classes, kernels."""
-        share = self.share(self.events, self.size.few)
-        seconds(lambda: self.ours(self.events, [60]))
-        seconds(lambda: self.native(share, [60], tree=True))
-        seconds(lambda: self.nothing(share, 3))
+    @cached_property
+    def events(self) -> Any:
+        return self.spark.read.parquet(str(self.folder / "events"))
 
-    def share(self, frame: Any, of: int) -> Any:
-        """The events of one key in so many."""
-        keys = [f"s{k}" for k in range(0, self.size.keys, of)]
-        return frame.where(frame["symbol"].isin(keys))
+    @cached_property
+    def requests(self) -> Any:
+        return self.spark.read.parquet(str(self.folder / "requests"))
 
-    def ours(self, events: Any, lengths: list[int], kinds: tuple[str, ...] = KINDS, at: Any = None) -> Any:
+    def some(self, name: str, keys: int) -> Any:
+        """Rows of some keys, in files of their own: looking for them is not part of what is measured."""
+        path = self.folder / f"{name}-{keys}"
+        if not path.exists():
+            wanted = [f"s{k}" for k in range(keys)]
+            frame = self.spark.read.parquet(str(self.folder / name))
+            frame.where(frame["symbol"].isin(wanted)).write.parquet(str(path))
+        return self.spark.read.parquet(str(path))
+
+    def check(self) -> None:
+        """The same answers; and what every session pays once: workers, classes, kernels."""
+        events, lengths = self.some("events", self.size.few), [60, 3_600, DAY]
+        wanted = self.native(events, lengths, tree=False).toPandas().sort_values(["symbol", "ts"])
+        for tree in (self.native(events, lengths, tree=True), self.ours(events, lengths)):
+            found = tree.toPandas().sort_values(["symbol", "ts"])
+            for name in wanted.columns[2:]:
+                np.testing.assert_allclose(found[name], wanted[name], rtol=1e-9)
+        seconds(lambda: self.nothing(events, 3), "warm")
+        seconds(lambda: self.ours(self.events, [60]), "warm")
+
+    def ours(self, events: Any, lengths: list[int], at: Any = None, kinds: tuple[str, ...] = KINDS) -> Any:
         import swag.spark
 
         return swag.spark.evaluate(queries(lengths, kinds), events, at=at, key="symbol")
 
-    def native(self, events: Any, lengths: list[int], tree: bool, kinds: tuple[str, ...] = KINDS) -> Any:
+    def native(self, events: Any, lengths: list[int], tree: bool) -> Any:
         self.spark.conf.set(SEGMENT_TREE, str(tree).lower())
-        return events.select("symbol", "ts", *over(lengths, kinds))
+        return events.select("symbol", "ts", *over(lengths))
 
     def nothing(self, events: Any, columns: int) -> Any:
         """What no answer can be had without: shuffle, sort, to Python and back."""
         rows = events.select("symbol", "ts", "price").repartition("symbol").sortWithinPartitions("symbol", "ts")
         types = "symbol string, ts timestamp, " + ", ".join(f"c{i} double" for i in range(columns))
-        return rows.mapInArrow(partial(repeated, columns), types)
+        return rows.mapInPandas(partial(repeated, columns), types)
 
-    def at_every_event(self) -> Report:
-        size = self.size
-        what = "windows of 1 min - 1 day, sum, mean, max at each"
-        report = Report(f"Spark: {size.events:,} events, {size.keys:,} keys, {what}")
-        for n in size.windows:
-            report.findings += self.windows(n)
-        report.notes.append(
-            "1 window is one of an hour, measured whole. With more, Spark's own was measured on one key in "
-            f"{size.part} with segment trees ({SEGMENT_TREE}), and on one key in {size.few} and one window in "
-            f"{size.skip} by default, and multiplied by that."
-        )
-        return report
+    def of_all_keys(self, job: Callable[[int], Any], what: str) -> float:
+        """Seconds for all keys, from two numbers of keys: what a job costs whatever it reads is not multiplied."""
+        few, part, keys = self.size.few, self.size.part, self.size.keys
+        short, long = (seconds(lambda n=n: job(n), f"{what}, {n} keys") for n in (few, part))
+        return short + (long - short) / (part - few) * (keys - few)
 
-    def windows(self, n: int) -> list[Finding]:
+    def windows(self, n: int) -> Report:
+        """sum, mean, max over n windows at every event."""
         size, lengths = self.size, widths(n, 60, DAY) if n > 1 else [3_600]
-        first, last = n == size.windows[0], n == size.windows[-1]
-        alone = seconds(lambda: self.nothing(self.events, 3 * n))
-        took = seconds(lambda: self.ours(self.events, lengths))
-        tree = seconds(lambda: self.native(self._part(first), lengths, tree=True)) * (1 if first else size.part)
-        few = lengths if first else lengths[size.skip // 2 :: size.skip]
-        default = seconds(lambda: self.native(self._few(first), few, tree=False)) * len(lengths) / len(few)
-        default *= 1 if first else size.few
-        label, ours = f"{n} window{'s' if n > 1 else ''}", f"swag {took:.1f} s"
-        slower, much_slower = (1, 1) if first else (10, 100) if last else (None, None)
-        identity = f"{ours}; shuffle, sort and identity with {3 * n} columns {alone:.1f} s"
-        return [
-            Finding(f"{label}, segment trees", f"{ours}, Spark {tree:.0f} s", tree / took, "x", slower),
-            Finding(f"{label}, Spark's default", f"{ours}, Spark {default:,.0f} s", default / took, "x", much_slower),
-            Finding(f"{label}, overhead", identity, took / alone, "x", 2, at_most=True),
+        title = f"{n} windows of 1 min - 1 day" if n > 1 else "a window of 1 h"
+        report = Report(f"Spark: {title}; sum, mean, max at each of {size.events:,} events of {size.keys:,} keys")
+        alone = seconds(lambda: self.nothing(self.events, 3 * n), f"{n} windows: shuffle, sort, identity")
+        took = seconds(lambda: self.ours(self.events, lengths), f"{n} windows: swag")
+        tree, default = self._theirs(lengths)
+        slower, much_slower = {1: (1, 1), max(size.windows): (10, 100)}.get(n, (None, None))
+        said = f"swag {took:.1f} s, "
+        report.findings += [
+            Finding("Spark's segment trees", f"{said}Spark {tree:,.0f} s", tree / took, "x", slower),
+            Finding("Spark's default", f"{said}Spark {default:,.0f} s", default / took, "x", much_slower),
+            Finding("shuffle, sort, identity", f"{said}{alone:.1f} s", took / alone, "x", 2, at_most=True),
         ]
-
-    def _part(self, whole: bool) -> Any:
-        return self.events if whole else self.share(self.events, self.size.part)
-
-    def _few(self, whole: bool) -> Any:
-        return self.events if whole else self.share(self.events, self.size.few)
-
-    def point_in_time(self) -> Report:
-        """80 features: 4 aggregates over 20 windows, at requests."""
-        size, lengths = self.size, widths(20 if self.size is FULL else 3, 60, DAY)
-        columns = len(lengths) * len(FEATURES)
-        report = Report(
-            f"Spark: point-in-time, {columns} features for {size.requests:,} requests, {size.events:,} events"
-        )
-        took = seconds(lambda: self.ours(self.events, lengths, FEATURES, at=self.requests))
-        theirs = seconds(lambda: self.sql(lengths)) * size.part
-        report.findings.append(
-            Finding("features", f"swag {took:.1f} s, Spark SQL {theirs:.0f} s", theirs / took, "x", reach=10)
-        )
-        report.notes.append(
-            "Spark SQL: events and requests in one UNION ALL, window functions over it, requests kept; with segment "
-            f"trees, on one key in {size.part}, multiplied by that."
-        )
+        if n > 1:
+            report.notes.append(
+                f"Spark's own: from {size.few} and {size.part} keys; its default also from one window in {size.skip}."
+            )
         return report
 
-    def sql(self, lengths: list[int]) -> Any:
-        from pyspark.sql import functions as F
-
-        self.spark.conf.set(SEGMENT_TREE, "true")
-        events = self.share(self.events, self.size.part).withColumn("asks", F.lit(False))
-        asked = self.share(self.requests, self.size.part).withColumn("asks", F.lit(True))
-        rows = events.unionByName(asked, allowMissingColumns=True)
-        return rows.select("symbol", "ts", "asks", *over(lengths, FEATURES)).where("asks").drop("asks")
-
-
-def one_key(events: Path) -> Report:
-    """All events in one stream, without a key: cut in time, answered on all cores."""
-    took = {cores: _alone(events, cores) for cores in (1, 2)}
-    report = Report("Spark: one stream of all events, 10 windows of 1 min - 1 day")
-    measured = f"local[1] {took[1]:.1f} s, local[2] {took[2]:.1f} s"
-    report.findings.append(Finding("two cores against one", measured, took[1] / took[2], "x", reach=1.7))
-    return report
-
-
-def _alone(events: Path, cores: int) -> float:
-    command = [sys.executable, "-m", "bench.spark_batch", str(events), str(cores)]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return float(answer.stdout.strip().splitlines()[-1])
-
-
-def main() -> None:
-    import swag.spark
-
-    events, cores = sys.argv[1], int(sys.argv[2])
-    spark = session(cores)
-    frame = spark.read.parquet(events)
-
-    asked = queries(widths(10, 60, DAY), KINDS)
-    seconds(lambda: swag.spark.evaluate(asked, frame.where("ts < TIMESTAMP'2023-11-14 23:00:00'")))  # classes, kernels
-    print(seconds(lambda: swag.spark.evaluate(asked, frame)))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main()
+    def _theirs(self, lengths: list[int]) -> tuple[float, float]:
+        """Spark's own, with segment trees and without."""
+        if len(lengths) == 1:
+            tree, default = (
+                seconds(lambda t=t: self.native(self.events, lengths, tree=t), f"Spark, segment trees {t}")
+                for t in (True, False)
+            )
+            return tree, default
+        few = lengths[self.size.skip // 2 :: self.size.skip]
+        tree = self.of_all_keys(lambda n: self.native(self.some("events", n), lengths, tree=True), "segment trees")
+        default = self.of_all_keys(lambda n: self.native(self.some("events", n), few, tree=False), "default")
+        return tree, default * len(lengths) / len(few)

@@ -113,9 +113,10 @@ def _largest(looked: DataFrame, by: list[str], most: int) -> tuple[int, pa.Table
         total = looked.count()
         return total, pa.table({"k": pa.nulls(1)}), np.array([total])
     counted = looked.rollup(F.struct(*by).alias("k")).count()  # the null row is that of all
-    found = counted.orderBy(F.desc("count"), F.col("k").isNotNull()).limit(most + 1).toArrow()
-    counts = np.asarray(found.column("count"))
-    keys = pa.Table.from_arrays(found.column("k").combine_chunks().flatten(), names=by)
+    most_first = counted.orderBy(F.desc("count"), F.col("k").isNotNull()).limit(most + 1)
+    # Fields, not structs: pyarrow refuses a null struct whose fields can not be null, as those of a literal can not.
+    found = most_first.select(*(F.col("k")[name].alias(name) for name in by), "count").toArrow()
+    counts, keys = np.asarray(found.column("count")), found.select(by)
     return (int(counts[0]), keys.slice(1), counts[1:]) if counts.size else (0, keys, counts)
 
 

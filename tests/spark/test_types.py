@@ -54,7 +54,9 @@ def test_keys_of_any_type(spark, kind):
 
 def test_keys_of_several_columns(spark):
     rows = numbered()
-    df = spark.createDataFrame([(row, f"s{k}", k % 2, t) for row, k, t in rows], "row long, a string, b int, ts long")
+    df = spark.createDataFrame(
+        [(row, f"s{k}", k % 2, t) for row, k, t in rows], "row long, a string not null, b int not null, ts long"
+    )
     found = swag.spark.evaluate(COUNT, df, key=["a", "b"], layout=CUT)
     assert found.columns == ["a", "b", "ts", "row", "n"]
     events = pa.table({"row": [r for r, _, _ in rows], "a": [f"s{k}" for _, k, _ in rows], "ts": [t for *_, t in rows]})

@@ -17,7 +17,8 @@ from frames.tables import check_key
 from swag.errors import BadQuery
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
-from swag.spark.schema import col
+from swag.spark.schema import col, key_names
+from swag.spark.several import apart, joined, name_of
 from swag.spark.shard import Job, Step
 from swag.spark.state import Log
 from swag.spark.streaming import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
@@ -32,7 +33,7 @@ def stream(
     events: DataFrame,
     *,
     ts: str = "ts",
-    key: str | None = None,
+    key: str | list[str] | None = None,
     lateness: Duration | None = None,
     fragments: bool = True,
     shards: int | None = None,
@@ -44,6 +45,8 @@ def stream(
     to report). Events that the watermark has passed are late: counted, and dropped.
     """
     check_spec(spec)
+    if key is not None and not isinstance(key, str):
+        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards)
     check_key(key)
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
@@ -51,6 +54,21 @@ def stream(
     job = frames_job(spec, table, ts, key, fragments, numbers)
     packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
     return sharded(packed, job, job.time.delay(lateness))
+
+
+def _keyed_by_several(
+    spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
+    shards: int | None,
+) -> DataFrame:  # fmt: skip
+    keys = key_names(key)
+    for name in keys:
+        check_key(name)
+    if len(keys) < 2:
+        one = keys[0] if keys else None
+        return stream(spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+    rows, one = joined(events, keys, "events"), name_of(keys)
+    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+    return apart(found, keys, events)
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:

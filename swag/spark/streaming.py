@@ -33,7 +33,7 @@ def stream(
     *,
     requests: "DataFrame | None" = None,
     ts: str = "ts",
-    key: str | None = None,
+    key: str | list[str] | None = None,
     lateness: Duration | None = None,
     shards: int | None = None,
 ) -> "DataFrame":
@@ -47,6 +47,8 @@ def stream(
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     """
     asked = _checked(queries)
+    if key is not None and not isinstance(key, str):
+        return _keyed_by_several(asked, events, requests, ts, key, lateness, shards)
     table = columns_of(events, needed(simple_ones(asked), ts, key), "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
@@ -58,6 +60,27 @@ def stream(
             requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
         packed = packed.unionByName(pack(requests, Pack(REQUESTS, ts, key, job.time, tells_time=False), numbers))
     return sharded(packed, job, job.time.delay(lateness))
+
+
+def _keyed_by_several(
+    asked: list[Query], events: "DataFrame", requests: "DataFrame | None", ts: str, key: list[str],
+    lateness: Duration | None, shards: int | None,
+) -> "DataFrame":  # fmt: skip
+    from swag.spark.backfill import grouped_by
+    from swag.spark.schema import key_names
+    from swag.spark.several import apart, joined, name_of
+
+    keys = key_names(key)
+    asked = grouped_by(asked, keys)
+    if len(keys) < 2:
+        one = keys[0] if keys else None
+        return stream(asked, events, requests=requests, ts=ts, key=one, lateness=lateness, shards=shards)
+    asking = None if requests is None else joined(requests, keys, "requests")
+    found = stream(
+        asked, joined(events, keys, "events"), requests=asking, ts=ts, key=name_of(keys), lateness=lateness,
+        shards=shards,
+    )  # fmt: skip
+    return apart(found, keys, events) if requests is None else found.drop(name_of(keys))
 
 
 def windows_job(

@@ -103,6 +103,26 @@ def test_requests_are_answered_as_evaluate_does(spark, tmp_path):
         assert list(found[row["n"]]) == plain
 
 
+def test_keys_of_several_columns(spark, tmp_path):
+    rows = [
+        [(10, 'a"', 1, 5), (11, 'a"', 2, 7), (12, "b", 1, 1)],
+        [(13, 'a"', 1, 3), (20, "b", 2, 9)],
+        [(40, "c", 1, 1)],
+    ]
+    write(tmp_path / "in", [pa.table(dict(zip("tabx", zip(*each, strict=True), strict=True))) for each in rows])
+    events, total = source(spark, tmp_path / "in", "t long, a string, b long, x long"), sw.sum("x")
+    (query,) = sw.sql("SELECT a, b, SUM(x) AS total FROM s [RANGE 30] GROUP BY a, b")
+    frame = swag.spark.stream([query], events, ts="t", key=["a", "b"])
+    assert frame.schema.simpleString() == "struct<query:string,tick:bigint,t:bigint,a:string,b:bigint,value:bigint>"
+    sink, _ = run(frame, tmp_path / "checkpoint")
+    assert {row[3:] for row in sink.rows if row[2] == 20} == {('a"', 1, 8), ("b", 2, 9)}
+    found = frames.spark.stream(fr.Aggregate(total, ">=", 8), events, ts="t", key=["a", "b"], fragments=False)
+    assert found.columns[:3] == ["frame_id", "a", "b"]
+    with pytest.raises(sw.BadType, match='"x" is double; of several key columns, streams take'):
+        decimal = events.withColumn("x", events["x"].cast("double"))
+        swag.spark.stream([sw.Query(total, sw.Range(30), name="total")], decimal, ts="t", key=["a", "x"])
+
+
 def test_time_without_a_zone_and_one_stream_without_a_key(spark, tmp_path):
     rows = [[100, 103, 101], [140], [141]]
     tables = [pa.table({"at": pa.array([s * SECOND for s in each], pa.timestamp("us"))}) for each in rows]

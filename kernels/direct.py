@@ -82,10 +82,11 @@ def piece_sums(values, bounds, covered, out):
 
 
 @kernel
-def group(ids, ends, widths, keys, order, starts, ticks, owners):
+def group(ids, rows, ends, widths, keys, order, starts, ticks, owners):
     """Rows in windows, window after window; within each, key by key: order lists them, a run for every key there is.
 
-    Window w is the rows ends[w] - widths[w] … ends[w] - 1 of ids. Returns the number of runs.
+    Window w is the rows ends[w] - widths[w] … ends[w] - 1 of ids. rows: where those are (none given: as they are
+    here). Returns the number of runs.
     """
     counts, met = np.zeros(keys, np.int64), np.empty(keys, np.int64)
     runs, at = 0, 0
@@ -113,7 +114,7 @@ def group(ids, ends, widths, keys, order, starts, ticks, owners):
             runs += 1
         for p in range(first, end):
             k = unsigned(ids[p])
-            order[unsigned(counts[k])] = p
+            order[unsigned(counts[k])] = rows[unsigned(p)] if rows.size > 0 else p
             counts[k] += 1
         for i in range(found):
             counts[met[i]] = 0

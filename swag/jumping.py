@@ -82,6 +82,12 @@ class Stretch:
         given = None if self.given is None else (self.given[0][rows], self.given[1])
         return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given)
 
+    def keys_of(self, rows: np.ndarray) -> "Stretch":
+        """Some rows, of which only the key will be asked for."""
+        assert self.key is not None
+        given = None if self.given is None else (self.given[0][rows], self.given[1])
+        return Stretch(taken(self.table.select([self.key]), rows), self.clock, self.ts, self.key, given)
+
     @cached_property
     def keyed(self) -> tuple[np.ndarray | None, pa.Array | None]:
         """The key of each row, as a number in order of the keys' values; and the values."""
@@ -124,7 +130,7 @@ def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" 
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
     if whole and all(r.by_time for r in reaches):
-        rows, stored, requests, ticks = _by_time(every, rows, span, reaches)
+        rows, stored, requests, ticks = _by_time(every, rows, span, reaches, _read_in_place(simple, rows.table))
     else:
         requests, ticks = (_by_rows if whole else _each_segment)(every, rows, span, reaches)
         stored, requests = _seen_only(rows.stored, requests, reaches, _read_in_place(simple, rows.table))
@@ -187,7 +193,7 @@ def _by_rows(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]
 
 
 def _by_time(
-    every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]
+    every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], in_place: bool
 ) -> tuple[Stretch, Stored, Requests, Ticks]:
     """Ticks of a keyed stream as a whole, windows by time: what none sees is left before keys are even looked at."""
     ticks = _of_all(every, rows, span, reaches, schedules.NEVER)
@@ -195,7 +201,7 @@ def _by_time(
     timeline = rows.ts, segments, np.empty(0, np.int32)
     seen = Seen.of(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
     if seen.apart:
-        return _panes(rows, ticks, seen)
+        return _panes(rows, ticks, seen, in_place)
     if seen.few:
         rows, ticks = rows.only(seen.rows), Ticks(ticks.number, ticks.now, seen.ends, ticks.segment)
     return rows, rows.stored, *_each_key(rows, ticks, reaches)
@@ -222,20 +228,21 @@ def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Request
     return requests, Ticks(number, now, end, segment)
 
 
-def _panes(rows: Stretch, ticks: Ticks, seen: "Seen") -> tuple[Stretch, Stored, Requests, Ticks]:
+def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[Stretch, Stored, Requests, Ticks]:
     """Windows that hardly overlap are grouped by key one by one: a run of rows for every tick and key."""
-    if seen.few:
-        rows = rows.only(seen.rows)
-        ends, widths = seen.ends, seen.widths
-    else:
-        ends, widths = ticks.end, seen.widths
-    ids, values = rows.keyed
+    places, ends, widths = np.empty(0, np.int64), ticks.end, seen.widths
+    few = rows
+    if seen.few:  # of the others not even the keys are looked at
+        places, ends = seen.rows, seen.ends
+        few = rows.keys_of(places) if in_place else rows.only(places)
+        rows, places = (rows, places) if in_place else (few, np.empty(0, np.int64))
+    ids, values = few.keyed
     assert ids is not None and values is not None
     total = int(widths.sum())
     most = min(total, ticks.count * len(values))
     order, starts = np.empty(total, np.int64), np.empty(most + 1, np.int64)
     tick, key = np.empty(most, np.int64), np.empty(most, np.int64)
-    runs = direct.group(ids, ends, widths, max(len(values), 1), order, starts, tick, key)
+    runs = direct.group(ids, places, ends, widths, max(len(values), 1), order, starts, tick, key)
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
     ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
@@ -244,7 +251,7 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen") -> tuple[Stretch, Stored, 
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])
     known = {seen.widest: (starts[:-1], starts[1:])} if whole_runs else {}
     requests = Requests(ticks.now[tick], starts[1:], each, None, False, apart=True, windows=known)
-    return rows, stored, requests, Ticks(ticks.number[tick], ticks.now[tick], ticks.end[tick], key)
+    return few, stored, requests, Ticks(ticks.number[tick], ticks.now[tick], ticks.end[tick], key)
 
 
 def _runs(segment: np.ndarray, segments: int) -> np.ndarray:

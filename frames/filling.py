@@ -55,7 +55,7 @@ def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.n
 
     sizes = in_parallel(lambda s: look(s, nothing, nothing), slices)
     edges = np.concatenate([[0], np.cumsum(sizes)])
-    row, frame = np.empty(edges[-1], np.int64), np.empty(edges[-1], np.int64)
+    row, frame = room(edges[-1], np.int64), room(edges[-1], np.int64)
 
     def write(part: int) -> None:
         mine = slice(edges[part], edges[part + 1])

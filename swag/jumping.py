@@ -85,8 +85,9 @@ class Stretch:
     def keys_of(self, rows: np.ndarray) -> "Stretch":
         """Some rows, of which only the key will be asked for."""
         assert self.key is not None
-        given = None if self.given is None else (self.given[0][rows], self.given[1])
-        return Stretch(taken(self.table.select([self.key]), rows), self.clock, self.ts, self.key, given)
+        if self.given is not None:  # the table need not hold it then
+            return Stretch(self.table, self.clock, self.ts, self.key, (self.given[0][rows], self.given[1]))
+        return Stretch(taken(self.table.select([self.key]), rows), self.clock, self.ts, self.key)
 
     @cached_property
     def keyed(self) -> tuple[np.ndarray | None, pa.Array | None]:

@@ -220,6 +220,16 @@ def test_a_sum_that_does_not_fit_is_an_error_of_its_tick():
     assert fetched(engine) == [("s", 2, 4, 3)]
 
 
+def test_an_error_in_one_stream_inside_loses_no_ticks_of_another():
+    engine = sw.Engine()
+    engine.register(sw.Query(sw.count(), sw.Rows(2), "n", every=sw.Every(2), source=sw.Events("i > 0")))
+    engine.register(sw.Query(sw.sum("i"), sw.Rows(2), "s", every=sw.Every(2), source=sw.Events("i > 1")))
+    engine.append({"ts": [1, 2], "i": [2**62, 2**62]})
+    with pytest.raises(sw.SumOverflow):
+        engine.emitted()
+    assert fetched(engine) == [("n", 1, 2, 2)]
+
+
 def test_between_ticks_rows_wait_and_those_that_no_tick_will_see_do_not_even_that():
     engine = counting(sw.Every(1000), window=sw.Rows(10))
     for start in range(0, 950, 50):

@@ -12,7 +12,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/swag demo
 
 test: java $(VENV)/.test lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 java:
 	@[ -x "$${JAVA_HOME:-/}/bin/java" ] || command -v java >/dev/null || \

@@ -34,3 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         for message in WRAPPING:
             config.addinivalue_line("filterwarnings", f"ignore:{message}:RuntimeWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those on Spark first: few that take long. Left for the end, as their number has it, one core waits for them."""
+    items.sort(key=lambda item: "spark" not in item.path.parts)

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bench import machine
 from bench.report import Report, insert, markdown, plain
@@ -93,10 +93,14 @@ def _write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> 
     print(f"written: {page}")
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """A mistake is one line."""
+        self.exit(2, f"bench: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench", description="How fast swag is, against what, on this machine."
-    )
+    parser = _Parser(prog="python -m bench", description="How fast swag is, against what, on this machine.")
     parser.add_argument("subject", nargs="?", default="all", choices=[*SUBJECTS, "all"])
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything still run?")
     parser.add_argument("--json", type=Path, help="where to write the numbers (default: bench/results/)")

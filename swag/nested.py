@@ -72,7 +72,7 @@ def _shared(queries: list[Query], what: str) -> Any:
         shown = "; ".join(str(each) for each in found[:3])
         raise BadQuery(
             f"queries evaluated together share one `{what}`, but these have {len(found)}: {shown}.",
-            f"one sw.evaluate for each `{what}`, or an engine",
+            f"one sw.evaluate, or one file of SQL, for each `{what}`; or an engine",
         )
     return found[0]
 

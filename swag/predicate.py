@@ -102,7 +102,11 @@ def holds(text: str, table: pa.Table) -> np.ndarray:
     try:
         answer = compile_predicate(text).holds(table)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
-        raise BadType(f"where={text!r} can not be computed on these columns: {why}.") from None
+        types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in sorted(columns_of(text)))
+        raise BadType(
+            f"where={text!r} can not be computed: {types}. {why}.",
+            "numbers with numbers, text in '…' with text; \"…\" is the name of a column",
+        ) from None
     if isinstance(answer, pa.Scalar):
         answer = pa.array([answer.as_py()] * table.num_rows, pa.bool_())
     if not pa.types.is_boolean(answer.type):
@@ -152,7 +156,7 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         return lambda table: pc.match_like(inner(table), pattern)
     raise BadQuery(
         f"where={text!r}: {_written(node) or kind} is not supported.",
-        "comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
+        "comparisons, + - * /, ABS, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
     )
 
 

@@ -141,7 +141,7 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
         if not isinstance(query, Query):
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
         if query.label in seen or query.label in taken:
-            raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: sw.Query(…, name="…")')
+            raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")')
         if query.label.startswith(HIDDEN):
             raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
         seen.add(query.label)

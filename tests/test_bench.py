@@ -27,6 +27,13 @@ def test_a_quick_run_writes_what_it_measured(subject, tmp_path, capsys):
     assert all(finding["workload"] in capsys.readouterr().out for finding in findings[:1])
 
 
+def test_a_mistake_is_one_line(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(["figurs"])
+    err = capsys.readouterr().err
+    assert err.startswith("bench: ") and err.count("\n") == 1 and "'figures'" in err
+
+
 @pytest.mark.parametrize(
     ("question", "kind"),
     [

@@ -240,6 +240,8 @@ RUN = ["run", "q.sql", "--events", "t.parquet"]
         (["frames", "DELTA pric 1", "--events", "t.parquet"], 'Hint: "price"'),
         (["frames", "SELECT COUNT(*) FROM t [ROWS 3]", "--events", "t.parquet"], "FRAME clause. Hint: swag run"),
         (["explain", "typo.sql"], "line 2, column 8"),
+        (["run", "apart.sql", "--events", "t.parquet", "--chunk", "9"], "for each `every`"),
+        (["run", "q.sql", "--events", "header.csv"], '"header.csv" has no rows'),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_leaves_nothing_behind(
@@ -249,6 +251,10 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(
     (folder / "broken.parquet").write_bytes(b"PAR1 and so on")
     (folder / "typo.sql").write_text("-- volume\nSELECT SMU(volume) FROM t [ROWS 3]")
     (folder / "column.sql").write_text("SELECT SUM(volum) FROM t [ROWS 3]")
+    (folder / "apart.sql").write_text(
+        "SELECT COUNT(*) FROM t [ROWS 3]; SELECT COUNT(*) FROM t [ROWS 3, FREQUENCY 2 TUPLES]"
+    )
+    (folder / "header.csv").write_text("ts,symbol,price,volume,side\n")
     before = sorted(folder.iterdir())
     assert main(arguments) == 2
     out, err = capfd.readouterr()

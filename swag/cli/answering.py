@@ -65,7 +65,9 @@ def run(
             except Disorder:
                 why = f'it is not sorted by "{ts}"'
                 sink.start_over()
-        if (source.rows or chunk + 1) > chunk:
+        # What can not be answered together is refused before all is read.
+        evaluate(queries, source.schema.empty_table(), None if requests is None else requests.slice(0, 0), ts, key)
+        if source.rows is None or source.rows > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key))
 

@@ -66,6 +66,8 @@ class Source:
             with pa.memory_map(str(self.path)) as memory, pa.ipc.open_file(memory) as file:
                 return file.schema
         with pa.csv.open_csv(self.path) as reader:
+            if all(map(pa.types.is_null, reader.schema.types)):
+                raise click.UsageError(f'"{self.path}" has no rows, and so no types. Hint: Parquet keeps them')
             return reader.schema
 
     def batches(self, columns: list[str], size: int) -> Iterator[pa.Table]:

@@ -12,7 +12,7 @@ from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import _checked, evaluate
 from swag.intake import needed
 from swag.lowering import simple_ones
-from swag.query import Query
+from swag.query import Events, Query
 from swag.recipes import query_to_json
 from swag.spark.event_time import EventTime
 from swag.spark.packing import PACKED_SPARK, SHARD, Pack, in_utc, shard_numbers
@@ -90,6 +90,11 @@ def windows_job(
     from swag.spark.shard import Job
 
     for query in asked:
+        if isinstance(query.source, Events) and query.source.source is None:
+            raise BadQuery(
+                f'query "{query.label}" reads chosen events, where {query.source.where}; a stream reads all of them.',
+                "choose before: stream(queries, events.where(…), …)",
+            )
         if query.source is not None:
             raise BadQuery(
                 f'query "{query.label}" reads the answers of another, which a stream does not keep.',

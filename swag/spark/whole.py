@@ -43,7 +43,12 @@ def evaluate(
     asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
 ) -> DataFrame:
     if at is not None:
-        raise BadQuery("queries with `every` or `source` say themselves when they answer; `at` asks for other times.")
+        if any(query.every is not None for query in asked):
+            raise BadQuery("queries with `every` say themselves when they answer; `at` asks for other times.")
+        raise BadQuery(
+            "on Spark a query with `source` answers at its events, not `at` requests.",
+            "sw.evaluate, or evaluate its events as a DataFrame of their own: events.where(…)",
+        )
     read = _columns(asked, events, ts)
     for name in keys:
         schema.check_key(schema.field(events, name, "key is"))

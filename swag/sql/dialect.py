@@ -13,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from swag.errors import nearest
 from swag.sql.clauses import Clause, Clauses
 from swag.sql.places import wrong
 
@@ -251,10 +252,14 @@ class Parser(Clauses, DuckDBParser):
         raise wrong(self.sql, self.here, f"{what} is not supported.", instead)
 
     def _told(self) -> list[str]:
-        """Refuses by name what is known from other SQL; else nothing to add."""
+        """Refuses by name what is known from other SQL, or a misspelt keyword; else nothing to add."""
         known = UNSUPPORTED.get(self._curr.text.upper().split()[0]) if self._curr and self._curr.text.strip() else None
         if known is not None and self._curr.token_type != TokenType.IDENTIFIER:
             self.unsupported(*known)
+        if self._prev and self._prev.token_type == TokenType.VAR:  # FROM t [ROWS 3] WEHRE x > 1
+            meant = nearest(self._prev.text, ["FROM", "WHERE", "GROUP BY", "HAVING"]).strip('"')
+            if meant:
+                raise wrong(self.sql, self._prev.start, f'"{self._prev.text}" is read as a name.', meant)
         return []
 
 

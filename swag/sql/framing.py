@@ -139,11 +139,25 @@ def _number(parser: Parser) -> Any:
         raise wrong(parser.sql, parser._prev.start, f"{text} is not a number.") from None
 
 
+def _inner(text: str, inner: Select) -> BadSQL:
+    if inner.star is None:
+        return wrong(
+            text,
+            inner.start,
+            "frames are found in events, not in answers.",
+            "swag.evaluate what is inside, then find frames in its answers",
+        )
+    return wrong(
+        text, inner.start, "frames are found in all events, not in chosen ones.",
+        "give it those events alone; WHERE after [FRAME …] chooses what is aggregated of a frame",
+    )  # fmt: skip
+
+
 def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, int]], where: Any, having: Any) -> Any:
     from frames.query import FrameQuery
 
     if not isinstance(select.source, str):
-        raise wrong(text, select.source.start, "frames are found in a stream of events.", "FROM stream [FRAME …]")
+        raise _inner(text, select.source)
     for term, _, start in values:
         if any(leaf.window is not None for leaf in leaves(term)):
             raise wrong(text, start, "an aggregate over a frame has no window of its own.", "leave OVER away")

@@ -153,6 +153,9 @@ class Terms:
                 self.column(each, "a condition on the event")
             if isinstance(each, Over) or (isinstance(each, exp.Anonymous) and each.name.upper() in _COLUMNS):
                 raise self.wrong(each, f"{_shown(each)} is an aggregate; WHERE is about single events.", "HAVING")
+            if isinstance(each, exp.Anonymous) and each.name.upper() != "ABS":
+                hint = "ABS is the only one; compute others as a column of the events first"
+                raise self.wrong(each, f"there is no function {each.name.upper()} in WHERE.", hint)
         try:
             return canonical(text)
         except BadQuery as why:

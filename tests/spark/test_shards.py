@@ -222,3 +222,13 @@ def test_shards_are_dealt_evenly_to_partitions(shards, partitions):
         counts[partition_of(number, partitions)] += 1
     assert len(set(numbers)) == shards
     assert max(counts) - min(counts) <= 1
+
+
+def test_what_a_stream_does_not_read_is_refused_with_what_to_do() -> None:
+    inner = sw.Query(sw.count().alias("n"), sw.Rows(3))
+    for source, says in (
+        (sw.Events("x > 1"), r"where x > 1; .* events.where"),
+        (inner, "a stream for the inner query"),
+    ):
+        with pytest.raises(sw.BadQuery, match=says):
+            windows_job([sw.Query(sw.count(), sw.Rows(3), source=source)], EVENT, None, "ts", "k", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import frames as fr
@@ -53,29 +54,59 @@ def test_windows_and_frequencies(text: str, query: sw.Query) -> None:
     assert one(text) == query
 
 
+DOWN = """
+    SELECT symbol FROM trades WHERE exchange = 'NASDAQ' GROUP BY symbol
+    HAVING LAST(price) OVER [RANGE 20 MINUTES] BETWEEN 20 AND 200
+       AND LAST(price) OVER [RANGE 20 MINUTES] < 0.98 * FIRST(price) OVER [RANGE 20 MINUTES]
+       AND SUM(volume) FILTER (WHERE side = 'ask') OVER [RANGE 2 MINUTES] >= 0.7 * SUM(volume) OVER [RANGE 2 MINUTES]
+"""
+SURGE = """
+    SELECT symbol FROM trades [RANGE 30 MINUTES] GROUP BY symbol
+    HAVING LAST(price) BETWEEN 20 AND 200 AND (MAX(price) - MIN(price)) / LAST(price) > 0.03
+       AND AVG(volume) OVER [RANGE 5 MINUTES] > 4 * AVG(volume) OVER [RANGE 30 MINUTES UNTIL 5 MINUTES]
+"""
+
+
 def test_the_traderbot_queries_are_one_statement_each() -> None:
     """Section 1.1.2 of Arasu & Widom: moved down 2 % in 20 minutes under buying pressure; a spread with a surge."""
-    down = """
-        SELECT symbol FROM trades WHERE exchange = 'NASDAQ' GROUP BY symbol
-        HAVING LAST(price) OVER [RANGE 20 MINUTES] BETWEEN 20 AND 200
-           AND LAST(price) OVER [RANGE 20 MINUTES] < 0.98 * FIRST(price) OVER [RANGE 20 MINUTES]
-           AND SUM(volume) FILTER (WHERE side = 'ask') OVER [RANGE 2 MINUTES]
-               >= 0.7 * SUM(volume) OVER [RANGE 2 MINUTES]
-    """
     last, first = sw.last("price").over(sw.Range("20m")), sw.first("price").over(sw.Range("20m"))
     volume = sw.sum("volume").over(sw.Range("2m"))
     wanted = last.between(20, 200) & (last < 0.98 * first) & (volume.filter("side = 'ask'") >= 0.7 * volume)
-    assert one(down) == sw.Query(having=wanted, where="exchange = 'NASDAQ'")
+    assert one(DOWN) == sw.Query(having=wanted, where="exchange = 'NASDAQ'")
 
-    surge = """
-        SELECT symbol FROM trades [RANGE 30 MINUTES] GROUP BY symbol
-        HAVING LAST(price) BETWEEN 20 AND 200 AND (MAX(price) - MIN(price)) / LAST(price) > 0.03
-           AND AVG(volume) OVER [RANGE 5 MINUTES] > 4 * AVG(volume) OVER [RANGE 30 MINUTES UNTIL 5 MINUTES]
-    """
     price, recent, before = sw.last("price"), sw.Range("5m"), sw.Range("30m", until="5m")
     spread = (sw.max("price") - sw.min("price")) / price > 0.03
     wanted = price.between(20, 200) & spread & (sw.mean("volume").over(recent) > 4 * sw.mean("volume").over(before))
-    assert one(surge) == sw.Query(having=wanted, window=sw.Range("30m"))
+    assert one(SURGE) == sw.Query(having=wanted, window=sw.Range("30m"))
+
+
+def test_the_traderbot_queries_name_the_stocks_they_ask_for() -> None:
+    minutes: list[tuple[Any, ...]] = [
+        (0, "old", "NASDAQ", 100.0, 10, "ask"),  # its first price is out of reach at minute 21
+        (5, "old", "NASDAQ", 97.0, 10, "ask"),
+        *((5, name, "NASDAQ", 100.0, 10, "bid") for name in ("down", "bid", "calm", "slow", "loud")),
+        (5, "else", "NYSE", 100.0, 10, "bid"),
+        (5, "cheap", "NASDAQ", 10.0, 10, "bid"),
+        (20, "down", "NASDAQ", 97.0, 30, "bid"),
+        (20, "bid", "NASDAQ", 97.0, 31, "bid"),
+        *((21, name, "NASDAQ", 97.0, 70, "ask") for name in ("old", "down", "bid")),
+        (21, "else", "NYSE", 97.0, 70, "ask"),
+        (21, "cheap", "NASDAQ", 9.0, 70, "ask"),
+        (21, "calm", "NASDAQ", 98.0, 41, "ask"),
+        (21, "slow", "NASDAQ", 104.0, 40, "bid"),
+        (21, "loud", "NASDAQ", 104.0, 41, "bid"),
+    ]
+    columns = dict(
+        zip(("ts", "symbol", "exchange", "price", "volume", "side"), zip(*minutes, strict=True), strict=True)
+    )
+    trades = pa.table({**columns, "ts": pa.array([60 * ts for ts in columns["ts"]], pa.timestamp("s"))})
+    engine = sw.Engine(key="symbol")
+    down, surge = engine.register(f"{DOWN};{SURGE}")
+    engine.append(trades)
+    assert engine.lookup(down)["symbol"].to_pylist() == ["down"]
+    assert sorted(engine.lookup(surge)["symbol"].to_pylist()) == ["bid", "down", "else", "loud", "old"]
+    passed = sw.evaluate(DOWN, trades, key="symbol")
+    assert [row["symbol"] for row in passed.to_pylist() if row[down]] == ["old", "down"]  # old: at minute 5
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _episodes(
                     width,
                     heuristic,
                     wrong,
-                    round(100 * wrong / max(inside, 1), 1),
+                    round(100 * wrong / inside, 1) if inside else "",
                     round(share[0], 1),
                     round(share[1], 1),
                 ]

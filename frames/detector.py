@@ -57,6 +57,8 @@ class Detector:
     @property
     def promised(self) -> int | None:
         """The latest t (in the unit of ts) such that no frame, or piece of one, with start <= t is still to come."""
+        if self._over:
+            return END_OF_TIME
         if self._upto is None or self._scan is None:
             return None if self._clock is None or self._upto is None else int(self._upto)
         state, upto = self._scan.state, int(self._upto)

@@ -28,6 +28,7 @@ class Filler:
 
     def __init__(self, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0) -> None:
         check_key(key)
+        margins(before, after, "ns")  # what is no duration is refused here, not with the first events
         self.ts, self.key, self.before, self.after = ts, key, before, after
         self._clock: Clock | None = None
         self._keys: KeyTable | None = None

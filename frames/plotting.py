@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 1200  # of pixels, about: more points per column than this can not be told apart
+LINES = COLUMNS // 4  # more can not be told apart either: then none is drawn
 FRAME, GAP, LINE, EDGE = "#f2a65a", "#d9dde3", "#274060", "#c1121f"
 
 
@@ -24,22 +25,23 @@ def plot(
     """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both.
 
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
-    spike is lost. Frames narrower than a column are drawn one column wide, and neighbours that touch there as one.
+    spike is lost. Frames narrower than two columns are drawn that wide; those that touch there share one shade, with a
+    line where each begins if they are few enough for that. Null and NaN are left out of the signal.
     """
     import matplotlib.pyplot as plt
 
     table, whole = as_table(events), united(frames)
     if key is not None:
-        name, value = key
-        table = table.filter(pc.equal(column(table, name, "key is"), pa.scalar(value)))
-        whole = whole.filter(pc.equal(column(whole, name, "frames are found per"), pa.scalar(value)))
+        table, whole = _only(table, key, "key is"), _only(whole, key, "frames are found per")
     elif set(whole.column_names) & set(table.column_names) - {*OURS, ts, y}:
         shared = sorted(set(whole.column_names) & set(table.column_names) - {*OURS, ts, y})
         raise BadQuery(f'the frames are of several keys ("{shared[0]}"); a plot shows one.', f'key=("{shared[0]}", …)')
     clock, instants = timed(table, ts)
     _, pieces = pieces_of(whole, clock)
     values = field(table, y, "the plot shows")
-    there = np.ones(instants.size, bool) if values.valid is None else values.valid
+    there = values.values == values.values
+    if values.valid is not None:
+        there &= values.valid
     order = np.argsort(instants[there], kind="stable")
     t, v = instants[there][order], values.values[there][order].astype(np.float64)
     if ax is None:
@@ -49,7 +51,8 @@ def plot(
     gap = np.array([kind == "gap" for kind in kinds]) if kinds else np.zeros(pieces.starts.size, bool)
     for chosen, colour in ((gap & pieces.there, GAP), (~gap & pieces.there, FRAME)):
         _shade(ax, pieces.starts[chosen], pieces.ends[chosen], width, colour, clock)
-    ax.plot(_times(envelope(t, v)[0], clock), envelope(t, v)[1], color=LINE, linewidth=0.7)
+    drawn_t, drawn_v = envelope(t, v)
+    ax.plot(_times(drawn_t, clock), drawn_v, color=LINE, linewidth=0.7)
     ax.set_ylabel(y)
     ax.set_xlabel(ts)
     ax.set_title(label or f"{int((~gap).sum()):,} frames over {instants.size:,} events", loc="left", fontsize=10)
@@ -57,6 +60,18 @@ def plot(
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax
+
+
+def _only(table: pa.Table, key: Any, asked_by: str) -> pa.Table:
+    """The rows of one substream."""
+    if not isinstance(key, tuple) or len(key) != 2:
+        raise BadQuery(f"key={key!r} is not a column and the value to show.", 'key=("router", "r1")')
+    name, value = key
+    array = column(table, name, asked_by)
+    try:
+        return table.filter(pc.equal(array, pa.scalar(value)))
+    except pa.ArrowException:
+        raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.') from None
 
 
 def envelope(t: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,13 +91,13 @@ def _column_width(t: np.ndarray) -> int:
 
 
 def _shade(ax: Any, starts: np.ndarray, ends: np.ndarray, width: int, colour: str, clock: Clock) -> None:
-    """Spans, merged where they touch on the screen, drawn as one collection with an edge where each begins."""
+    """Spans, merged where they touch on the screen, drawn as one collection; lines where merged frames begin."""
     from matplotlib.collections import PolyCollection
 
     if not starts.size:
         return
     order = np.argsort(starts, kind="stable")
-    lo, hi = starts[order], np.maximum(ends[order], starts[order] + width)
+    lo, hi = starts[order], np.maximum(ends[order], starts[order] + 2 * width)
     first = np.concatenate([[True], lo[1:] > np.maximum.accumulate(hi)[:-1] + width])
     group = np.cumsum(first) - 1
     left, right = lo[first], np.zeros(int(first.sum()), lo.dtype)
@@ -94,6 +109,19 @@ def _shade(ax: Any, starts: np.ndarray, ends: np.ndarray, width: int, colour: st
         list(corners), facecolors=colour, edgecolors="none", alpha=0.55, transform=ax.get_xaxis_transform(), zorder=0
     )
     ax.add_collection(spans, autolim=False)
+    if colour == FRAME:
+        _part(ax, _numbers(lo[~first], clock))
+
+
+def _part(ax: Any, begins: np.ndarray) -> None:
+    """A line where each of these frames begins, inside a shade that it shares."""
+    from matplotlib.collections import LineCollection
+
+    if not 0 < begins.size <= LINES:
+        return
+    lines = [[(x, 0.0), (x, 1.0)] for x in begins]
+    edges = LineCollection(lines, colors=EDGE, linewidths=0.6, transform=ax.get_xaxis_transform(), zorder=0.5)
+    ax.add_collection(edges, autolim=False)
 
 
 def _times(t: np.ndarray, clock: Clock) -> np.ndarray:

@@ -21,6 +21,7 @@ from swag.windows import Duration, nanoseconds
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float
+NUMBERS = int | float | np.integer | np.floating
 BEFORE, WITH = ("<", "<="), (">", ">=")  # close before the event that breaks it, or with the event that makes it true
 
 
@@ -74,6 +75,9 @@ class Boundary:
         else:
             if (width is None) == (breaks is None):
                 raise BadQuery("Boundary takes either a width or breaks.", hint)
+            _check_name(column, "Boundary", hint)
+            if isinstance(breaks, NUMBERS) or getattr(breaks, "ndim", 1) != 1:
+                raise BadQuery(f"breaks={breaks!r} is not a list of numbers.", hint)
             cells = {column: width if breaks is None else breaks}
         for name, cut in cells.items():
             _check_name(name, "Boundary", hint)
@@ -104,6 +108,8 @@ class Delta:
         hint = 'fr.Delta("fl", 0.05) or fr.Delta({"rho": 0.1, "dye": 0.2})'
         if isinstance(column, Mapping) != (x is None) or (isinstance(column, Mapping) and not column):
             raise BadQuery("Delta takes a column and x, or a mapping of columns to their x.", hint)
+        if not isinstance(column, Mapping):
+            _check_name(column, "Delta", hint)
         limits: dict[str, Any] = dict(column) if isinstance(column, Mapping) else {column: x}
         if measure not in ("first", "range"):
             raise BadQuery(
@@ -170,7 +176,7 @@ def _check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
 
 
 def _check_number(value: Any, name: str, kind: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, NUMBERS) or math.isnan(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
 
 
@@ -185,7 +191,7 @@ def _check_duration(duration: Any, name: str) -> None:
 
 def _checked_cut(name: str, cut: Any) -> Any:
     """A width > 0, or breaks as a tuple of ascending numbers."""
-    if isinstance(cut, int | float | np.integer | np.floating) and not isinstance(cut, bool):
+    if isinstance(cut, NUMBERS) and not isinstance(cut, bool):
         if not (cut > 0 and math.isfinite(cut)):
             raise BadQuery(
                 f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)'
@@ -196,7 +202,8 @@ def _checked_cut(name: str, cut: Any) -> Any:
         raise BadQuery(f'the cells of "{name}" are given by {cut!r}, neither a width nor breaks.', hint)
     breaks = tuple(cut.tolist() if isinstance(cut, np.ndarray) else cut)
     for b in breaks:
-        _check_number(b, "a break", "Boundary")
+        if isinstance(b, bool) or not isinstance(b, NUMBERS) or math.isnan(b):
+            raise BadQuery(f'the breaks of "{name}" are numbers; one is {b!r}.', hint)
     if any(not a < b for a, b in itertools.pairwise(breaks)):
         raise BadQuery(f'the breaks of "{name}" do not ascend: {list(breaks)}.', hint)
     return breaks

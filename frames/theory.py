@@ -26,8 +26,9 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
+from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.columns import as_table
+from swag.errors import BadQuery, UnknownColumn, nearest
 
 Event = dict[str, Any]
 Frame = tuple[int, int]
@@ -40,7 +41,7 @@ def possible(events: Sequence[Event]) -> list[Frame]:
 
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The possible frames that satisfy the local condition."""
-    rows = in_order(events, ts)
+    rows = _read(spec, events, ts)
     return [
         (s, e) for s, e in possible(rows) if holds(spec, rows[s : e + 1]) and is_long_enough(spec, rows[s : e + 1], ts)
     ]
@@ -48,7 +49,7 @@ def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
 
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
-    rows = in_order(events, ts)
+    rows = _read(spec, events, ts)
     found = candidates(spec, rows, ts)
     if isinstance(spec, Threshold | Boundary):
         return [frame for frame in found if is_maximal(frame, found)]
@@ -109,8 +110,13 @@ def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
     """The data-independent condition: rows and duration (here in the unit of ts)."""
     if not isinstance(spec, Threshold):
         return True
-    assert isinstance(spec.min_duration, int), "theory counts in the unit of ts"
-    return len(extent) >= spec.min_rows and extent[-1][ts] - extent[0][ts] >= spec.min_duration
+    if len(extent) < spec.min_rows or spec.min_duration == 0:
+        return len(extent) >= spec.min_rows
+    if not isinstance(spec.min_duration, int) or not isinstance(extent[0][ts], int):
+        raise BadQuery(
+            f"min_duration={spec.min_duration!r}: theory counts in the unit of an integer ts.", "min_duration=2"
+        )
+    return bool(extent[-1][ts] - extent[0][ts] >= spec.min_duration)
 
 
 def satisfies(value: Any, op: str, c: Any) -> bool:
@@ -283,8 +289,21 @@ def has_super_interval_closure(found: Iterable[Frame], events: Sequence[Event]) 
 
 def in_order(events: Any, ts: str = "ts") -> list[Event]:
     """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
-    rows = list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
-    return sorted(rows, key=lambda event: event[ts])
+    return sorted(_rows(events), key=lambda event: event[ts])
+
+
+def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
+    """Rows in order of ts, each with the columns that the spec reads."""
+    check_spec(spec)
+    rows = _rows(events)
+    for name, row in itertools.product((ts, *spec.columns), rows):
+        if name not in row:
+            raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
+    return in_order(rows, ts)
+
+
+def _rows(events: Any) -> list[Event]:
+    return list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
 
 
 def _extent(framing: Iterable[Frame]) -> set[int]:

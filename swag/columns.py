@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadEvents, BadType, UnknownColumn, nearest
+from swag.errors import BadEvents, BadQuery, BadType, UnknownColumn, nearest
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 
@@ -68,6 +68,8 @@ def room(size: int, dtype: Any) -> np.ndarray:
 
 def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
     """A column by name; a misspelt one is refused with the nearest name there is."""
+    if not isinstance(name, str):
+        raise BadQuery(f"{asked_by} {name!r}, which is not the name of a column.", "one name, as text")
     found = table.schema.get_all_field_indices(name)
     if len(found) == 1:
         return table.column(found[0])

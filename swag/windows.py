@@ -53,6 +53,10 @@ def in_units(duration: Duration, unit: str | None) -> int:
     """A duration in the unit of `ts`: "s" … "ns" of a timestamp, or None for an integer ts."""
     if isinstance(duration, int | np.integer):
         return int(duration)
+    if not isinstance(duration, str | datetime.timedelta | np.timedelta64):
+        raise BadQuery(
+            f'{duration!r} is neither a whole number nor a duration such as "5m".', 'before="5m", sw.Range(300)'
+        )
     if unit is None:
         raise BadQuery(
             f'"{duration}" is a duration, but ts is an integer column, whose unit is not known.',

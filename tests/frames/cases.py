@@ -32,6 +32,7 @@ SPECS: dict[str, Any] = {
     "delta first <=": fr.Delta("i", 2, op="<="),
     "delta first >": fr.Delta("x", 1, op=">"),
     "delta range <": fr.Delta("x", 2, measure="range"),
+    "delta range >, two": fr.Delta({"i": 1, "x": 2}, measure="range", op=">"),
     "delta range >=": fr.Delta("i", 2, measure="range", op=">="),
     "delta range <=, two": fr.Delta({"x": 1.5, "i": 2}, measure="range", op="<="),
     "delta first >=, two": fr.Delta({"x": 1.5, "i": 2}, op=">="),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from tests.frames.cases import SPECS, streams, table
-from tests.frames.test_detector import _cut
+from tests.frames.test_detector import _cut, arrived, cut_streams
 from tests.frames.test_fill import framings
 
 NAMES = ["threshold >=, rows", "partition, rows", "boundary, width", "delta first <", "sum >=", "sum <", "median"]
@@ -34,8 +34,9 @@ def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after
     for key in (None, "k"):
         filler = fr.Filler(key=key, before=before, after=after)
         events = [{**row, "row": at} for at, row in enumerate(rows)]
-        waiting = {"events": list(events), "frames": frames.to_pylist()}
-        moment = {"events": "ts", "frames": "start"}
+        everything = {"events": events, "frames": frames.to_pylist()}
+        waiting = {side: list(rows) for side, rows in everything.items()}
+        moment, upto = {"events": "ts", "frames": "start"}, {"events": -9, "frames": -9}
         out = []
         while waiting["events"] or waiting["frames"]:
             side = data.draw(st.sampled_from([s for s in waiting if waiting[s]]))
@@ -47,6 +48,10 @@ def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after
             left = min([row[moment[side]] for row in waiting[side]], default=99)
             t = data.draw(st.integers(-2, left - 1))
             out.append(filler.punctuate_events(t) if side == "events" else filler.punctuate_frames(t))
+            upto[side] = max(upto[side], t)
+            came = {s: [row for row in rows if row not in waiting[s]] for s, rows in everything.items()}
+            assert filler.buffered == sum(row["ts"] > upto["frames"] - before for row in came["events"])
+            assert filler.waiting_frames == sum(row["end"] + after > upto["events"] for row in came["frames"])
         wanted = fr.fill(frames, numbered(events), key=key, before=before, after=after)
         assert pairs(out) == pairs([wanted])
         filler.punctuate_frames(100)
@@ -56,32 +61,39 @@ def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after
 
 @pytest.mark.parametrize("fragments", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-@given(data=st.data(), rows=streams(most=16), before=st.integers(0, 2), after=st.integers(0, 2))
+@given(data=st.data(), steps=cut_streams(), rows=streams(), before=st.integers(0, 2), after=st.integers(0, 2))
 @settings(max_examples=15, deadline=None)
-def test_a_detector_feeds_a_filler(name, fragments, data, rows, before, after):
-    """Frames of a stream, filled with the same stream: detection, promises and filling go on together."""
+def test_a_detector_feeds_a_filler(name, fragments, data, steps, rows, before, after):
+    """Detection, promises and filling go on together: each stream in its own order, cut and punctuated as it likes."""
+    rows = data.draw(st.sampled_from([rows, arrived(steps)]))  # another stream, or the very one the frames are of
     events = [{**row, "row": at} for at, row in enumerate(rows)]
     for key in (None, "k"):
-        detector, filler = (
-            fr.Detector(SPECS[name], key=key, fragments=fragments),
-            fr.Filler(key=key, before=before, after=after),
-        )
-        rest, out = list(events), []
-        for t in sorted(data.draw(st.lists(st.integers(-1, 10), max_size=4))):
-            now = [row for row in rest if row["ts"] <= t]
-            rest = [row for row in rest if row["ts"] > t]
-            detector.push(table(now))
-            if data.draw(st.booleans()):
-                out += [filler.push_events(numbered(now)), filler.push_frames(detector.punctuate(t))]
-            else:
-                out += [filler.push_frames(detector.punctuate(t)), filler.push_events(numbered(now))]
-            out += [filler.punctuate_events(t), filler.punctuate_frames(detector.promised)]
-        detector.push(table(rest))
-        out += [filler.push_events(numbered(rest)), filler.push_frames(detector.finish())]
+        detector = fr.Detector(SPECS[name], key=key, fragments=fragments)
+        filler, out = fr.Filler(key=key, before=before, after=after), []
+        to_detect, to_fill = [*steps, ("finish", None)], list(events)
+        while to_detect or to_fill:
+            if to_fill and (not to_detect or data.draw(st.booleans())):
+                taken, to_fill = _cut(data.draw, to_fill)
+                out.append(filler.push_events(numbered(taken)))
+                filler.punctuate_events(data.draw(st.integers(-2, min([row["ts"] for row in to_fill], default=99) - 1)))
+                continue
+            what, argument = to_detect.pop(0)
+            if what == "push":
+                detector.push(table(argument))
+                continue
+            out.append(filler.push_frames(detector.punctuate(argument) if what == "punctuate" else detector.finish()))
+            if detector.promised is not None:
+                filler.punctuate_frames(detector.promised)
         wanted = fr.fill(
-            fr.detect(SPECS[name], table(rows), key=key), numbered(events), key=key, before=before, after=after
+            fr.detect(SPECS[name], table(arrived(steps)), key=key),
+            numbered(events),
+            key=key,
+            before=before,
+            after=after,
         )
         assert pairs(out) == pairs([wanted])
+        filler.punctuate_events(100)
+        assert (filler.buffered, filler.waiting_frames) == (0, 0)
 
 
 @pytest.mark.parametrize("after", [0, 5])

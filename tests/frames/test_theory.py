@@ -6,7 +6,7 @@ from hypothesis import given, settings
 import frames as fr
 import swag as sw
 from frames import theory
-from tests.frames.cases import SPECS, streams
+from tests.frames.cases import SPECS, SUM_OF_SQUARES, streams
 
 
 def events(*values):
@@ -40,6 +40,20 @@ def test_delta_by_range_has_the_closures_that_make_it_unique(rows):
     assert theory.has_super_interval_closure(theory.candidates(above, rows), rows)
     assert theory.partitions(theory.final(below, rows), rows)
     assert theory.is_disjoint(theory.final(above, rows))
+
+
+@pytest.mark.parametrize("aggregate", [sw.count(), sw.count("x"), sw.max("i"), SUM_OF_SQUARES])
+@given(rows=streams(most=8, keys=1))
+@settings(max_examples=25, deadline=None)
+def test_monotone_aggregates_have_the_closures_that_make_them_unique(aggregate, rows):
+    rows = [row for row in rows if row["x"] == row["x"]]
+    below, above = fr.Aggregate(aggregate, "<", 3), fr.Aggregate(aggregate, ">=", 3)
+    assert theory.has_sub_interval_closure(theory.candidates(below, rows))
+    assert theory.has_super_interval_closure(theory.candidates(above, rows), rows)
+    for spec in (below, above):
+        assert theory.is_disjoint(theory.final(spec, rows))
+    assert theory.covers(theory.final(below, rows), theory.candidates(below, rows))
+    assert theory.is_saturated(theory.final(above, rows), theory.candidates(above, rows))
 
 
 def test_greedy_and_literal_reading_differ_for_delta_frames():

@@ -209,6 +209,18 @@ def test_explain_says_what_is_shared(folder: Path, capfd: Any) -> None:
     assert "CI-COUNT names the keys that may pass for count()[RANGE 40s] HAVING > 1" in out
 
 
+def test_a_pipe_takes_all_answers_and_a_terminal_shows_the_first(
+    folder: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(trades(50), folder / "t.parquet")
+    assert main([*RUN, "--chunk", "15"]) == 0
+    assert capfd.readouterr().out.count("\n") == 51
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main([*RUN, "--chunk", "15"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert (len(lines), lines[-1][:18]) == (22, "… 50 rows in all. ")
+
+
 def test_no_events_no_rows(folder: Path) -> None:
     write(trades().slice(0, 0), folder / "t.parquet")
     assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet"]) == 0

@@ -1,10 +1,12 @@
 """`swag run`, `swag frames` and `swag explain`: statements in, tables out."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -15,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from swag.cli.files import Source, kind_of, written
-from swag.cli.show import preview
+from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, needs_all
 from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.columns import column, instants
@@ -233,27 +235,38 @@ def _plot(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key:
 
 @contextmanager
 def _output(out: Path | None) -> Iterator[Any]:
-    """A file; without one, what was answered is shown."""
+    """A file; without one, the first answers on a terminal, and all of them, as CSV, in a pipe."""
     if out is not None:
         with written(out) as sink:
             yield sink
-        return
-    kept = Kept()
-    yield kept
-    preview(kept.tables)
+    elif sys.stdout.isatty():
+        first = First()
+        yield first
+        preview(first.tables, first.rows)
+    else:
+        with TemporaryDirectory() as folder:  # nothing is printed before all is answered
+            path = Path(folder, "answers.csv")
+            with written(path) as sink:
+                yield sink
+            with path.open("rb") as file:
+                sys.stdout.flush()
+                shutil.copyfileobj(file, sys.stdout.buffer)
 
 
-class Kept:
-    """A sink in memory."""
+class First:
+    """A sink that keeps what is shown, and counts the rest."""
 
     def __init__(self) -> None:
-        self.tables: list[pa.Table] = []
-
-    def write(self, table: pa.Table) -> None:
-        self.tables.append(table)
+        self.start_over()
 
     def start_over(self) -> None:
-        self.tables.clear()
+        self.tables: list[pa.Table] = []
+        self.rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        if not self.tables or self.rows < SHOWN:
+            self.tables.append(table.slice(0, SHOWN))
+        self.rows += table.num_rows
 
 
 @contextmanager

@@ -1,12 +1,9 @@
 """Tables and plans as a terminal shows them."""
 
-import sys
 from typing import Any
 
-import click
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 from rich.console import Console
 from rich.table import Table
 
@@ -20,14 +17,9 @@ SHOWN = 20
 INDEXES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
 
 
-def preview(tables: list[pa.Table]) -> None:
-    """The first rows on a terminal; everything, as CSV, in a pipe."""
+def preview(tables: list[pa.Table], rows: int) -> None:
+    """The first of so many rows, on a terminal."""
     table = pa.concat_tables(tables)
-    if not sys.stdout.isatty():
-        sink = pa.BufferOutputStream()
-        pa.csv.write_csv(table, sink)
-        click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
-        return
     grid = Table(box=None, header_style="bold")
     for name in table.column_names:
         grid.add_column(name)
@@ -35,8 +27,8 @@ def preview(tables: list[pa.Table]) -> None:
         grid.add_row(*("" if value is None else str(value) for value in row.values()))
     console = Console(highlight=False)
     console.print(grid)
-    if table.num_rows > SHOWN:
-        console.print(f"… {table.num_rows:,} rows in all. --out answers.parquet writes them.")
+    if rows > SHOWN:
+        console.print(f"… {rows:,} rows in all. --out answers.parquet writes them.")
 
 
 def explain(queries: list[Any]) -> str:

@@ -384,7 +384,7 @@ class Engine:
 
     def _over_answers(self, algorithm: str | None = None) -> "Engine":
         """An engine for a part of this one: the answers of a query, say, are its events."""
-        return Engine(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=algorithm or self.algorithm)
+        return type(self)(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=algorithm or self.algorithm)
 
     def _key_column(self, ids: np.ndarray) -> pa.Array:
         return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)

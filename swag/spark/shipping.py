@@ -1,20 +1,32 @@
 """Queries on their way to workers."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark import cloudpickle
 
 from swag.aggregates import Aggregate
-from swag.query import Query
+from swag.query import Events, Query
+from swag.recipes import query_to_json
 
 
 def portable(queries: Iterable[Query]) -> tuple[Query, ...]:
     """Queries that mean the same in any process."""
-    return tuple(
-        replace(query, aggregate=portable_aggregate(query.aggregate)) if query.is_simple else query for query in queries
-    )
+    return tuple(map(_portable, queries))
+
+
+def _portable(query: Query) -> Query:
+    if query.source is not None:
+        query = replace(query, source=_portable_source(query.source))
+    return replace(query, aggregate=portable_aggregate(query.aggregate)) if query.is_simple else query
+
+
+def _portable_source(source: Query | Events) -> Query | Events:
+    if isinstance(source, Query):
+        return _portable(source)
+    return source if source.source is None else replace(source, source=_portable_source(source.source))
 
 
 def portable_aggregate(aggregate: Aggregate) -> Aggregate:
@@ -28,3 +40,13 @@ def portable_aggregate(aggregate: Aggregate) -> Aggregate:
     content = cloudpickle.dumps((user.lift, user.combine, user.lower, user.identity, user.invert))
     number = int.from_bytes(hashlib.sha256(content).digest()[:8], "little")
     return replace(aggregate, user=replace(user, number=number))
+
+
+def fingerprint(query: Query) -> str:
+    """The same in any process, and of no other query."""
+    plain = query_to_json(query) | {"every": str(query.every), "source": str(query.source)}
+    return digest(json.dumps(plain, sort_keys=True, default=str))
+
+
+def digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,24 +1,23 @@
 """Registered queries over a Structured Streaming source: `swag.spark.stream`."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import _checked, evaluate
 from swag.intake import needed
-from swag.lowering import simple_ones
-from swag.query import Events, Query
-from swag.recipes import query_to_json
+from swag.lowering import readers
+from swag.query import Query
 from swag.spark.event_time import EventTime
+from swag.spark.kept import EVENTS
 from swag.spark.packing import PACKED_SPARK, SHARD, Pack, in_utc, shard_numbers
 from swag.spark.schema import arrow_schema, col
-from swag.spark.shipping import portable
-from swag.spark.windows import EVENTS, REQUESTS, Windows
+from swag.spark.shipping import fingerprint, portable
+from swag.spark.windows import REQUESTS, Windows, frequencies
 from swag.windows import Duration
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def stream(
     asked = _checked(queries)
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards)
-    table = columns_of(events, needed(simple_ones(asked), ts, key), "events")
+    table = columns_of(events, needed([each for query in asked for each in readers(query)], ts, key), "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
     job = windows_job(asked, table, front, ts, key, count)
@@ -89,19 +88,15 @@ def windows_job(
     """What the shards are to do. table, front: the columns of events and of requests."""
     from swag.spark.shard import Job
 
-    for query in asked:
-        if isinstance(query.source, Events) and query.source.source is None:
-            raise BadQuery(
-                f'query "{query.label}" reads chosen events, where {query.source.where}; a stream reads all of them.',
-                "choose before: stream(queries, events.where(…), …)",
-            )
-        if query.source is not None:
-            raise BadQuery(
-                f'query "{query.label}" reads the answers of another, which a stream does not keep.',
-                "a stream for the inner query, and one over its answers",
-            )
+    Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
+    slow = [query for query in asked if any(e.by_time and e.anchor == "tuple" for e in frequencies(query))]
+    if front is not None and slow:
+        raise BadQuery(
+            f'query "{slow[0].label}" reads ticks that are known when their slot is over; requests do not wait for it.',
+            'anchor="tick" in the inner query',
+        )
     time = event_time(table, ts)
     nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
     kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
@@ -242,9 +237,8 @@ def with_answers(front: pa.Schema, kinds: dict[str, pa.DataType]) -> pa.Schema:
 
 
 def _needs_all(query: Query) -> bool:
-    """Does it take the whole stream to say when this query ticks?"""
-    every = query.every
-    return every is not None and not every.per_key and not (every.by_time and every.anchor == "tick")
+    """Does it take the whole stream to say when this query, or one that it reads, ticks?"""
+    return any(not e.per_key and not (e.by_time and e.anchor == "tick") for e in frequencies(query))
 
 
 def partitions_of(frame: "DataFrame") -> int:
@@ -256,8 +250,3 @@ def shard_count(frame: "DataFrame", shards: int | None) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadQuery(f"shards={shards!r} is not a whole number >= 1.", "shards=64")
     return count
-
-
-def fingerprint(query: Query) -> str:
-    plain = query_to_json(query) | {"every": str(query.every), "source": str(query.source)}
-    return hashlib.blake2b(json.dumps(plain, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()

@@ -1,5 +1,6 @@
 """The windows of a shard: an engine, the events and requests that wait for the watermark, and what is answered."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,22 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.timeline import HEAD, TAIL
-from swag.aggregates import count
+from swag.columns import Clock
 from swag.composites import of_nothing
-from swag.engine import Engine
-from swag.keys import KeyTable
-from swag.lowering import simple_ones
+from swag.frequency import Every
 from swag.query import Query
 from swag.spark.event_time import EventTime, instants_of
+from swag.spark.kept import EVENTS, NOTHING, Kept, Recording
 from swag.spark.shard import Step
-from swag.spark.state import HISTORY, Entry, Log
+from swag.spark.state import Log
 from swag.spark.waiting import Waiting
-from swag.windows import Range, Rows, reach
 
-EVENTS, REQUESTS, COUNTS = "events", "requests", "counts"
-SWEPT = 1 << 13  # rows that a trigger looks over for those that no window reaches, at least
-NOTHING = np.iinfo(np.int64).min
+REQUESTS = "requests"
 
 
 @dataclass(frozen=True)
@@ -42,85 +38,100 @@ class Windows:
         return ShardWindows(self)
 
     @cached_property
-    def answered(self) -> list[Query]:
-        """Queries that answer for the keys that a trigger touched."""
-        return [q for q in self.queries if q.having is None and q.every is None]
-
-    @cached_property
-    def filters(self) -> list[Query]:
-        return [q for q in self.queries if q.having is not None and q.every is None]
-
-    @cached_property
-    def ticking(self) -> list[Query]:
-        return [q for q in self.queries if q.every is not None]
-
-    @cached_property
-    def counting(self) -> bool:
-        """Does a tick depend on how many rows there were?"""
-        return any(q.every is not None and not q.every.by_time for q in self.queries)
+    def ticking(self) -> bool:
+        return any(query.every is not None for query in self.queries)
 
     @cached_property
     def steps(self) -> list[int]:
         """The lengths of slots of time."""
-        return [q.every.step(self.time.unit) for q in self.queries if q.every is not None and q.every.by_time]
+        return [every.step(self.time.unit) for query in self.queries for every in frequencies(query) if every.by_time]
 
-    @cached_property
-    def keeping(self) -> list[Query]:
-        """What undecided ticks can still see, as windows that end now: so the engine keeps it, and the log."""
-        windows: set[Rows | Range] = set()
-        for query in simple_ones(self.ticking):
-            seen = reach(query.window, self.time.unit)
-            windows.add(Range(seen.far + max(self.steps, default=0) + 1) if seen.by_time else Rows(seen.far))
-        return [Query(count(), window, name=f"kept {window}\0") for window in windows]
+
+def frequencies(query: Query) -> Iterator[Every]:
+    """Its own, and those of the streams that it reads."""
+    inside: Any = query
+    while inside is not None:
+        if isinstance(inside, Query) and inside.every is not None:
+            yield inside.every
+        inside = inside.source
 
 
 class ShardWindows:
     def __init__(self, plan: Windows) -> None:
         self.plan = plan
-        self.engine = Engine(ts=plan.ts, key=plan.key)
+        self.engine = Recording(ts=plan.ts, key=plan.key)
         self.engine.register(plan.queries)
-        self.engine.register(plan.keeping)
+        self.streams = Kept(self.engine, plan.time.unit).all()
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
-        reaches = [reach(query.window, plan.time.unit) for query in simple_ones([*plan.queries, *plan.keeping])]
-        self._by_time = max((r.far for r in reaches if r.by_time), default=0)
-        self._by_rows = max((r.far for r in reaches if not r.by_time), default=0)
-        self._batch, self._swept, self._gone = 0, -1, 0
-        self._counts: list[pa.Table] = []
         self._new = True
+        asked = {query.label for query in plan.queries if query.every is None}
+        self._asked = [
+            [q for q in kept.engine.queries if q.label in asked and q.source is None] for kept in self.streams
+        ]
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
-        if self._new and self.plan.ticking:
-            self._count_on(rest.get("gone", 0), tables.get(COUNTS, []))
+        for kept in self.streams:
+            kept.restore(rest if kept.above is None else rest.get("inside", {}).get(kept.rows, {}))
+        self._promise(upto)
+        if self._new:
+            self._make_again(tables)
         for table in tables.get(EVENTS, []):
             self.events.add(self._complete(table))
         for table in tables.get(REQUESTS, []):
             self.requests.add(table)
         self._apply(self.events.due(upto), upto)
         self.requests.due(upto)  # were answered
-        self._ticks(upto)  # were emitted
-        self.upto, self._swept, self._gone, self._new = upto, rest.get("swept", -1), rest.get("gone", 0), False
+        self.engine.emitted()  # were sent
+        for kept in self.streams:
+            kept.engine.deaf, kept.engine.given = False, []
+        self.upto, self._new = upto, False
+
+    def _make_again(self, tables: dict[str, list[pa.Table]]) -> None:
+        """Streams inside have rows of their own in the log: they do not listen while the events are replayed."""
+        for kept in reversed(self.streams):
+            kept.count_on(tables.get(kept.counts, []))
+            kept.start(Clock(self.plan.time.type))
+            if kept.above is not None:
+                kept.take_again(tables.get(kept.rows, []))
+                kept.engine.deaf = True
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
         self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
         self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.upto)
         due, asked = self.events.due(upto), self.requests.due(upto)
-        self._batch = 0 if due is None else due.num_rows
-        self.engine._store.keeps_all = asked is not None  # they ask for the time before the watermark
+        self._promise(upto)
+        self._keep_all(asked is not None)  # they ask for the time before the watermark
         self._apply(due, upto)
-        moved, self.upto, self._new = upto != self.upto, upto, False
         if asked is not None:
             step.answers.append(self._requested(asked, late=False))
-            self.engine._store.keeps_all = False
-        elif self.plan.requests is None and upto is not None and moved:
-            step.answers += self._current(due, upto)
+            self._keep_all(False)
+        elif self.plan.requests is None and upto is not None and upto != self.upto:
+            step.answers += self._current(upto)
+        self.upto, self._new = upto, False
+        for kept in self.streams:
+            step.log += [] if kept.above is None else kept.given()
+            kept.batch, kept.engine.given = sum(table.num_rows for table in kept.engine.given), []
+        self.streams[0].held = self.events.count
         step.counts["lookups"] = sum(table.num_rows for table in step.answers)
         step.counts["held"] = self.events.count + self.requests.count
-        step.counts["kept"] = self.engine.stats()["kept"]
+        step.counts["kept"] = self._kept
         return step
+
+    def _promise(self, upto: int | None) -> None:
+        for kept in self.streams:
+            kept.engine.latest_promise = NOTHING if upto is None else upto + 1
+
+    def _keep_all(self, whether: bool) -> None:
+        for kept in self.streams:
+            kept.engine._store.keeps_all = whether
+
+    @property
+    def _kept(self) -> int:
+        return sum(kept.engine.stats()["kept"] for kept in self.streams)
 
     def _take(self, step: Step, table: pa.Table | None, waiting: Waiting, kind: str, passed: int | None) -> None:
         """Rows that are not late. Late are events that the watermark has passed, and requests for a time whose windows
@@ -143,6 +154,7 @@ class ShardWindows:
             self.engine.append(due)
         if upto is not None:
             self.engine.advance(upto)
+            self.engine._emission.decide(upto + 1, kept=True)  # nothing at the watermark is still to come, either
 
     def _complete(self, table: pa.Table) -> pa.Table:
         """Columns that only later queries read are null in what was logged before."""
@@ -153,38 +165,42 @@ class ShardWindows:
 
     # -- answers out --------------------------------------------------------------------------------------------------
 
-    def _current(self, due: pa.Table | None, upto: int) -> list[pa.Table]:
-        """Per query: the keys that events of this trigger touched, as of the watermark; of a filter, all that pass."""
+    def _current(self, upto: int) -> list[pa.Table]:
+        """Per query: the keys that rows of this trigger touched, as of the watermark; of a filter, all that pass."""
         found = []
-        if due is not None and self.plan.answered:
-            found += self._touched(due, upto)
-        for query in self.plan.filters:
-            answer = self.engine.lookup(query.label)
-            if self.plan.key is None:
-                found += [] if answer is None else [self._rows(query.label, upto, None, pa.array([answer]))]
-            elif answer.num_rows:
-                found.append(self._rows(query.label, upto, answer.column(0), answer.column("value")))
-        return found + self._ticks(upto)
+        for kept, asked in zip(self.streams, self._asked, strict=True):
+            instant = kept.upto(upto)
+            if self.upto is None or instant != kept.upto(self.upto):
+                answered = [query for query in asked if query.having is None]
+                found += self._touched(kept, answered, instant) if answered and kept.engine.given else []
+                for query in asked:
+                    found += [] if query.having is None else self._passing(kept, query, instant)
+        return found + (self._ticks() if self.plan.ticking else [])
 
-    def _ticks(self, upto: int | None) -> list[pa.Table]:
-        """What the watermark has decided: nothing at or before it is still to come."""
-        if not self.plan.ticking or upto is None:
-            return []
-        self.engine._emission.decide(upto + 1, kept=True)
+    def _ticks(self) -> list[pa.Table]:
+        """What the watermark has decided."""
         ticks = self.engine.emitted()
         return [ticks.set_column(ticks.num_columns - 1, "value", ticks.column("value").cast(self.plan.value))]
 
-    def _touched(self, due: pa.Table, upto: int) -> list[pa.Table]:
-        plan, store = self.plan, self.engine._store
+    def _passing(self, kept: Kept, query: Query, instant: int) -> list[pa.Table]:
+        if kept.engine._store.events == 0:
+            return []
+        answer = kept.engine.lookup(query.label, at=None if kept.above is None else instant)
+        if self.plan.key is None:
+            return [] if answer is None else [self._rows(query.label, instant, None, pa.array([answer]))]
+        return [self._rows(query.label, instant, answer.column(0), answer.column("value"))] if answer.num_rows else []
+
+    def _touched(self, kept: Kept, queries: list[Query], instant: int) -> list[pa.Table]:
+        engine, key = kept.engine, self.plan.key
         ids, keys = np.zeros(1, np.int64), None
-        if plan.key is not None and store.keys is not None:
-            keys = pc.unique(due.column(plan.key))
-            ids = store.keys.find(keys, plan.key)
-        columns, present = self.engine._answer_each(plan.answered, ids, np.full(ids.size, upto))
+        if key is not None and engine._store.keys is not None:
+            keys = pc.unique(pa.chunked_array([c for table in engine.given for c in table.column(key).chunks]))
+            ids = engine._store.keys.find(keys, key)
+        columns, present = engine._answer_each(queries, ids, np.full(ids.size, instant))
         tables = []
-        for i, (query, column) in enumerate(zip(plan.answered, columns, strict=True)):
-            some = pa.array(present[:, i] | (plan.key is None))
-            tables.append(self._rows(query.label, upto, keys and keys.filter(some), column.filter(some)))
+        for i, (query, column) in enumerate(zip(queries, columns, strict=True)):
+            some = pa.array(present[:, i] | (key is None))
+            tables.append(self._rows(query.label, instant, keys and keys.filter(some), column.filter(some)))
         return tables
 
     def _rows(self, name: str, upto: int, keys: Any, values: Any) -> pa.Table:
@@ -200,120 +216,56 @@ class ShardWindows:
 
     def _requested(self, asked: pa.Table, late: bool) -> pa.Table:
         """The requests' columns, then one per query: everything with an equal or older ts counts."""
-        plan, store = self.plan, self.engine._store
-        assert plan.requests is not None
-        rows = np.arange(asked.num_rows)
-        ids = np.zeros(rows.size, np.int64)
-        if store.clock is None or late:
+        found: dict[str, Any] = {}
+        for kept, queries in zip(self.streams, self._asked, strict=True):
+            if queries:
+                found |= self._requested_of(kept, queries, asked, late)
+        for query in self.plan.queries:
+            asked = asked.append_column(query.label, found[query.label])
+        return asked
+
+    def _requested_of(self, kept: Kept, queries: list[Query], asked: pa.Table, late: bool) -> dict[str, Any]:
+        plan, store = self.plan, kept.engine._store
+        ids = np.zeros(asked.num_rows, np.int64)
+        if store.events == 0 or late:
             ids -= 1
         elif plan.key is not None and store.keys is not None:
             ids = store.keys.find(asked.column(plan.key), plan.key)
         known = np.flatnonzero(ids >= 0)
-        place = np.full(rows.size, -1)
+        place = np.full(ids.size, -1)
         place[known] = np.arange(known.size)
         instants = instants_of(asked.column(plan.ts))[known]
-        found: list[Any] = [pa.nulls(0)] * len(plan.queries)
+        found: list[Any] = [pa.nulls(0)] * len(queries)
         if known.size:
-            columns, present = self.engine._answer_each(list(plan.queries), ids[known], instants)
-            found = [_passing(query, columns[i], present[:, i]) for i, query in enumerate(plan.queries)]
-        taken = pa.array(place, mask=place < 0)
-        for query, column in zip(plan.queries, found, strict=True):
-            answers, empty = column.take(taken), None if late else of_nothing(query)
+            columns, present = kept.engine._answer_each(queries, ids[known], instants)
+            found = [_passing(query, columns[i], present[:, i]) for i, query in enumerate(queries)]
+        taken, unknown = pa.array(place, mask=place < 0), pa.array(place < 0)
+        answers = {query.label: column.take(taken) for query, column in zip(queries, found, strict=True)}
+        for query in queries:
+            empty = None if late else of_nothing(query)
             if empty is not None:  # a key that was never seen; a null of one that was stays
-                unknown = pa.array(place < 0)
-                kind = answers.type if known.size else pa.scalar(empty).type
-                answers = pc.if_else(unknown, pa.scalar(empty, kind), answers.cast(kind))
-            asked = asked.append_column(query.label, answers)
-        return asked
+                column = answers[query.label]
+                kind = column.type if known.size else pa.scalar(empty).type
+                answers[query.label] = pc.if_else(unknown, pa.scalar(empty, kind), column.cast(kind))
+        return answers
 
     # -- what is kept -------------------------------------------------------------------------------------------------
 
     def tend(self, log: Log) -> None:
-        if self.upto is None:
-            return
-        log.drop_until(REQUESTS, self.upto)
-        gone = self._note_gone if self.plan.counting else None
-        if self._by_rows == 0:
-            log.drop_until(EVENTS, self.upto - self._by_time, gone)
-            log.merge(EVENTS)
-        else:
-            self._tend_rows(log)
-        for table in self._counts:
-            log.append(COUNTS, table, np.zeros(1, np.int64))
-        self._counts = []
-        log.merge(COUNTS, self._added_up)
-
-    def _tend_rows(self, log: Log) -> None:
-        """Windows by rows: what is needed of a segment is known row by row only."""
-        settled = log.header.following - HISTORY
-        entries = [entry for entry in log.header.entries if entry.kind == EVENTS and entry.number < settled]
-        needed = self.engine.stats()["kept"] + self.events.count
-        merged = log.merge(EVENTS, self._needed)
-        if not merged and sum(entry.rows for entry in entries) > 2 * needed + SWEPT:
-            self._sweep(log, entries)
-
-    def _sweep(self, log: Log, entries: list[Entry]) -> None:
-        """Rows windows: an old segment may hold the last rows of a silent key. Look over a few, in turn."""
-        later = [entry for entry in entries if entry.number > self._swept]
-        run: list[Entry] = []
-        for entry in later or entries:
-            if run and sum(each.rows for each in run) + entry.rows > max(2 * self._batch, SWEPT):
-                break
-            run.append(entry)
-        self._swept = run[-1].number
-        log.rewrite(run, self._needed)
-
-    def _needed(self, table: pa.Table) -> pa.Table:
-        live = self._live(table)
-        if self.plan.counting:
-            self._note_gone(table.filter(pa.array(~live)))
-        return table.filter(pa.array(live))
-
-    def _note_gone(self, table: pa.Table) -> None:
-        """Ticks that count rows count those that are gone, too."""
-        self._gone += table.num_rows
-        if self.plan.key is not None and table.num_rows:
-            counted = table.group_by(self.plan.key).aggregate([(self.plan.ts, "count")])
-            self._counts.append(counted.rename_columns([self.plan.key, "rows"]))
-
-    def _added_up(self, table: pa.Table) -> pa.Table:
-        return table.group_by(self.plan.key).aggregate([("rows", "sum")]).rename_columns([self.plan.key, "rows"])
-
-    def _count_on(self, gone: int, counts: list[pa.Table]) -> None:
-        """A new engine goes on where the rows that are gone left its tickers."""
-        store, key = self.engine._store, self.plan.key
-        before = np.zeros(0, np.int64)
-        if key is not None and counts:
-            table = self._added_up(pa.concat_tables(counts))
-            store.keys = KeyTable(table.schema.field(key).type)
-            before = np.zeros(table.num_rows, np.int64)
-            before[store.keys.encode(table.column(key), key)] = np.asarray(table.column("rows"))
-        for ticker in self.engine._emission.tickers.values():
-            own = np.array([gone]) if ticker.whole else before
-            ticker.counters.grow(own.size, own)
-
-    def _live(self, table: pa.Table) -> np.ndarray:
-        """Which logged events the engine still keeps, or has not yet been given."""
-        store, plan = self.engine._store, self.plan
-        instants = instants_of(table.column(plan.ts))
-        waiting = instants > (NOTHING if self.upto is None else self.upto)
-        if store.clock is None:
-            return np.ones(instants.size, bool)
-        ids = np.zeros(instants.size, np.int64)
-        if plan.key is not None and store.keys is not None:
-            ids = store.keys.find(table.column(plan.key), plan.key)
-        rings = store.main.arena.rings[ids]
-        oldest = store.ts.data[rings[:, 0] + (rings[:, HEAD] & (rings[:, 1] - 1))]
-        return waiting | ((rings[:, TAIL] > rings[:, HEAD]) & (instants >= oldest) & (ids >= 0))
+        if self.upto is not None:
+            log.drop_until(REQUESTS, self.upto)
+            for kept in self.streams:
+                kept.tend(log, self.upto)
 
     def rest(self) -> dict[str, Any]:
-        return {"swept": self._swept, "gone": self._gone}
+        events, *inside = self.streams
+        return events.rest() | ({"inside": {kept.rows: kept.rest() for kept in inside}} if inside else {})
 
     def wakes(self) -> int | None:
         found = [t for t in (self.events.first, self.requests.first) if t is not None]
-        if self.plan.filters and self.upto is not None and self.engine.stats()["kept"]:
-            found.append(self.upto + 1)
-        if self.plan.steps and self.upto is not None and self.engine.stats()["kept"]:
+        filters = any(query.having is not None for asked in self._asked for query in asked)
+        if self.upto is not None and (filters or self.plan.steps) and self._kept:
+            found += [self.upto + 1] if filters else []
             found += [(self.upto // step + 1) * step for step in self.plan.steps]
         return min(found, default=None)
 

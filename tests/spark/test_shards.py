@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.spark.kept import EVENTS
 from swag.spark.packing import Pack, partition_of, shard_numbers
 from swag.spark.streaming import windows_job
-from swag.spark.windows import EVENTS, REQUESTS
+from swag.spark.windows import REQUESTS
 from tests import oracle, oracle_ticks
 from tests.spark.stand_in import Stream
 
@@ -36,9 +37,10 @@ def table(schema: pa.Schema, events: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(events, schema)
 
 
-def streamed(queries: list[sw.Query], delay: int, workers: int = 3, requests: bool = False, shards: int = 2) -> Stream:
-    job = windows_job(queries, EVENT, REQUEST if requests else None, "ts", "k", shards)
-    packers = {EVENTS: Pack(EVENTS, "ts", "k", job.time), REQUESTS: Pack(REQUESTS, "ts", "k", job.time, False)}
+def streamed(queries: list[sw.Query], delay: int, workers: int = 3, requests: bool = False, shards: int = 2,
+             key: str | None = "k") -> Stream:  # fmt: skip
+    job = windows_job(queries, EVENT, REQUEST if requests else None, "ts", key, shards)
+    packers = {EVENTS: Pack(EVENTS, "ts", key, job.time), REQUESTS: Pack(REQUESTS, "ts", key, job.time, False)}
     return Stream(job, packers, delay, shards, workers)
 
 
@@ -222,13 +224,3 @@ def test_shards_are_dealt_evenly_to_partitions(shards, partitions):
         counts[partition_of(number, partitions)] += 1
     assert len(set(numbers)) == shards
     assert max(counts) - min(counts) <= 1
-
-
-def test_what_a_stream_does_not_read_is_refused_with_what_to_do() -> None:
-    inner = sw.Query(sw.count().alias("n"), sw.Rows(3))
-    for source, says in (
-        (sw.Events("x > 1"), r"where x > 1; .* events.where"),
-        (inner, "a stream for the inner query"),
-    ):
-        with pytest.raises(sw.BadQuery, match=says):
-            windows_job([sw.Query(sw.count(), sw.Rows(3), source=source)], EVENT, None, "ts", "k", 2)

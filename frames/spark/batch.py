@@ -1,7 +1,7 @@
 """Frames of stored events on Spark: keys are spread over tasks, each reads its rows once, sorted by key and time.
 
-A key is one task's: frames follow one another, and where one begins is known only when the last has ended. So a key
-with most of the events, or a stream without a key, is read by one core.
+A key with most of the events, or a stream without a key, is cut in time (frames/spark/cutting.py), so that all cores
+work on it. Frames of Delta and Aggregate can not be found so: there a key is one task's (frames/spark/joining.py).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from frames import detection, filling
-from frames.spark import workers
+from frames.spark import cutting, joining, workers
 from frames.spark.workers import CLOSES, EVENT, OPENS, Task
 from frames.specs import Aggregate as ByAggregate
 from frames.specs import Spec, check_spec
@@ -23,7 +23,8 @@ from swag.aggregates import Aggregate
 from swag.columns import Clock
 from swag.errors import BadType
 from swag.spark import schema
-from swag.spark.layout import Layout
+from swag.spark.cuts import Halo, Pieces
+from swag.spark.layout import Layout, pieces_of
 from swag.spark.shipping import portable_aggregate
 from swag.windows import Duration
 
@@ -43,15 +44,32 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     if isinstance(spec, ByAggregate):
         spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
     read = list(dict.fromkeys(spec.columns))
-    key_fields = [StructField(f"k{i}", events.schema[name].dataType) for i, name in enumerate(stream.keys)]
-    out = StructType([StructField("frame_id", LongType()), *key_fields, *schema.spark_fields(found)[1:]])
-    rows = stream.spread(stream.rows(read)).sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
-    frames = rows.mapInArrow(partial(workers.detected, replace(stream.task(read, out), spec=spec)), out)
+    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *schema.spark_fields(found)[1:]])
+    task = replace(stream.task(read, out), spec=spec)
+    stream = stream.cut() if joining.can_be_cut(spec) else stream
+    rows = stream.spread(stream.placed(stream.rows(read), cutting.event_in()))
+    rows = rows.sortWithinPartitions(*stream.apart, "t", "seq").drop("seq")
+    if stream.pieces is None:
+        frames = rows.mapInArrow(partial(workers.detected, task), out)
+    else:
+        frames = _joined(stream, rows, task, out)
     if not stream.keys:
         return frames
     number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1).alias("frame_id")
     named = [F.col(ours).alias(name) for ours, name in stream.names.items()]
     return frames.select(number, *named, *(schema.col(name) for name in found.names[1:]))
+
+
+def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
+    """Segments of pieces, then frames of keys."""
+    own = [each for each in out.fields[1 + len(stream.keys) :] if each.name.startswith("cell_")]
+    numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
+    between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
+    first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))
+    found = rows.mapInArrow(partial(joining.segments, first), between)
+    found = found.repartition(*stream.by) if stream.by else found.repartition(1)
+    found = found.sortWithinPartitions(*stream.apart, "n")
+    return found.mapInArrow(partial(joining.joined, task), out)
 
 
 def fill(
@@ -67,7 +85,9 @@ def fill(
     a, b = schema.instant(whole, "start") - early, schema.instant(whole, "end") + late
     opening = whole.select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), "frame_id")
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
-    rows = stream.among(events.columns, opening.where("t IS NOT NULL AND b IS NOT NULL"))
+    stream = stream.cut()
+    opening = stream.placed(opening.where("t IS NOT NULL AND b IS NOT NULL"), cutting.frame_reaches())
+    rows = stream.among(events.columns, opening)
     return rows.mapInArrow(partial(workers.filled, stream.task(events.columns, out)), out)
 
 
@@ -86,20 +106,29 @@ def summarize(
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
     out = StructType([*whole.schema.fields, *answered])
     read = list(dict.fromkeys(name for aggregate in wanted for name in aggregate.columns))
-    rows = stream.among(read, _both_ends(whole, stream.keys, early, late))
+    stream = stream.cut()
+    spans = _spans(whole, stream.keys, early, late)
+    if stream.pieces is not None:
+        spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
+        stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
+    rows = stream.among(read, _both_ends(spans))
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
     return rows.mapInArrow(partial(workers.summarized, task), out)
 
 
-def _both_ends(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
-    """A row where each frame opens, so that a worker knows what to keep, and one where it closes, to be answered."""
+def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
+    """Frames as a .. b, with all their columns."""
     columns, _ = schema.key_columns(frames, keys)
     a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
     b = F.coalesce(schema.instant(frames, "end") + late, F.lit(0))
-    ends = [F.struct(at.alias("t"), F.lit(kind).alias("kind")) for at, kind in ((a, OPENS), (b, CLOSES))]
     own = [schema.col(name).alias(f"r{i}") for i, name in enumerate(frames.columns)]
-    rows = frames.select(*columns, a.alias("a"), b.alias("b"), *own, F.explode(F.array(*ends)).alias("at"))
-    return rows.select("*", "at.t", "at.kind").drop("at")
+    return frames.select(*columns, a.alias("a"), b.alias("b"), *own)
+
+
+def _both_ends(spans: DataFrame) -> DataFrame:
+    """A row where each frame opens, so that a worker knows what to keep, and one where it closes, to be answered."""
+    ends = [F.struct(F.col(at).alias("t"), F.lit(kind).alias("kind")) for at, kind in (("a", OPENS), ("b", CLOSES))]
+    return spans.select("*", F.explode(F.array(*ends)).alias("at")).select("*", "at.t", "at.kind").drop("at")
 
 
 def united(frames: DataFrame, keys: list[str]) -> DataFrame:
@@ -121,7 +150,10 @@ def _empty(frames: DataFrame) -> pa.Table:
 
 @dataclass(frozen=True)
 class Stream:
-    """Events and how they are read. names: the user's, of k0, k1 …; by: the columns that tell keys apart."""
+    """Events and how they are read. names: the user's, of k0, k1 …; by: the columns that tell keys apart.
+
+    pieces: of the substreams that are cut, if there are any.
+    """
 
     events: DataFrame
     ts: str
@@ -130,6 +162,7 @@ class Stream:
     by: tuple[str, ...]
     clock: Clock
     layout: Layout
+    pieces: Pieces | None = None
 
     @classmethod
     def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "Stream":
@@ -146,6 +179,26 @@ class Stream:
     def names(self) -> dict[str, str]:
         return {f"k{i}": name for i, name in enumerate(self.keys)}
 
+    @property
+    def key_fields(self) -> list[StructField]:
+        return [StructField(ours, self.events.schema[name].dataType) for ours, name in self.names.items()]
+
+    @property
+    def apart_fields(self) -> list[StructField]:
+        """Of the columns that tell keys apart and are not the key's own."""
+        pairs = zip(self.by, self.key_fields, strict=True)
+        return [StructField(name, own.dataType) for name, own in pairs if name != own.name]
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """What tells substreams apart, and their pieces."""
+        return self.by if self.pieces is None else (*self.by, "piece")
+
+    def cut(self) -> "Stream":
+        """With the substreams that are too large for one task in pieces; a look at the events, or at some of them."""
+        rows = self.events.select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"))
+        return replace(self, pieces=pieces_of(rows, self.by, Halo(), self.layout))
+
     def check(self, frames: DataFrame) -> None:
         """Are the frames of these keys?"""
         schema.check_frame(frames, "frames")
@@ -160,12 +213,18 @@ class Stream:
         arrival = F.monotonically_increasing_id().alias("seq")
         return self.events.select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"), arrival, *columns)
 
+    def placed(self, rows: DataFrame, inside: Column) -> DataFrame:
+        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces.table, inside)
+
     def among(self, read: list[str], frames: DataFrame) -> DataFrame:
         """Events and frames in one order, for a worker that passes over them once."""
-        rows = self.rows(read).withColumn("kind", F.lit(EVENT)).unionByName(frames, allowMissingColumns=True)
-        return self.spread(rows).sortWithinPartitions(*self.by, "t", "kind", "seq").drop("seq")
+        events = self.placed(self.rows(read), cutting.event_in()).withColumn("kind", F.lit(EVENT))
+        rows = self.spread(events.unionByName(frames, allowMissingColumns=True))
+        return rows.sortWithinPartitions(*self.apart, "t", "kind", "seq").drop("seq")
 
     def spread(self, rows: DataFrame) -> DataFrame:
+        if self.pieces is not None:
+            return cutting.spread(rows, self.by, self.pieces)
         if not self.by:
             return rows.repartition(1)
         tasks = self.layout.tasks
@@ -173,4 +232,4 @@ class Stream:
 
     def task(self, read: list[str], out: StructType) -> Task:
         types = schema.arrow_of(out, self.events)
-        return Task(self.by, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)
+        return Task(self.apart, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)

@@ -33,6 +33,11 @@ class Task:
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
 
+    @property
+    def apart(self) -> list[str]:
+        """The key's columns, and those that tell substreams apart."""
+        return list(dict.fromkeys([*self.names, *self.by]))
+
     def output(self, columns: list[Any]) -> Iterator[pa.RecordBatch]:
         columns = [of_type(column, want.type) for column, want in zip(columns, self.out, strict=True)]
         yield from pa.Table.from_arrays(columns, schema=self.out).to_batches()
@@ -86,7 +91,27 @@ def blocks(
         yield Block.of(kept, task.by), True
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Frames that became certain. ids: of their substreams, in order; numbers: within these; last: is it the last?
+
+    substreams: the columns that tell them apart, beside each frame; frames: start, end, rows and what goes with them.
+    """
+
+    frames: pa.Table
+    ids: np.ndarray
+    numbers: np.ndarray
+    last: np.ndarray
+    substreams: pa.Table
+
+
 def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for found in scans(task, batches):
+        keys = found.substreams.select(list(task.names))
+        yield from task.output([pa.array(found.numbers), *keys.columns, *found.frames.columns])
+
+
+def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
     """Keys that are whole in a block are scanned together; one that fills a block has a detector of its own."""
     one_thread_per_core()
     large = Large(task)
@@ -98,12 +123,22 @@ def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         yield from large.go_on(block, over)
         first, last = large.taken, int(block.t.size if over or large.open else block.starts[-1])
         if first < last:
-            assert task.spec is not None
-            found = detect(task.spec, _slice(task, block, first, last), ts=" t", key=" k")
-            ids = np.asarray(found.column(" k"))
-            keys = block.table.select(list(task.names)).take(pa.array(block.starts[ids]))
-            yield from task.output([pa.array(_within(ids)), *keys.columns, *_rest(found)])
+            yield _scanned(task, block, first, last)
     yield from large.finish()
+
+
+def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
+    assert task.spec is not None
+    table = detect(task.spec, _slice(task, block, first, last), ts=" t", key=" k")
+    ids = np.asarray(table.column(" k"))
+    if not (ids[1:] >= ids[:-1]).all():
+        order = np.argsort(ids, kind="stable")
+        ids, table = ids[order], table.take(pa.array(order))
+    begins = np.append(True, ids[1:] != ids[:-1])[: ids.size]
+    firsts = np.flatnonzero(begins)
+    numbers = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
+    substreams = block.table.select(task.apart).take(pa.array(block.starts[ids]))
+    return Found(_rest(table), ids, numbers, np.roll(begins, -1), substreams)
 
 
 def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
@@ -114,17 +149,8 @@ def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
     return pa.Table.from_arrays([*columns, when, who], names=[*task.read, " t", " k"])
 
 
-def _rest(found: pa.Table) -> list[pa.ChunkedArray]:
-    return [found.column(name) for name in found.column_names if name not in ("frame_id", " k")]
-
-
-def _within(ids: np.ndarray) -> np.ndarray:
-    """The number of each frame among those of its key; frames of a key come in order."""
-    order = np.argsort(ids, kind="stable")
-    firsts = np.flatnonzero(np.diff(ids[order], prepend=-1))
-    numbers = np.empty(ids.size, np.int64)
-    numbers[order] = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
-    return numbers
+def _rest(found: pa.Table) -> pa.Table:
+    return found.select([name for name in found.column_names if name not in ("frame_id", " k")])
 
 
 @dataclass(eq=False)
@@ -141,7 +167,7 @@ class Large:
     def open(self) -> bool:
         return self._detector is not None
 
-    def go_on(self, block: Block, over: bool) -> Iterator[pa.RecordBatch]:
+    def go_on(self, block: Block, over: bool) -> Iterator[Found]:
         self.taken = 0
         if self._detector is None:
             if over or block.starts.size > 1:
@@ -154,18 +180,18 @@ class Large:
             self._detector.push(_slice(self.task, block, 0, here).drop_columns([" k"]))
         ended = over or here < block.t.size
         found = self._detector.finish() if ended else self._detector.punctuate(int(block.t[here - 1]) - 1)
-        yield from self._report(found)
+        yield from self._report(found, ended)
         if ended:
             self._detector = None
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[Found]:
         if self._detector is not None:
-            yield from self._report(self._detector.finish())
+            yield from self._report(self._detector.finish(), True)
 
     def _start(self, block: Block) -> None:
         assert self.task.spec is not None
         self._detector, self._count = Detector(self.task.spec, ts=" t"), 0
-        self._key = block.table.select(list(dict.fromkeys([*self.task.names, *self.task.by]))).slice(0, 1)
+        self._key = block.table.select(self.task.apart).slice(0, 1)
 
     def _rows_here(self, block: Block) -> int:
         """How many rows, from the first on, are of the open key."""
@@ -176,13 +202,14 @@ class Large:
         ends = np.append(block.starts[1:], block.t.size)
         return int(ends[0]) if same else 0
 
-    def _report(self, found: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _report(self, found: pa.Table, ended: bool) -> Iterator[Found]:
         assert self._key is not None
+        zeros = np.zeros(found.num_rows, np.int64)
         numbers = self._count + np.arange(found.num_rows)
         self._count += found.num_rows
         if found.num_rows:
-            keys = self._key.select(list(self.task.names)).take(pa.array(np.zeros(found.num_rows, np.int64)))
-            yield from self.task.output([pa.array(numbers), *keys.columns, *_rest(found)])
+            last = ended & (numbers == self._count - 1)
+            yield Found(_rest(found), zeros, numbers, last, self._key.take(pa.array(zeros)))
 
 
 def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

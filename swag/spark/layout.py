@@ -72,9 +72,7 @@ def laid_out(
         if requests is not None:
             raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.")
         return events.select(*columns.all), columns
-    most = layout.tasks or int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    fair = 1 if layout.tasks else layout.task_rows  # as many tasks as were asked for
-    pieces = cut(events, list(columns.by), halo, layout.sample, fair, most)
+    pieces = pieces_of(events, columns.by, halo, layout)
     rows = _with_pieces(events, "since", columns, pieces, asks=requests is None)
     if requests is not None:
         asking = _with_pieces(requests, "start", columns, pieces, asks=True)
@@ -84,6 +82,13 @@ def laid_out(
         columns = replace(columns, by=(*columns.by, "piece"), asks=True)
     order = [*columns.by, "t", *(["asks"] if requests is not None else []), *(["seq"] if columns.ties else [])]
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
+
+
+def pieces_of(events: DataFrame, by: tuple[str, ...], halo: Halo, layout: Layout) -> Pieces | None:
+    """Substreams that are too large for a task, cut; None if there are none."""
+    most = layout.tasks or int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    fair = 1 if layout.tasks else layout.task_rows  # as many tasks as were asked for
+    return cut(events, list(by), halo, layout.sample, fair, most)
 
 
 def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces | None, asks: bool) -> DataFrame:

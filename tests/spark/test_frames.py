@@ -1,4 +1,4 @@
-"""frames.spark finds, fills and summarises what frames does, however rows fall into blocks."""
+"""frames.spark finds, fills and summarises what frames does, however rows fall into blocks, and cut or not."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,10 +7,12 @@ import pytest
 import frames as fr
 import frames.spark
 import swag as sw
+from frames.spark.batch import Stream
 from swag.spark import Layout
 from tests.spark.compare import assert_same
 
 SMALL = Layout(tasks=3, block_rows=60)  # some keys fill many blocks, some blocks hold many keys
+CUT = Layout(tasks=3, sample=1.0, block_rows=60)
 SPECS = [
     fr.Threshold("x", ">", 0.3, min_rows=2, min_duration=3),
     fr.Threshold("x", "<=", 0.0, min_rows=3, partition=True),
@@ -45,31 +47,41 @@ def told_apart(table: pa.Table, key: str | None) -> pa.Table:
     return table.append_column("number", pa.array(np.arange(table.num_rows)))
 
 
-@pytest.mark.parametrize("key", ["key", None])
-def test_frames_are_found(spark, key):
+def pieces(df, key: str | None, layout: Layout) -> int:
+    cut = Stream.of(df, "ts", key, layout).cut().pieces
+    return 0 if cut is None else cut.table.count()
+
+
+@pytest.mark.parametrize(
+    ("key", "layout", "specs"), [("key", CUT, SPECS), (None, CUT, SPECS), ("key", SMALL, SPECS[:3])]
+)
+def test_frames_are_found(spark, key, layout, specs):
     events = some_events()
     df = spark.createDataFrame(events).cache()
-    for spec in SPECS:
-        found = frames.spark.detect(spec, df, key=key, layout=SMALL).toArrow()
+    assert pieces(df, key, layout) >= (2 if layout is CUT else 0)
+    for spec in specs:
+        found = frames.spark.detect(spec, df, key=key, layout=layout).toArrow()
         expected = fr.detect(spec, events, key=key)
         assert expected.num_rows > 10
         assert_same(told_apart(found, key), told_apart(expected, key), by="number")
         if key is None:
-            assert sorted(found["frame_id"].to_pylist()) == list(range(found.num_rows))
+            in_order = found.sort_by("frame_id")
+            assert in_order["frame_id"].to_pylist() == list(range(found.num_rows))
+            assert in_order["rows"].to_pylist() == expected["rows"].to_pylist()
 
 
-@pytest.mark.parametrize("key", ["key", None])
-def test_frames_are_filled_and_summarised(spark, key):
+@pytest.mark.parametrize(("key", "layout"), [("key", CUT), (None, CUT), ("key", SMALL)])
+def test_frames_are_filled_and_summarised(spark, key, layout):
     events, other = some_events(), some_events(1)
     found = fr.detect(SPECS[1], events, key=key)
     dfs = spark.createDataFrame(found), spark.createDataFrame(other)
     margins = {"before": 40, "after": 7}
-    inside = frames.spark.fill(*dfs, key=key, layout=SMALL, **margins).toArrow()
+    inside = frames.spark.fill(*dfs, key=key, layout=layout, **margins).toArrow()
     expected = fr.fill(found, other, key=key, **margins)
     apart = [table.append_column("apart", pa.array([f"{a} {b}" for a, b in zip(
         table["id"].to_pylist(), table["frame_id"].to_pylist())])) for table in (inside, expected)]  # fmt: skip
     assert_same(*apart, by="apart")
-    answers = frames.spark.summarize(*dfs, AGGREGATES, key=key, layout=SMALL, **margins).toArrow()
+    answers = frames.spark.summarize(*dfs, AGGREGATES, key=key, layout=layout, **margins).toArrow()
     assert_same(answers, fr.summarize(found, other, AGGREGATES, key=key, **margins), by="frame_id")
 
 

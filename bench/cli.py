@@ -30,7 +30,7 @@ SUBJECTS: dict[str, list[str]] = {
     "sql": ["sql"],
     "spark": ["spark_batch"],
     "spark-features": ["spark_features"],
-    "spark-one-key": ["spark_one_key"],
+    "spark-one-key": ["spark_one_key", "spark_frames"],
     "spark-stream": ["spark_stream"],
 }
 

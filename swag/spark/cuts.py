@@ -108,10 +108,11 @@ def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: 
 
 
 def _largest(looked: DataFrame, by: list[str], most: int) -> tuple[int, pa.Table, np.ndarray]:
-    """How many rows there are, and the keys with the most of them."""
+    """How many rows there are, and the keys with the most of them; without a key, quantiles from the same look."""
     if not by:
-        total = looked.count()
-        return total, pa.table({"k": pa.nulls(1)}), np.array([total])
+        found = looked.agg(F.count(F.lit(1)).alias("count"), _quantiles()).toArrow()
+        total = found.column("count")[0].as_py()
+        return total, found, np.array([total])
     counted = looked.rollup(F.struct(*by).alias("k")).count()  # the null row is that of all
     most_first = counted.orderBy(F.desc("count"), F.col("k").isNotNull()).limit(most + 1)
     # Fields, not structs: pyarrow refuses a null struct whose fields can not be null, as those of a literal can not.
@@ -121,15 +122,16 @@ def _largest(looked: DataFrame, by: list[str], most: int) -> tuple[int, pa.Table
 
 
 def _with_quantiles(looked: DataFrame, by: list[str], keys: pa.Table, rows: np.ndarray) -> list[Large]:
-    shares = [i / GRAINS for i in range(GRAINS + 1)]
-    quantiles = F.percentile_approx("t", shares, 4 * GRAINS).alias("quantiles")
     if not by:
-        found = looked.agg(quantiles).toArrow()
-        return [Large(0, float(rows[0]), np.array(found.column("quantiles")[0].as_py()))]
+        return [Large(0, float(rows[0]), np.array(keys.column("quantiles")[0].as_py()))]
     wanted = _named(looked, keys, by, {"at": np.arange(keys.num_rows)})
-    found = _joined(looked, wanted, by).groupBy("at").agg(quantiles).toArrow()
+    found = _joined(looked, wanted, by).groupBy("at").agg(_quantiles()).toArrow()
     by_key = dict(zip(found.column("at").to_pylist(), found.column("quantiles").to_pylist(), strict=True))
     return [Large(at, float(rows[at]), np.array(by_key[at])) for at in sorted(by_key)]
+
+
+def _quantiles() -> Column:
+    return F.percentile_approx("t", [i / GRAINS for i in range(GRAINS + 1)], 4 * GRAINS).alias("quantiles")
 
 
 def _since(large: Large, starts: np.ndarray, halo: Halo) -> list[int]:

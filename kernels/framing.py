@@ -115,7 +115,8 @@ def keep_open(frames, count, state):
     n = 0
     for slot in range(count):
         if frames[slot, OPEN]:
-            frames[n] = frames[slot]
+            for field in range(frames.shape[1]):  # a row at once would compile for 3 s: Numba words its error in it
+                frames[n, field] = frames[slot, field]
             state[frames[n, KEY], GAP_SLOT if frames[n, GAP] else SLOT] = n
             n += 1
     return n

@@ -36,6 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
             config.addinivalue_line("filterwarnings", f"ignore:{message}:RuntimeWarning")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: those on Spark wait half of their time, for a JVM or for a trigger."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those on Spark first: few that take long. Left for the end, as their number has it, one core waits for them."""
     items.sort(key=lambda item: "spark" not in item.path.parts)

@@ -15,7 +15,7 @@ import frames as fr
 import swag as sw
 from tests import oracle
 from tests.oracle import agg
-from tests.oracle_ticks import Every
+from tests.oracle_ticks import Every, stream, ticks
 
 NAN, INF = math.nan, math.inf
 SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "i": pa.int64(), "s": pa.string(),
@@ -102,6 +102,38 @@ EVERY = [
     (sw.Every(3, per_key=True), Every(rows=3, per_key=True)),
     (sw.Every(time=4, per_key=True), Every(time=4, per_key=True)),
     (sw.Every(time=4, anchor="tuple", per_key=True), Every(time=4, anchor="tuple", per_key=True)),
+]
+EVERY_OF_ALL = [
+    (sw.Every(3), Every(rows=3)),
+    (sw.Every(time=4), Every(time=4)),
+    (sw.Every(time=4, anchor="tuple"), Every(time=4, anchor="tuple")),
+]
+
+
+def _of_pairs(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    pairs = stream(oracle.Q(agg("sum", "i"), oracle.Range(9)), Every(rows=2, per_key=True), events, "n", "k")
+    return ticks([oracle.Q(agg("max", "n"), oracle.Rows(3))], Every(rows=2, per_key=True), pairs, "k")
+
+
+def _of_slots(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    slots = stream(
+        oracle.Q(agg("count"), oracle.Rows(5)), Every(time=4, anchor="tuple", per_key=True), events, "n", "k"
+    )
+    return ticks([oracle.Q(agg("sum", "n"), oracle.Range(20))], Every(rows=1, per_key=True), slots, "k")
+
+
+def _of_chosen(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    chosen = [event for event in events if event["i"] is not None and event["i"] > 0]
+    return ticks([oracle.Q(agg("last", "i"), oracle.Rows(2))], Every(rows=2, per_key=True), chosen, "k")
+
+
+# Queries that read the answers of others, or chosen events; and all they answer.
+PAIRS = sw.Query(sw.sum("i"), sw.Range(9), "n", every=sw.Every(2, per_key=True))
+SLOTS = sw.Query(sw.count(), sw.Rows(5), "n", every=sw.Every(time=4, anchor="tuple", per_key=True))
+NESTED = [
+    (sw.Query(sw.max("n"), sw.Rows(3), "q", every=sw.Every(2, per_key=True), source=PAIRS), _of_pairs),
+    (sw.Query(sw.sum("n"), sw.Range(20), "q", every=sw.Every(1, per_key=True), source=SLOTS), _of_slots),
+    (sw.Query(sw.last("i"), sw.Rows(2), "q", every=sw.Every(2, per_key=True), source=sw.Events("i > 0")), _of_chosen),
 ]
 SPECS = [
     fr.Threshold("x", ">", 0.2, min_rows=2),

@@ -1,17 +1,16 @@
 """Ways of running queries: each takes tables in memory and gives a table, so that one suite holds for all of them.
 
-A runner that does not do something by its nature has no such method, and is not asked (`able` in test_conformance.py).
+Streams have frames, but none to fill or summarize: that they say so is tested (test_frames_filled_and_summarised).
 """
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import frames as fr
 import swag as sw
+from tests.conformance.streaming import SparkStream
 
 
 class Embedded:
@@ -31,9 +30,9 @@ class Embedded:
         """The requests' columns, a column per query."""
         return sw.evaluate(queries, events, at=requests, ts=ts, key=key)
 
-    def ticks(self, queries: Sequence[sw.Query], events: pa.Table, ts: str, key: str | None) -> pa.Table:
-        """tick, ts, [key], a column per query."""
-        return sw.evaluate(queries, events, ts=ts, key=key)
+    def ticks(self, groups: Sequence[Sequence[sw.Query]], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
+        """Per group: tick, ts, [key], a column per query."""
+        return [sw.evaluate(group, events, ts=ts, key=key) for group in groups]
 
     def filters(self, queries: Sequence[sw.Query], events: pa.Table, times: list[int], ts: str, key: str) -> pa.Table:
         """query, at, key, value."""
@@ -52,8 +51,11 @@ class Embedded:
                 found.append(passing.add_column(1, "at", pa.array([time] * passing.num_rows, pa.int64())))
         return pa.concat_tables(found, promote_options="permissive")
 
-    def detect(self, spec: Any, events: pa.Table, ts: str, key: str | None) -> pa.Table:
-        return fr.detect(spec, events, ts=ts, key=key)
+    def takes(self, spec: Any) -> bool:
+        return True
+
+    def detect(self, specs: Sequence[Any], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
+        return [fr.detect(spec, events, ts=ts, key=key) for spec in specs]
 
     def fill(self, frames: pa.Table, events: pa.Table, ts: str, key: str | None, before: int, after: int) -> pa.Table:
         return fr.fill(frames, events, ts=ts, key=key, before=before, after=after)
@@ -88,17 +90,21 @@ class SparkBatch:
         frames = self._frame(events), self._frame(requests)
         return swag.spark.evaluate(queries, *frames, ts=ts, key=key, layout=self.layout).toArrow()
 
-    ticks = at_events
+    def ticks(self, groups: Sequence[Sequence[sw.Query]], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
+        return [self.at_events(group, events, ts, key) for group in groups]
 
     def filters(self, queries: Sequence[sw.Query], events: pa.Table, times: list[int], ts: str, key: str) -> pa.Table:
         import swag.spark
 
         return swag.spark.filter_substreams(queries, self._frame(events), times, ts, key).toArrow()
 
-    def detect(self, spec: Any, events: pa.Table, ts: str, key: str | None) -> pa.Table:
+    takes = Embedded.takes
+
+    def detect(self, specs: Sequence[Any], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
         import frames.spark
 
-        return frames.spark.detect(spec, self._frame(events), ts=ts, key=key, layout=self.layout).toArrow()
+        own = self._frame(events)
+        return [frames.spark.detect(spec, own, ts=ts, key=key, layout=self.layout).toArrow() for spec in specs]
 
     def fill(self, frames: pa.Table, events: pa.Table, ts: str, key: str | None, before: int, after: int) -> pa.Table:
         import frames.spark as on_spark
@@ -116,48 +122,6 @@ class SparkBatch:
 
     def _frame(self, table: pa.Table) -> Any:
         return self.spark.createDataFrame(table)
-
-
-class SparkStream:
-    """Over a stream of two triggers: everything, and a moment after it that the watermark goes by.
-
-    A stream answers as of the watermark, not at events, and has no end that would decide the last slot or close the
-    last frame; those are checked against the oracle in tests/spark/test_shards.py and test_frame_shards.py.
-    """
-
-    name = "spark-stream"
-
-    def __init__(self, spark: Any) -> None:
-        self.spark = spark
-
-    def at_requests(
-        self, queries: Sequence[sw.Query], events: pa.Table, requests: pa.Table, ts: str, key: str | None
-    ) -> pa.Table:
-        import swag.spark
-
-        after = {ts: max(max(t[ts].to_pylist()) for t in (events, requests)) + 10, key: "after all"}
-        last = pa.Table.from_pylist([after], schema=events.schema)
-        with tempfile.TemporaryDirectory() as folder:
-            streams = [
-                self._stream(Path(folder) / "events", [events, last]),
-                self._stream(Path(folder) / "r", [requests]),
-            ]
-            frame = swag.spark.stream(queries, streams[0], requests=streams[1], ts=ts, key=key, lateness=1)
-            found: list[pa.Table] = []
-            writer = frame.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
-            query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
-            try:
-                query.processAllAvailable()
-            finally:
-                query.stop()
-        return pa.concat_tables(found)
-
-    def _stream(self, folder: Path, tables: list[pa.Table]) -> Any:
-        from tests.spark.streams import write
-
-        write(folder, tables)
-        schema = self.spark.createDataFrame(tables[0].slice(0, 0)).schema
-        return self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 RUNNERS: list[Any] = [Embedded, SparkBatch, SparkStream]

@@ -1,5 +1,6 @@
 """One suite for every way of running: windows, requests, filters, ticks and frames give the answers of the oracle."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frames as fr
+import frames.spark as on_spark
 import swag as sw
 from tests import oracle
 from tests.conformance import cases
@@ -20,17 +22,14 @@ STREAMS = cases.streams()
 IDENTITY = sw.Query(sw.last("row"), sw.Rows(1), "row")
 
 
-def able(*methods: str) -> Any:
-    """Those that do this at all."""
-    chosen = [runner for runner in RUNNERS if all(hasattr(runner, method) for method in methods)]
-    return pytest.mark.parametrize("make", chosen, ids=lambda runner: runner.name)
+every_way = pytest.mark.parametrize("make", RUNNERS, ids=lambda runner: runner.name)
 
 
 def values(table: pa.Table, queries: list[sw.Query]) -> list[list[Any]]:
     return [list(row) for row in zip(*(table[query.label].to_pylist() for query in queries), strict=True)]
 
 
-@able("at_events")
+@every_way
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "one stream each"])
 def test_at_every_event(make, spark, keyed):
     pairs = cases.queries()
@@ -43,7 +42,7 @@ def test_at_every_event(make, spark, keyed):
         assert oracle.mismatches(rows, [q for _, q in pairs], case, key="k") == []
 
 
-@able("at_requests")
+@every_way
 def test_at_requests(make, spark):
     pairs = cases.queries()
     asked = [query for query, _ in pairs]
@@ -62,7 +61,7 @@ def test_at_requests(make, spark):
     )
 
 
-@able("at_events")
+@every_way
 def test_one_stream_without_a_key(make, spark):
     pairs = cases.queries()
     asked = [query for query, _ in pairs]
@@ -71,7 +70,7 @@ def test_one_stream_without_a_key(make, spark):
     assert oracle.mismatches(values(found, asked), [q for _, q in pairs], events.to_pylist()) == []
 
 
-@able("filters")
+@every_way
 def test_keys_that_pass(make, spark):
     events = cases.in_one_table(STREAMS, keyed=True)
     pairs = [(query, q) for query, q in cases.queries() if query.having is not None]
@@ -90,31 +89,78 @@ def test_keys_that_pass(make, spark):
     assert sorted(tuple(row.values()) for row in found.to_pylist()) == sorted(expected)
 
 
-@able("ticks")
-@pytest.mark.parametrize(("every", "same"), cases.EVERY, ids=str)
-def test_ticks(make, spark, every, same):
+@every_way
+def test_ticks(make, spark):
     near = [stream for stream in STREAMS if all(event["ts"] < 100 for event in stream)]
     events = cases.in_one_table(near, keyed=True)
-    pairs = [pair for pair in cases.queries() if pair[0].having is None][::9]
-    asked = [sw.Query(q.aggregate, q.window, q.name, where=q.where, every=every) for q, _ in pairs]
-    found = make(spark).ticks(asked, events, "ts", "k")
-    assert found.column_names == ["tick", "ts", "k", *(query.label for query in asked)]
-    expected = expected_ticks([q for _, q in pairs], same, events.to_pylist(), "k")
-    rows = sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: (row[2], row[0]))
-    wanted = sorted(expected, key=lambda row: (row[2], row[0]))
-    assert len(rows) == len(wanted) > 20
-    for row, want in zip(rows, wanted, strict=True):
-        assert all(oracle.same(w, r, 1e-9 if isinstance(w, float) else 0) for w, r in zip(want, row, strict=True)), want
+    expected = [expected_ticks(theirs, same, events.to_pylist(), "k") for _, theirs, same in asked_at(cases.EVERY)]
+    found = make(spark).ticks([ours for ours, _, _ in asked_at(cases.EVERY)], events, "ts", "k")
+    for table, wanted in zip(found, expected, strict=True):
+        assert_ticks(table, wanted, ["k"])
 
 
-@able("detect")
-@pytest.mark.parametrize("spec", cases.SPECS, ids=str)
-def test_frames(make, spark, spec):
+@every_way
+@pytest.mark.parametrize("key", ["k", None])
+def test_ticks_of_all_keys_together_and_of_one_stream(make, spark, key):
+    events = cases.in_one_table([max((stream for stream in STREAMS if 20 < max_ts(stream) < 100), key=len)], keyed=True)
+    expected = [
+        expected_ticks(theirs, same, events.to_pylist(), key)
+        for _, theirs, same in asked_at(cases.EVERY_OF_ALL, of=float)
+    ]
+    found = make(spark).ticks([ours for ours, _, _ in asked_at(cases.EVERY_OF_ALL, of=float)], events, "ts", key)
+    for table, wanted in zip(found, expected, strict=True):
+        assert_ticks(table, wanted, [] if key is None else [key])
+
+
+@every_way
+def test_ticks_of_queries_over_other_queries_and_over_chosen_events(make, spark):
     events = cases.in_one_table(STREAMS, keyed=True)
-    found = make(spark).detect(spec, events, "ts", "k").sort_by([("k", "ascending"), ("start", "ascending")])
-    expected = expected_frames(spec, events.to_pylist(), "k")
-    assert len(expected) > 20
-    assert same_frames(_in_order(frame_rows(found, "k")), _in_order(expected))
+    found = make(spark).ticks([[query] for query, _ in cases.NESTED], events, "ts", "k")
+    for table, (query, rows_of) in zip(found, cases.NESTED, strict=True):
+        assert query.source is not None
+        assert_ticks(table, rows_of(events.to_pylist()), ["k"])
+
+
+def max_ts(stream: list[dict[str, Any]]) -> int:
+    return max((event["ts"] for event in stream), default=0)
+
+
+def asked_at(frequencies: list[Any], of: type = object) -> list[tuple[list[sw.Query], list[oracle.Q], Any]]:
+    """Some of the queries at each frequency, without those of text if `of` is float: ours, the oracle's."""
+    pairs = [pair for pair in cases.queries() if pair[0].having is None][::9]
+    pairs = [pair for pair in pairs if of is object or pair[0].aggregate.columns != ("s",)]
+    return [
+        ([sw.Query(q.aggregate, q.window, q.name, where=q.where, every=every) for q, _ in pairs],
+         [q for _, q in pairs], same)
+        for every, same in frequencies
+    ]  # fmt: skip
+
+
+def assert_ticks(found: pa.Table, expected: list[tuple[Any, ...]], keys: list[str]) -> None:
+    assert found.column_names[: 2 + len(keys)] == ["tick", "ts", *keys]
+    by = (lambda row: (row[2], row[0])) if keys else (lambda row: row[0])
+    rows, wanted = sorted((tuple(row.values()) for row in found.to_pylist()), key=by), sorted(expected, key=by)
+    assert len(rows) == len(wanted) > 5
+    for row, want in zip(rows, wanted, strict=True):
+        assert all(map(nearly, want, row)), (want, row)
+
+
+def nearly(want: Any, found: Any) -> bool:
+    return oracle.same(want, found, 1e-9 * max(1.0, abs(want)) if isinstance(want, float) else 0)
+
+
+@every_way
+def test_frames(make, spark):
+    events, runner = cases.in_one_table(STREAMS, keyed=True), make(spark)
+    taken = [spec for spec in cases.SPECS if runner.takes(spec)]
+    for spec, found in zip(taken, runner.detect(taken, events, "ts", "k"), strict=True):
+        expected = expected_frames(spec, events.to_pylist(), "k")
+        assert len(expected) > 20
+        assert same_frames(_in_order(frame_rows(found, "k")), _in_order(expected)), spec
+    for spec in cases.SPECS:
+        if not runner.takes(spec):
+            with pytest.raises(sw.BadQuery, match=r"needs all its events, which a stream does not keep.*detect"):
+                runner.detect([spec], events, "ts", "k")
 
 
 def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -122,7 +168,9 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: (*row[:4], *(repr(value) for value in row[4:])))
 
 
-@able("fill", "summarize")
+@pytest.mark.parametrize(
+    "make", [runner for runner in RUNNERS if hasattr(runner, "fill")], ids=lambda runner: runner.name
+)
 def test_frames_filled_and_summarised(make, spark):
     events, runner = cases.in_one_table(STREAMS, keyed=True), make(spark)
     frames = fr.detect(cases.SPECS[1], events, ts="ts", key="k")
@@ -136,3 +184,10 @@ def test_frames_filled_and_summarised(make, spark):
         own = [i[row] for row, number in pairs if number == frame["frame_id"]]
         known = [value for value in own if value is not None]
         assert (frame["count()"], frame["sum(i)"]) == (len(own), sum(known) if known else None)
+
+
+def test_frames_of_streams_are_not_filled_and_it_says_so(spark):
+    events = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    for call in (on_spark.fill, partial(on_spark.summarize, aggregates=[sw.count()])):
+        with pytest.raises(sw.BadQuery, match="events are a stream"):
+            call(events, events, ts="ts")

@@ -8,7 +8,7 @@ from bench.filters_data import settle, zipf_ids
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
 from kernels import ci_count
-from kernels import wheel as wheels
+from kernels import bands
 from swag.substreams import CountIndex, SumIndex
 
 
@@ -25,9 +25,9 @@ def steady(keys: int, events: int) -> list[Any]:
     for _ in range(max(4, events // keys)):
         settle(index, [(int(window * f), ">=", v) for v in conditions for f in (0.1, 0.5, 0.9)], now, times=1)
         batch = rng.integers(0, keys, keys), np.arange(now, now + keys)
-        before = index.state.wheel.tree[0, wheels.PLACED]
+        before = index.state.order.rows[0, bands.PLACED]
         seconds.append(elapsed(lambda batch=batch: index.update(*batch), cpu_clock))
-        placed += index.state.wheel.tree[0, wheels.PLACED] - before
+        placed += index.state.order.rows[0, bands.PLACED] - before
         now += keys
     per_event = float(np.median(seconds)) / keys
     return [keys, per_event * 1e9, 1e-6 / per_event, float(placed / len(seconds) / keys)]

@@ -7,7 +7,7 @@
 
 A level keeps the time of one event. A key with more than v events in the window has the v-th event from the end inside
 it, hence also any kept event nearer to the end: the last level that lies wholly within the last v events gives a
-superset, and it is nearly v events deep. An ordered index per level (kernels/wheel.py) returns the keys whose kept time
+superset, and it is nearly v events deep. An ordered index per level (kernels/bands.py) returns the keys whose kept time
 is inside the window, all of them and no others. `count < v` asks the first level that lies wholly beyond: what is kept
 there must be out of the window, for the keys with an event in it.
 
@@ -32,13 +32,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels import wheel as wheels
+from kernels import bands
 from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
 SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
-ABSENT = -(1 << 40)  # in the root slot of a level that is not indexed
 FIRST, TOTAL = 0, 1  # columns of keys
 OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, 0 for none
 
@@ -47,13 +46,11 @@ class Levels(NamedTuple):
     p: int
     keys: np.ndarray  # int64 [key, 2]: its block of size 1, 0 if it has none; events so far (CI-SUM: their sum)
     blocks: np.ndarray  # int32 [block, 4]; row 0: in FILL how many are free, in UPPER the first, which has the next
-    wheel: wheels.Wheel  # entry: block * p + q, level q of the block's size; root: s * p + q
+    order: bands.Bands  # entry: block * p + q, level q of the block's size; its order is in row 1 + s * p + q
 
 
 def empty(p: int, keys: int = 0) -> Levels:
-    wheel = wheels.empty(SIZES * p, p)
-    wheel.tree[wheel.tree[:, wheels.SHIFT] == wheels.ROOTS, : wheels.FAN] = ABSENT
-    return Levels(p, np.zeros((keys, 2), np.int64), np.zeros((1, 4), np.int32), wheel)
+    return Levels(p, np.zeros((keys, 2), np.int64), np.zeros((1, 4), np.int32), bands.empty(0, p))
 
 
 def with_keys(state: Levels, keys: int) -> Levels:
@@ -63,9 +60,9 @@ def with_keys(state: Levels, keys: int) -> Levels:
 
 
 def with_room(state: Levels, blocks: int, spare: int) -> Levels:
-    """At least so many free blocks and spare wheels; what is short grows by half."""
-    if state.wheel.tree[0, wheels.SPARE] < spare:
-        state = state._replace(wheel=wheels.with_spare(state.wheel, spare))
+    """At least so many free blocks and spare chunks; what is short grows by half."""
+    if state.order.rows[0, bands.SPARE] < spare:
+        state = state._replace(order=bands.with_spare(state.order, spare))
     if state.blocks[0, FILL] >= blocks:
         return state
     have = state.blocks.shape[0]
@@ -77,7 +74,20 @@ def with_room(state: Levels, blocks: int, spare: int) -> Levels:
     table[-1, UPPER] = state.blocks[0, UPPER]
     table[0, UPPER] = have
     table[0, FILL] += count - have
-    return state._replace(blocks=table, wheel=wheels.with_entries(state.wheel, count * state.p))
+    return state._replace(blocks=table, order=bands.with_entries(state.order, count * state.p))
+
+
+def indexed(state: Levels, level: int) -> Levels:
+    """With an index of a level, if it had none, and room for a lookup there to cut a band."""
+    state = with_room(state, 0, 3)
+    if level + 1 < state.order.rows.shape[0] and state.order.rows[level + 1, bands.COUNT] > 0:
+        return state
+    if level + 1 >= state.order.rows.shape[0]:
+        state = state._replace(order=bands.with_orders(state.order, level + 1))
+    members = np.count_nonzero(state.blocks[:, SIZE] == level // state.p)
+    state = with_room(state, 0, 4 + members // (bands.CHUNK - 1))
+    build(state, level)
+    return state
 
 
 # -- which level answers for a threshold ------------------------------------------------------------------------------
@@ -122,8 +132,8 @@ def levels_for(epsilon: float) -> int:
 @helper
 def opened(state):
     """The arrays of a state as helpers take them."""
-    cells, links, tree = wheels.opened(state.wheel)
-    return state.p, bare(state.keys), bare(state.blocks), cells, links, tree
+    cells, piles, rows = bands.opened(state.order)
+    return state.p, bare(state.keys), bare(state.blocks), cells, piles, rows
 
 
 @helper
@@ -137,40 +147,42 @@ def take_block(blocks, owner, size):
 
 
 @helper
-def put(cells, links, tree, level, entry, fresh, t):
+def put(cells, piles, rows, level, entry, fresh, t):
     """An entry gets time t; fresh: it had none."""
-    slot = wheels.root(level)
-    if wheels.holds(tree, slot) == ABSENT:
+    if not bands.begun(rows, level + 1):
         cells[entry, 0] = t
+    elif fresh:
+        bands.place(cells, piles, rows, level + 1, entry, t)
     else:
-        wheels.move(cells, links, tree, slot, entry, fresh, t)
+        bands.move(cells, piles, rows, level + 1, entry, t)
 
 
 @helper
-def shift_in(p, blocks, cells, links, tree, b, t):
+def shift_in(p, blocks, cells, piles, rows, b, t):
     """Time t enters a block, everything in it moves one level up; returns the time that falls off, or NEVER."""
     fill, level, entry = np.int64(blocks[b, FILL]), np.int64(blocks[b, SIZE]) * p, b * p
     out = cells[entry + p - 1, 0] if fill == p else NEVER
     for q in range(min(fill, p - 1), -1, -1):
-        put(cells, links, tree, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
+        put(cells, piles, rows, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
     blocks[b, FILL] = min(fill + 1, p)
     return out
 
 
 @kernel
-def drop(p, blocks, links, tree, b, keep):
+def drop(p, blocks, cells, piles, rows, b, keep):
     """Forget all but the first `keep` levels of a block."""
     for q in range(keep, blocks[b, FILL]):
-        if wheels.holds(tree, wheels.root(np.int64(blocks[b, SIZE]) * p + q)) != ABSENT:
-            wheels.remove(links, tree, b * p + q)
+        row = np.int64(blocks[b, SIZE]) * p + q + 1
+        if bands.begun(rows, row):
+            bands.remove(cells, piles, rows, row, b * p + q)
     blocks[b, FILL] = keep
 
 
 @kernel
-def drop_chain(p, blocks, links, tree, b):
+def drop_chain(p, blocks, cells, piles, rows, b):
     """Free a block and all above it."""
     while b > 0:
-        drop(p, blocks, links, tree, b, 0)
+        drop(p, blocks, cells, piles, rows, b, 0)
         above = np.int64(blocks[b, UPPER])
         blocks[b, SIZE] = -1
         blocks[b, UPPER] = blocks[0, UPPER]
@@ -180,15 +192,15 @@ def drop_chain(p, blocks, links, tree, b):
 
 
 @helper
-def trim(p, blocks, cells, links, tree, b, horizon):
+def trim(p, blocks, cells, piles, rows, b, horizon):
     """If the oldest time of a block is past the horizon, forget it and what is older. Was it?"""
     keep = np.int64(blocks[b, FILL])
     if cells[b * p + keep - 1, 0] > horizon:
         return False
     while keep > 1 and cells[b * p + keep - 1, 0] <= horizon:
         keep -= 1
-    drop(p, blocks, links, tree, b, keep)
-    drop_chain(p, blocks, links, tree, np.int64(blocks[b, UPPER]))
+    drop(p, blocks, cells, piles, rows, b, keep)
+    drop_chain(p, blocks, cells, piles, rows, np.int64(blocks[b, UPPER]))
     blocks[b, UPPER] = 0
     return True
 
@@ -213,8 +225,12 @@ def order_by_key(ids, shift, starts, order):
 def fetch_ahead(p, keys, blocks, cells, ids, e):
     """Ask for what later events touch. With 10^6 keys and no level indexed an event took 220 ns, and takes 140 now."""
     last = ids.size - 1
-    fetch(keys, ids[min(e + 16, last)])
-    b = keys[ids[min(e + 8, last)], FIRST]
+    fetch(keys, ids[min(e + 24, last)])
+    b = keys[ids[min(e + 16, last)], FIRST]
+    fetch(blocks, b)
+    fetch(cells, b * p)
+    fetch(cells, b * p + p - 1)
+    b = np.int64(blocks[keys[ids[min(e + 8, last)], FIRST], UPPER])
     fetch(blocks, b)
     fetch(cells, b * p)
     fetch(cells, b * p + p - 1)
@@ -226,7 +242,7 @@ def update(state, ids, ts, begin, horizon):
 
     horizon: times up to this one are in no window any more.
     """
-    p, keys, blocks, cells, links, tree = opened(state)
+    p, keys, blocks, cells, piles, rows = opened(state)
     for e in range(begin, ids.size):
         fetch_ahead(p, keys, blocks, cells, ids, e)
         k, t = ids[e], ts[e]
@@ -234,15 +250,15 @@ def update(state, ids, ts, begin, horizon):
         while rest & 1 == 0:
             z += 1
             rest >>= 1
-        if blocks[0, FILL] < 2 or tree[0, wheels.SPARE] < p * (z + 1):
+        if blocks[0, FILL] < 2 or rows[0, bands.SPARE] < p * (z + 1):
             return e
         keys[k, TOTAL] += 1
         if keys[k, FIRST] == 0:
             keys[k, FIRST] = take_block(blocks, k, 0)
         b = keys[k, FIRST]
         for s in range(z + 1):
-            t = shift_in(p, blocks, cells, links, tree, b, t)
-            if trim(p, blocks, cells, links, tree, b, horizon) or t <= horizon or s == z:
+            t = shift_in(p, blocks, cells, piles, rows, b, t)
+            if trim(p, blocks, cells, piles, rows, b, horizon) or t <= horizon or s == z:
                 break
             if blocks[b, UPPER] == 0:
                 blocks[b, UPPER] = take_block(blocks, k, s + 1)
@@ -253,16 +269,24 @@ def update(state, ids, ts, begin, horizon):
 @kernel
 def expire(state, begin, end, horizon):
     """Forget what no window can reach of keys [begin, end): all of a silent key, whose memory is then free."""
-    p, keys, blocks, cells, links, tree = opened(state)
+    p, keys, blocks, cells, piles, rows = opened(state)
     for k in range(begin, end):
+        later = keys[min(k + 16, end - 1), FIRST]
+        fetch(blocks, later)
+        fetch(cells, later * p)
+        fetch(cells, later * p + p - 1)
+        later = np.int64(blocks[keys[min(k + 8, end - 1), FIRST], UPPER])
+        fetch(blocks, later)
+        fetch(cells, later * p)
+        fetch(cells, later * p + p - 1)
         b = keys[k, FIRST]
         if b > 0 and cells[b * p, 0] <= horizon:
-            drop_chain(p, blocks, links, tree, b)
+            drop_chain(p, blocks, cells, piles, rows, b)
             keys[k, FIRST] = b = 0
-        while b > 0 and not trim(p, blocks, cells, links, tree, b, horizon):
+        while b > 0 and not trim(p, blocks, cells, piles, rows, b, horizon):
             above = np.int64(blocks[b, UPPER])
             if above > 0 and cells[above * p, 0] <= horizon:
-                drop_chain(p, blocks, links, tree, above)
+                drop_chain(p, blocks, cells, piles, rows, above)
                 blocks[b, UPPER] = above = 0
             b = above
 
@@ -272,16 +296,13 @@ def expire(state, begin, end, horizon):
 
 @kernel
 def build(state, level):
-    """Index a level that was not asked for before; nothing to do if it was."""
-    p, _, blocks, cells, links, tree = opened(state)
-    slot = wheels.root(level)
-    if wheels.holds(tree, slot) != ABSENT:
-        return
-    tree[slot // wheels.FAN, slot & (wheels.FAN - 1)] = wheels.EMPTY
+    """Index a level that was not asked for before, for which there is a row and room."""
+    p, _, blocks, cells, piles, rows = opened(state)
+    bands.begin(rows, level + 1)
     for b in range(1, blocks.shape[0]):
         if blocks[b, SIZE] == level // p and blocks[b, FILL] > level % p:
             entry = b * p + level % p
-            wheels.place(cells, links, tree, slot, entry, cells[entry, 0])
+            bands.place(cells, piles, rows, level + 1, entry, cells[entry, 0])
 
 
 @helper
@@ -293,8 +314,8 @@ def block_of(entry, share):
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
-    p, _, blocks, cells, links, tree = opened(state)
-    found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
+    p, _, blocks, cells, piles, rows = opened(state)
+    found = bands.walk(cells, piles, rows, level + 1, x, out)
     for i in range(min(found, out.size)):
         out[i] = blocks[block_of(out[i], 1 / p), OWNER]
     return found
@@ -307,8 +328,8 @@ def decided(state, level, beyond, x, out):
     level, beyond: the level within and the one beyond the v-th event from the end. They are at most two apart, so the
     entry found leads to the other one; the keys that come first have v events for certain, only the rest need a check.
     """
-    p, _, blocks, cells, links, tree = opened(state)
-    found = wheels.walk(cells, links, tree, wheels.root(level), x, True, out)
+    p, _, blocks, cells, piles, rows = opened(state)
+    found = bands.walk(cells, piles, rows, level + 1, x, out)
     certain = 0
     for i in range(min(found, out.size)):
         b = block_of(out[i], 1 / p)

@@ -12,7 +12,7 @@
 A key qualifies for `max >= v` if its latest element not below v is inside the window. Only an element's rank matters
 (how many thresholds it reaches), so the stairs of a key have strictly falling ranks, and an element that reaches no
 threshold costs a search and nothing more. The band of a stair is cut into nodes of a segment tree over the thresholds;
-every node has an ordered index of times (kernels/wheel.py). A lookup walks the nodes from its threshold to the root.
+every node has an ordered index of times (kernels/bands.py). A lookup walks the nodes from its threshold to the root.
 
 needs   time-based windows that end now; the thresholds (others get the next lower one's answer: a superset)
 costs   update O(log m) amortised for m thresholds, lookup O(log m + keys returned), both exact
@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels import wheel as wheels
+from kernels import bands
 from kernels.inlining import bare, helper
 from kernels.jit import kernel
 
@@ -43,15 +43,17 @@ class Stairs(NamedTuple):
     stairs: np.ndarray  # int32 [stair, 4]: whose, the stair before, rank, first of its entries
     times: np.ndarray  # int64 per stair
     entries: np.ndarray  # int32 [entry, 3]: its stair, the next entry of that stair, its node
-    wheel: wheels.Wheel  # root: the node of the segment tree; the leaf of threshold i is m + i
+    order: bands.Bands  # row: the node of the segment tree; the leaf of threshold i is m + i
 
 
 def empty(ladder: np.ndarray, keys: int = 0) -> Stairs:
-    roots = 2 * ladder.size
     about = np.full((keys, 3), NEVER, np.int64)
     about[:, NEWEST] = 0
     stairs, entries = np.zeros((1, 4), np.int32), np.zeros((1, 3), np.int32)
-    return with_room(Stairs(ladder, about, stairs, np.zeros(1, np.int64), entries, wheels.empty(roots, 1)))
+    order = bands.empty(2 * ladder.size - 1, 1)
+    for node in range(1, 2 * ladder.size):
+        bands.begin(order.rows, node)
+    return with_room(Stairs(ladder, about, stairs, np.zeros(1, np.int64), entries, order))
 
 
 def with_keys(state: Stairs, keys: int) -> Stairs:
@@ -64,8 +66,8 @@ def with_keys(state: Stairs, keys: int) -> Stairs:
 def with_room(state: Stairs) -> Stairs:
     """Room for one more element at least; what is short grows by half."""
     need = room(state.ladder.size)
-    if state.wheel.tree[0, wheels.SPARE] < need:
-        state = state._replace(wheel=wheels.with_spare(state.wheel, need))
+    if state.order.rows[0, bands.SPARE] < need:
+        state = state._replace(order=bands.with_spare(state.order, need))
     if state.stairs[0, RANK] < 2:
         stairs = _grown(state.stairs, 16, OLDER, RANK)
         times = np.zeros(stairs.shape[0], np.int64)
@@ -73,7 +75,7 @@ def with_room(state: Stairs) -> Stairs:
         state = state._replace(stairs=stairs, times=times)
     if state.entries[0, STAIR] < need:
         entries = _grown(state.entries, need, SIBLING, STAIR)
-        state = state._replace(entries=entries, wheel=wheels.with_entries(state.wheel, entries.shape[0]))
+        state = state._replace(entries=entries, order=bands.with_entries(state.order, entries.shape[0]))
     return state
 
 
@@ -92,7 +94,7 @@ def _grown(table: np.ndarray, wanted: int, link: int, count: int) -> np.ndarray:
 
 @kernel
 def room(m):
-    """Entries, or wheels, that one element may need: two bands of at most two nodes per depth of the tree."""
+    """Entries, or chunks, that one element may need: two bands of at most two nodes per depth of the tree."""
     depth = 1
     while m > 0:
         m >>= 1
@@ -116,17 +118,17 @@ def rank(ladder, value):
 @helper
 def opened(state):
     """The arrays of a state as helpers take them."""
-    cells, links, tree = wheels.opened(state.wheel)
+    cells, piles, rows = bands.opened(state.order)
     stairs, times, entries = bare(state.stairs), bare(state.times), bare(state.entries)
-    return bare(state.keys), stairs, times, entries, cells, links, tree
+    return bare(state.keys), stairs, times, entries, cells, piles, rows
 
 
 @helper
-def clear_band(stairs, entries, links, tree, stair):
+def clear_band(stairs, entries, cells, piles, rows, stair):
     """Take a stair out of all its nodes."""
     entry = np.int64(stairs[stair, NODES])
     while entry > 0:
-        wheels.remove(links, tree, entry)
+        bands.remove(cells, piles, rows, np.int64(entries[entry, NODE]), entry)
         after = np.int64(entries[entry, SIBLING])
         entries[entry, SIBLING] = entries[0, SIBLING]
         entries[0, SIBLING] = entry
@@ -136,7 +138,7 @@ def clear_band(stairs, entries, links, tree, stair):
 
 
 @helper
-def set_band(stairs, entries, cells, links, tree, stair, lo, hi, t):
+def set_band(stairs, entries, cells, piles, rows, stair, lo, hi, t):
     """Put a stair with time t into the nodes that make up the leaves [lo, hi)."""
     while lo < hi:
         for _ in range((lo & 1) + (hi & 1)):
@@ -151,25 +153,24 @@ def set_band(stairs, entries, cells, links, tree, stair, lo, hi, t):
             entries[0, STAIR] -= 1
             entries[entry, STAIR], entries[entry, SIBLING], entries[entry, NODE] = stair, stairs[stair, NODES], node
             stairs[stair, NODES] = entry
-            wheels.place(cells, links, tree, wheels.root(node), entry, t)
+            bands.place(cells, piles, rows, node, entry, t)
         lo >>= 1
         hi >>= 1
 
 
 @helper
-def move_band(stairs, entries, cells, links, tree, stair, t):
+def move_band(stairs, entries, cells, piles, rows, stair, t):
     """A stair's time moves on; its band stays."""
     entry = np.int64(stairs[stair, NODES])
     while entry > 0:
-        slot = wheels.root(np.int64(entries[entry, NODE]))
-        wheels.move(cells, links, tree, slot, entry, False, t)
+        bands.move(cells, piles, rows, np.int64(entries[entry, NODE]), entry, t)
         entry = np.int64(entries[entry, SIBLING])
 
 
 @helper
-def free_stair(stairs, entries, links, tree, stair):
+def free_stair(stairs, entries, cells, piles, rows, stair):
     """Free a stair; returns the one before it."""
-    clear_band(stairs, entries, links, tree, stair)
+    clear_band(stairs, entries, cells, piles, rows, stair)
     older = np.int64(stairs[stair, OLDER])
     stairs[stair, OLDER] = stairs[0, OLDER]
     stairs[0, OLDER] = stair
@@ -190,11 +191,11 @@ def take_stair(stairs, times, k, r, older, t):
 @kernel
 def update(state, ids, ts, values, begin):
     """Elements [begin, …) arrive. Returns the first one that there was no room for, or ids.size."""
-    keys, stairs, times, entries, cells, links, tree = opened(state)
+    keys, stairs, times, entries, cells, piles, rows = opened(state)
     ladder, m, need = state.ladder, state.ladder.size, room(state.ladder.size)
     for e in range(begin, ids.size):
         k, t = ids[e], ts[e]
-        if min(stairs[0, RANK] * need, entries[0, STAIR], tree[0, wheels.SPARE]) < need:
+        if min(stairs[0, RANK] * need, entries[0, STAIR], rows[0, bands.SPARE]) < need:
             return e
         keys[k, LATEST] = t
         if values[e] != values[e]:
@@ -203,24 +204,24 @@ def update(state, ids, ts, values, begin):
         r, stair = rank(ladder, values[e]), keys[k, NEWEST]
         if r > 0 and stair > 0 and stairs[stair, RANK] == r:  # the band of the newest stair, as so often
             times[stair] = t
-            move_band(stairs, entries, cells, links, tree, stair, t)
+            move_band(stairs, entries, cells, piles, rows, stair, t)
         elif r > 0:
             while stair > 0 and stairs[stair, RANK] <= r:
-                stair = free_stair(stairs, entries, links, tree, stair)
+                stair = free_stair(stairs, entries, cells, piles, rows, stair)
             new = take_stair(stairs, times, k, r, stair, t)
             keys[k, NEWEST] = new
             for which, low in ((stair, r), (new, 0)):  # the stair before gives up what the new one reaches
                 if which > 0:
-                    clear_band(stairs, entries, links, tree, which)
+                    clear_band(stairs, entries, cells, piles, rows, which)
                     high = np.int64(stairs[which, RANK])
-                    set_band(stairs, entries, cells, links, tree, which, m + low, m + high, times[which])
+                    set_band(stairs, entries, cells, piles, rows, which, m + low, m + high, times[which])
     return ids.size
 
 
 @kernel
 def expire(state, begin, end, horizon):
     """Forget the stairs of keys [begin, end) that no window can reach, and free their memory."""
-    keys, stairs, times, entries, _, links, tree = opened(state)
+    keys, stairs, times, entries, cells, piles, rows = opened(state)
     for k in range(begin, end):
         newer, stair = np.int64(0), keys[k, NEWEST]
         while stair > 0 and times[stair] > horizon:
@@ -230,7 +231,7 @@ def expire(state, begin, end, horizon):
         elif stair > 0:
             keys[k, NEWEST] = 0
         while stair > 0:
-            stair = free_stair(stairs, entries, links, tree, stair)
+            stair = free_stair(stairs, entries, cells, piles, rows, stair)
 
 
 @kernel
@@ -239,11 +240,11 @@ def newer(state, threshold, x, end, out):
 
     A key whose last NaN is in (x, end] is left out: exact for windows (x, end] with end at or after all elements.
     """
-    keys, stairs, _, entries, cells, links, tree = opened(state)
+    keys, stairs, _, entries, cells, piles, rows = opened(state)
     found, node = 0, state.ladder.size + threshold
     while node > 0:
         rest = out[found:]
-        more = wheels.walk(cells, links, tree, wheels.root(node), x, True, rest)
+        more = bands.walk(cells, piles, rows, node, x, rest)
         if more > rest.size:
             return out.size + 1
         for i in range(more):

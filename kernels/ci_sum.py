@@ -24,7 +24,7 @@ for <; rounding down, the other way round.
 
 import numpy as np
 
-from kernels import wheel as wheels
+from kernels import bands
 from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, opened, put, take_block, trim
 from kernels.inlining import helper
 from kernels.jit import kernel
@@ -87,7 +87,7 @@ def kept_before(p, blocks, cells, chain, s, place, before):
 
 
 @helper
-def redo_size(p, blocks, cells, links, tree, chain, s, k, before, after, t):
+def redo_size(p, blocks, cells, piles, rows, chain, s, k, before, after, t):
     """The levels of one size, once the sum has gone from before - p to after - p at time t."""
     fill = np.int64(blocks[chain[s], FILL]) if chain[s] > 0 else 0
     filled = fill
@@ -97,7 +97,7 @@ def redo_size(p, blocks, cells, links, tree, chain, s, k, before, after, t):
         if new != NEVER:
             if chain[s] == 0:
                 chain[s] = take_block(blocks, k, s)
-            put(cells, links, tree, s * p + q, chain[s] * p + q, q >= fill, new)
+            put(cells, piles, rows, s * p + q, chain[s] * p + q, q >= fill, new)
             filled = max(filled, q + 1)
     if chain[s] > 0:
         blocks[chain[s], FILL] = filled
@@ -106,7 +106,7 @@ def redo_size(p, blocks, cells, links, tree, chain, s, k, before, after, t):
 @kernel
 def update(state, ids, ts, values, begin, horizon):
     """Elements [begin, …) arrive, values >= 0. Returns the first one that there was no room for, or ids.size."""
-    p, keys, blocks, cells, links, tree = opened(state)
+    p, keys, blocks, cells, piles, rows = opened(state)
     chain = np.zeros(SIZES + 1, np.int64)
     for e in range(begin, ids.size):
         a, k = min(values[e], LARGEST), ids[e]
@@ -114,18 +114,18 @@ def update(state, ids, ts, values, begin, horizon):
             continue
         before = keys[k, TOTAL] + p
         z = top_bit(before ^ (before + a))
-        if blocks[0, FILL] < z + 2 or tree[0, wheels.SPARE] < p * (z + 1):
+        if blocks[0, FILL] < z + 2 or rows[0, bands.SPARE] < p * (z + 1):
             return e
         chain_of(blocks, keys[k, FIRST], z, chain)
         top = np.int64(blocks[chain[z], UPPER]) if chain[z] > 0 else 0
         for s in range(z, -1, -1):
-            redo_size(p, blocks, cells, links, tree, chain, s, k, before, before + a, ts[e])
+            redo_size(p, blocks, cells, piles, rows, chain, s, k, before, before + a, ts[e])
         keys[k, TOTAL] = (before - p + a) & WRAP
         keys[k, FIRST] = chain[0]
         for s in range(z + 1):
             if chain[s] > 0:
                 blocks[chain[s], UPPER] = chain[s + 1] if s < z else top
         for s in range(z + 1):
-            if chain[s] == 0 or trim(p, blocks, cells, links, tree, chain[s], horizon):
+            if chain[s] == 0 or trim(p, blocks, cells, piles, rows, chain[s], horizon):
                 break
     return ids.size

@@ -31,7 +31,7 @@ from swag.space import Arena, Column, Mask, Space
 from swag.store import EVERY_EVENT
 from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
 
-MAGIC, VERSION = b"SWAGSNAP", 1
+MAGIC, VERSION = b"SWAGSNAP", 2
 _HEAD = struct.Struct("<8sIQ")
 _DTYPES = {
     "int64": np.int64,

@@ -18,8 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kernels import ci_count, ci_extrema, ci_sum
-from kernels import wheel as wheels
+from kernels import bands, ci_count, ci_extrema, ci_sum
 
 Op = Literal[">", ">=", "<", "<="]
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -181,13 +180,13 @@ class CountIndex(SubstreamIndex):
     def _at_least(self, least: int | None, x: int) -> np.ndarray:
         if least is None:
             return np.empty(0, np.int64)
-        return self._walked(ci_count.newer, self.state, self._asked(least), x)
+        level = self._asked(least)  # first: it may put another state in place
+        return self._walked(ci_count.newer, self.state, level, x)
 
     def _asked(self, least: int) -> int:
-        """The level that answers for a count, indexed, with a wheel to spare to divide a list with."""
+        """The level that answers for a count, indexed, with room to cut a band."""
         level = ci_count.level_within(least, self.state.p)
-        self.state = ci_count.with_room(self.state, 0, 1)
-        ci_count.build(self.state, level)
+        self.state = ci_count.indexed(self.state, level)
         return level
 
     @property
@@ -206,13 +205,13 @@ class CountIndex(SubstreamIndex):
         ci_count.expire(self.state, begin, end, horizon)
 
     def saved(self) -> dict[str, np.ndarray]:
-        p, keys, blocks, wheel = self.state
+        p, keys, blocks, order = self.state
         about = np.array([self.now, self.key_count, p])
-        return {"about": about, "keys": keys, "blocks": blocks, "cells": wheel.cells, "tree": wheel.tree}
+        return {"about": about, "keys": keys, "blocks": blocks} | order._asdict()
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.now, self.key_count, p = (int(each) for each in arrays["about"])
-        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], _wheel(arrays))
+        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], _order(arrays))
 
 
 class SumIndex(CountIndex):
@@ -367,12 +366,12 @@ class ExtremaIndex(SubstreamIndex):
         state = self.state
         arrays = {name: getattr(state, name) for name in ("ladder", "keys", "stairs", "times", "entries")}
         about = np.array([self.now, self.key_count])
-        return arrays | {"about": about, "cells": state.wheel.cells, "tree": state.wheel.tree}
+        return arrays | {"about": about} | state.order._asdict()
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.now, self.key_count = (int(each) for each in arrays["about"])
         ladder, keys, stairs = arrays["ladder"], arrays["keys"], arrays["stairs"]
-        self.state = ci_extrema.Stairs(ladder, keys, stairs, arrays["times"], arrays["entries"], _wheel(arrays))
+        self.state = ci_extrema.Stairs(ladder, keys, stairs, arrays["times"], arrays["entries"], _order(arrays))
 
 
 _TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
@@ -389,5 +388,5 @@ def _scale(values: np.ndarray) -> float:
     return 2.0 ** min(24 - math.frexp(largest)[1], 1000) if largest > 0 else 0.0
 
 
-def _wheel(arrays: dict[str, np.ndarray]) -> wheels.Wheel:
-    return wheels.Wheel(arrays["cells"], arrays["cells"].view(np.int32), arrays["tree"])
+def _order(arrays: dict[str, np.ndarray]) -> bands.Bands:
+    return bands.Bands(arrays["cells"], arrays["piles"], arrays["rows"])

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import ci_count, ci_sum
-from kernels import wheel as wheels
+from kernels import bands, ci_count, ci_sum
 from tests.reference_ci import ReferenceCount, ReferenceSum
 
 #       positions 44..58, 29..43 and 15..29 of the paper's figure 8, newest last
@@ -36,13 +35,13 @@ def kept(state: ci_count.Levels) -> dict[tuple[int, int], int]:
             size, fill = int(state.blocks[b, ci_count.SIZE]), int(state.blocks[b, ci_count.FILL])
             assert state.blocks[b, ci_count.OWNER] == k
             for q in range(fill):
-                found[k, size * state.p + q] = int(state.wheel.cells[b * state.p + q, 0])
+                found[k, size * state.p + q] = int(state.order.cells[b * state.p + q, 0])
             b = int(state.blocks[b, ci_count.UPPER])
     return found
 
 
 def check(state: ci_count.Levels) -> None:
-    """Every invariant: chains go up one size at a time and back in time, every block is used or free, wheels agree."""
+    """Every invariant: chains go up one size at a time and back in time, every block is used or free, orders agree."""
     used, free, b = set(), set(), int(state.blocks[0, ci_count.UPPER])
     for _ in range(state.blocks[0, ci_count.FILL]):
         free.add(b)
@@ -56,28 +55,19 @@ def check(state: ci_count.Levels) -> None:
             assert 1 <= fill <= state.p and (fill == state.p or state.blocks[b, ci_count.UPPER] == 0)
             for q in range(fill):
                 entry = b * state.p + q
-                assert state.wheel.cells[entry, 0] <= last
-                last = state.wheel.cells[entry, 0]
+                assert state.order.cells[entry, 0] <= last
+                last = state.order.cells[entry, 0]
                 held.setdefault(size * state.p + q, {})[entry] = int(last)
             used.add(b)
             b, size = int(state.blocks[b, ci_count.UPPER]), size + 1
     assert not used & free and used | free == set(range(1, state.blocks.shape[0]))
-    levels = ci_count.SIZES * state.p
-    roots = [int(wheels.holds(state.wheel.tree, wheels.FAN + level)) for level in range(levels)]
-    for level in range(levels):
-        if roots[level] == ci_count.ABSENT:
-            held[level] = {}
-    absent = [level for level in range(levels) if roots[level] == ci_count.ABSENT]
-    tree = state.wheel.tree.copy()
-    for level in absent:
-        tree[(wheels.FAN + level) // wheels.FAN, level % wheels.FAN] = wheels.EMPTY
-    wheels.check(state.wheel._replace(tree=tree), levels, held)
+    begun = np.flatnonzero(state.order.rows[1:, bands.COUNT])
+    bands.check(state.order, {level + 1: held.get(level, {}) for level in begun.tolist()})
 
 
 def at_least(state: ci_count.Levels, x: int, v: int) -> tuple[ci_count.Levels, set[int]]:
     level = ci_count.level_within(v, state.p)
-    state = ci_count.with_room(state, 0, 1)
-    ci_count.build(state, level)
+    state = ci_count.indexed(state, level)
     out = np.empty(max(1, state.keys.shape[0]), np.int64)
     found = ci_count.newer(state, level, x, out)
     keys = out[:found].tolist()
@@ -226,7 +216,7 @@ def test_silent_keys_give_their_memory_back() -> None:
     state = grown(ci_count.update, ci_count.empty(4, 300), np.repeat(np.arange(100), 50), np.tile(np.arange(50), 100))
     blocks = state.blocks.shape[0]
     for level in range(8):
-        ci_count.build(state, level)
+        state = ci_count.indexed(state, level)
     ci_count.expire(state, 0, 300, 49)
     assert state.blocks[0, ci_count.FILL] == blocks - 1 and kept(state) == {}
     state = grown(ci_count.update, state, np.repeat(np.arange(200, 300), 50), np.tile(np.arange(100, 150), 100))

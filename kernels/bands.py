@@ -1,0 +1,385 @@
+"""Entries in order of time, as far as anyone wants to know: bands that are cut where they are asked.
+
+      older          now - T                          now
+      |   band   |     |           band                 |      a band: all entries with times in a range, in no order
+         pile    pile              pile                        its pile: chunks of 63 entries, in a chain
+
+An order that nobody has asked is one band. A walk takes the bands on the newer side of its boundary whole, and compares
+times only in the band that the boundary cuts. Where that was mostly in vain, the band is cut just below the boundary, and
+what lies below once more, half-way: the next walk finds the work done. A cut that parts two bands which together are no
+more than what is newer saves nobody anything, as whoever walks that far returns as many; it is taken back.
+
+An entry that moves to a newer band is added to its pile, and nothing is done where it was: a cell knows its place in the
+piles, an item that is not at its entry's place is stale, and a pile is tidied when three in four are. So an update
+touches the ends of a few piles, which are in the cache, and no neighbours.
+
+needs   times are any int64; an entry is in one order at most; entry 0 is none
+costs   place, move and remove O(1) amortised; walk O(entries returned) amortised, whatever the distribution of times (an
+        entry is compared in vain 64 times at most, in practice once or twice)
+space   16 bytes per entry and 4 per item of a pile, of which there are between one and four per entry; 656 per order
+from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
+
+Many orders live in one set of arrays, each known by its row. Parts of a walk or a move are helpers on bare arrays
+(`opened`, kernels/inlining.py).
+Tried: a timing wheel of lists, doubly linked through the entries. With 10^6 keys it spent 35 ns on a change of lists,
+for a search in the wheel and two neighbours that were not in the cache, and asking for those ahead saved little; its
+slots also parted times that no walk had asked about, which made twice the changes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.inlining import bare, fetch, helper
+from kernels.jit import kernel
+
+MOST = 16  # bands of an order: enough for each to be at most four times what is newer, with 10^6 entries
+CHUNK = 64  # a chunk's number of the next one, 0 for none, and 63 entries
+COUNT, HEAD, TAIL, LIVE, ITEMS = MOST, MOST + 2, 2 * MOST + 2, 3 * MOST + 2, 4 * MOST + 2  # columns of rows, per band
+WIDTH = 5 * MOST + 2  # columns 0 .. MOST - 1: times, band j holds those above the j-th
+SPARE, FIRST, PLACED = 0, 1, 2  # columns of row 0: how many chunks are spare, the first of them; a tally
+LEAST = np.iinfo(np.int64).min
+PATIENCE = 16  # comparisons in vain that a walk takes without cutting
+
+
+class Bands(NamedTuple):
+    cells: np.ndarray  # int64 [entry, 2]: its time, its place in the piles (0: in none)
+    piles: np.ndarray  # int32, CHUNK per chunk; the first is no chunk
+    rows: np.ndarray  # int64 [1 + order, WIDTH]: the bands, newest first; see the columns above
+
+
+def empty(orders: int, entries: int) -> Bands:
+    """Room for so many orders, and entries 1 .. entries - 1; the orders take nothing until they are begun."""
+    cells, rows = np.zeros((entries, 2), np.int64), np.zeros((1 + orders, WIDTH), np.int64)
+    return with_spare(Bands(cells, np.zeros(CHUNK, np.int32), rows), 16)
+
+
+def with_orders(state: Bands, orders: int) -> Bands:
+    rows = np.zeros((1 + orders, WIDTH), np.int64)
+    rows[: state.rows.shape[0]] = state.rows
+    return state._replace(rows=rows)
+
+
+def with_entries(state: Bands, entries: int) -> Bands:
+    cells = np.zeros((entries, 2), np.int64)
+    cells[: state.cells.shape[0]] = state.cells
+    return state._replace(cells=cells)
+
+
+def with_spare(state: Bands, wanted: int) -> Bands:
+    """The same with at least `wanted` chunks to spare; half as many again, so growth is amortised."""
+    have = state.piles.size // CHUNK
+    count = have + max(have // 2, wanted)
+    piles, rows = np.zeros(count * CHUNK, np.int32), state.rows
+    piles[: state.piles.size] = state.piles
+    piles[have * CHUNK :: CHUNK] = np.arange(have + 1, count + 1)
+    piles[-CHUNK] = rows[0, FIRST]
+    rows[0, FIRST] = have
+    rows[0, SPARE] += count - have
+    return state._replace(piles=piles)
+
+
+@helper
+def opened(state):
+    """The arrays as helpers take them."""
+    cells, piles, rows = state
+    return bare(cells), bare(piles), bare(rows)
+
+
+@helper
+def begun(rows, r):
+    """Is there an order in row r?"""
+    return r < rows.shape[0] and rows[r, COUNT] > 0
+
+
+@helper
+def begin(rows, r):
+    """An order with one band, which is empty."""
+    rows[r, :] = 0
+    rows[r, :MOST] = LEAST
+    rows[r, COUNT] = 1
+
+
+@helper
+def band_of(rows, r, t):
+    """The band of time t. Most are among the newest; looking at all bounds at once took longer."""
+    j, last = 0, rows[r, COUNT] - 1
+    while j < last and rows[r, j] >= t:
+        j += 1
+    return j
+
+
+@helper
+def push(cells, piles, rows, r, j, entry):
+    """Add an entry to a pile. Takes one spare chunk at most."""
+    at = rows[r, TAIL + j]
+    if at & (CHUNK - 1) == 0:
+        chunk = rows[0, FIRST]
+        rows[0, FIRST] = piles[chunk * CHUNK]
+        rows[0, SPARE] -= 1
+        piles[chunk * CHUNK] = 0
+        if at == 0:
+            rows[r, HEAD + j] = chunk
+        else:
+            piles[at - CHUNK] = chunk
+        at = chunk * CHUNK + 1
+    piles[at] = entry
+    cells[entry, 1] = at
+    rows[r, TAIL + j] = at + 1
+    rows[r, LIVE + j] += 1
+    rows[r, ITEMS + j] += 1
+
+
+@kernel
+def free(piles, rows, chunk):
+    """Hand back a chunk and those after it."""
+    while chunk > 0:
+        after = np.int64(piles[chunk * CHUNK])
+        piles[chunk * CHUNK] = rows[0, FIRST]
+        rows[0, FIRST] = chunk
+        rows[0, SPARE] += 1
+        chunk = after
+
+
+@kernel
+def tidy(cells, piles, rows, r, j):
+    """Write what is not stale in a pile side by side, and hand back the chunks behind it."""
+    at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
+    to = at
+    while at != end:
+        if at & (CHUNK - 1) == 0:
+            at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+        fetch(cells, np.int64(piles[min(at + 16, piles.size - 1)]))
+        entry = piles[at]
+        if cells[entry, 1] == at:
+            if to & (CHUNK - 1) == 0:
+                to = np.int64(piles[to - CHUNK]) * CHUNK + 1
+            piles[to] = entry
+            cells[entry, 1] = to
+            to += 1
+        at += 1
+    rows[r, ITEMS + j] = rows[r, LIVE + j]
+    if rows[r, LIVE + j] == 0:
+        free(piles, rows, rows[r, HEAD + j])
+        rows[r, HEAD + j] = rows[r, TAIL + j] = 0
+    else:
+        last = (to - 1) // CHUNK * CHUNK
+        free(piles, rows, np.int64(piles[last]))
+        piles[last] = 0
+        rows[r, TAIL + j] = to
+
+
+@helper
+def leave(cells, piles, rows, r, j):
+    """One entry of band j is stale now."""
+    live = rows[r, LIVE + j] - 1
+    rows[r, LIVE + j] = live
+    if live == 0 or rows[r, ITEMS + j] > 4 * (live + CHUNK):
+        tidy(cells, piles, rows, r, j)
+
+
+@helper
+def place(cells, piles, rows, r, entry, t):
+    """Put an entry, which is in no order, into the one in row r. Takes one spare chunk at most."""
+    cells[entry, 0] = t
+    rows[0, PLACED] += 1
+    push(cells, piles, rows, r, band_of(rows, r, t), entry)
+
+
+@helper
+def remove(cells, piles, rows, r, entry):
+    """Take an entry out."""
+    cells[entry, 1] = 0
+    leave(cells, piles, rows, r, band_of(rows, r, cells[entry, 0]))
+
+
+@helper
+def move(cells, piles, rows, r, entry, t):
+    """An entry of the order in row r gets another time. Takes one spare chunk at most."""
+    old, j = cells[entry, 0], band_of(rows, r, t)
+    cells[entry, 0] = t
+    if old > t or old <= rows[r, j]:
+        was = band_of(rows, r, old)
+        if was != j:
+            rows[0, PLACED] += 1
+            push(cells, piles, rows, r, j, entry)
+            leave(cells, piles, rows, r, was)
+
+
+# -- walks ------------------------------------------------------------------------------------------------------------
+
+
+@helper
+def walk(cells, piles, rows, r, x, out):
+    """out = the entries with time > x, in any order; how many, or out.size + 1 if they do not fit.
+
+    Cuts the band that x is in if comparing it was mostly in vain (and two chunks are spare to do it with).
+    """
+    found, last = 0, band_of(rows, r, x)
+    for j in range(last):
+        if rows[r, ITEMS + j] > 2 * rows[r, LIVE + j]:
+            tidy(cells, piles, rows, r, j)
+        at, end, stale = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
+        if found + rows[r, LIVE + j] > out.size:
+            return out.size + 1
+        while end > 0 and at != end:
+            if at & (CHUNK - 1) == 0:
+                at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+            entry = np.int64(piles[at])
+            if not stale or cells[entry, 1] == at:
+                out[found] = entry
+                found += 1
+            at += 1
+    if last > 0 and rows[r, last - 1] == x:
+        return found
+    return compare(cells, piles, rows, r, last, x, out, found)
+
+
+@helper
+def compare(cells, piles, rows, r, j, x, out, found):
+    """The band that x is in, entry by entry."""
+    vain, newest, oldest = 0, np.int64(LEAST), x
+    at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
+    while end > 0 and at != end:
+        if at & (CHUNK - 1) == 0:
+            at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+        entry = np.int64(piles[at])
+        if cells[entry, 1] == at:
+            t = cells[entry, 0]
+            if t <= x:
+                vain += 1
+                newest, oldest = max(newest, t), min(oldest, t)
+            elif found < out.size:
+                out[found] = entry
+                found += 1
+            else:
+                return out.size + 1
+        at += 1
+    if vain > PATIENCE + found and rows[0, SPARE] > 2:
+        divide(cells, piles, rows, r, newest, oldest, vain > 8 * (PATIENCE + found))
+    return found
+
+
+@kernel
+def divide(cells, piles, rows, r, newest, oldest, halve):
+    """Cut below the times that a walk took, and (halve) once more between the newest and the oldest that it did not."""
+    cut(cells, piles, rows, r, newest)
+    middle = (newest >> 1) + (oldest >> 1) + (newest & oldest & 1)
+    if halve and oldest < newest:
+        cut(cells, piles, rows, r, middle)
+    newer, j = np.int64(0), 0
+    while j + 1 < rows[r, COUNT]:
+        if rows[r, LIVE + j] + rows[r, LIVE + j + 1] <= newer:
+            join(piles, rows, r, j)
+        else:
+            newer += rows[r, LIVE + j]
+            j += 1
+
+
+@kernel
+def cut(cells, piles, rows, r, t):
+    """The band of t becomes two, of the times above t and the others. Takes two spare chunks at most."""
+    if rows[r, COUNT] == MOST:
+        join(piles, rows, r, least_needed(rows, r))
+    j, last = band_of(rows, r, t), rows[r, COUNT] - 1
+    chunk, end = rows[r, HEAD + j], rows[r, TAIL + j]
+    for i in range(last, j - 1, -1):
+        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+            rows[r, column + i + 1] = rows[r, column + i]
+    rows[r, j] = t
+    rows[r, COUNT] += 1
+    for i in (j, j + 1):
+        for column in (HEAD, TAIL, LIVE, ITEMS):
+            rows[r, column + i] = 0
+    moved = np.empty(CHUNK, np.int64)
+    while chunk > 0:
+        n = 0
+        for at in range(chunk * CHUNK + 1, min((chunk + 1) * CHUNK, end) if chunk == (end - 1) // CHUNK else (chunk + 1) * CHUNK):
+            if cells[piles[at], 1] == at:
+                moved[n] = piles[at]
+                n += 1
+        after = np.int64(piles[chunk * CHUNK])
+        piles[chunk * CHUNK] = 0
+        free(piles, rows, chunk)
+        for i in range(n):
+            push(cells, piles, rows, r, j + (cells[moved[i], 0] <= t), moved[i])
+        chunk = after
+
+
+@kernel
+def least_needed(rows, r):
+    """The band that, with the next older one, is smallest beside what is newer."""
+    best, least, newer = 0, np.inf, PATIENCE
+    for j in range(rows[r, COUNT] - 1):
+        share = (rows[r, LIVE + j] + rows[r, LIVE + j + 1]) / newer
+        if share < least:
+            best, least = j, share
+        newer += rows[r, LIVE + j]
+    return best
+
+
+@kernel
+def join(piles, rows, r, j):
+    """Bands j and j + 1 become one: the pile of the older one, then that of the newer."""
+    end = rows[r, TAIL + j + 1]
+    if rows[r, TAIL + j] == 0:
+        rows[r, HEAD + j], rows[r, TAIL + j] = rows[r, HEAD + j + 1], end
+    elif end > 0:
+        while end & (CHUNK - 1) != 0:
+            piles[end] = 0
+            rows[r, ITEMS + j] += 1
+            end += 1
+        piles[end - CHUNK] = rows[r, HEAD + j]
+        rows[r, HEAD + j] = rows[r, HEAD + j + 1]
+    rows[r, LIVE + j] += rows[r, LIVE + j + 1]
+    rows[r, ITEMS + j] += rows[r, ITEMS + j + 1]
+    last = rows[r, COUNT] - 1
+    rows[r, j] = rows[r, j + 1]
+    for i in range(j + 1, last):
+        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+            rows[r, column + i] = rows[r, column + i + 1]
+    for column in (HEAD, TAIL, LIVE, ITEMS):
+        rows[r, column + last] = 0
+    rows[r, last] = LEAST
+    rows[r, COUNT] = last
+
+
+def check(state: Bands, held: dict[int, dict[int, int]]) -> None:
+    """Assert every invariant: held[r] = {entry: time} of the order in row r. For tests; slow."""
+    used: set[int] = set()
+    for r in range(1, state.rows.shape[0]):
+        count = int(state.rows[r, COUNT])
+        bounds = state.rows[r, :MOST].tolist()
+        assert 0 <= count <= MOST and bounds[: max(count, 1) - 1] == sorted(set(bounds[: max(count, 1) - 1]))[::-1]
+        assert count == 0 or set(bounds[count - 1 :]) == {LEAST}
+        seen: dict[int, int] = {}
+        for j in range(count):
+            newest = bounds[j - 1] if j else np.iinfo(np.int64).max
+            live = _check_pile(state, r, j, used)
+            assert all((j == count - 1 or t > bounds[j]) and t <= newest for t in live.values())
+            seen |= live
+        assert seen == held.get(r, {}), (r, seen, held.get(r))
+    spare, chunk = set(), int(state.rows[0, FIRST])
+    for _ in range(state.rows[0, SPARE]):
+        spare.add(chunk)
+        chunk = int(state.piles[chunk * CHUNK])
+    assert len(spare) == state.rows[0, SPARE] and not spare & used
+    assert spare | used == set(range(1, state.piles.size // CHUNK))
+
+
+def _check_pile(state: Bands, r: int, j: int, used: set[int]) -> dict[int, int]:
+    chunk, end, live, items = (int(state.rows[r, column + j]) for column in (HEAD, TAIL, LIVE, ITEMS))
+    found, seen = {}, 0
+    while chunk > 0:
+        assert chunk not in used
+        used.add(chunk)
+        after = int(state.piles[chunk * CHUNK])
+        for at in range(chunk * CHUNK + 1, (chunk + 1) * CHUNK if after else end):
+            entry = int(state.piles[at])
+            seen += 1
+            if state.cells[entry, 1] == at:
+                found[entry] = int(state.cells[entry, 0])
+        assert after or (end - 1) // CHUNK == chunk
+        chunk = after
+    assert len(found) == live and seen == items and (live > 0) == (end > 0)
+    return found

@@ -7,8 +7,7 @@ import numpy as np
 from bench.filters_data import settle, zipf_ids
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
-from kernels import ci_count
-from kernels import bands
+from kernels import bands, ci_count
 from swag.substreams import CountIndex, SumIndex
 
 
@@ -41,12 +40,12 @@ def growth(report: Report, quick: bool) -> None:
     sizes = (10**3, 10**4) if quick else (10**3, 10**4, 10**5, 10**6)
     rows = [steady(keys, 10**4 if quick else 10**6) for keys in sizes]
     title = "updates at p = 4 as keys are added: 6 events per key and window, batches of one per key, all levels asked"
-    header = ["keys", "ns per event", "M/s", "list changes per event"]
+    header = ["keys", "ns per event", "M/s", "changes of band per event"]
     report.tables.append(Table(title, header, rows))
     slower, reach = rows[-1][1] / rows[0][1], np.log2(sizes[-1]) / np.log2(sizes[0])
     measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, as many events per key"
     report.findings.append(Finding("growth of the cost of updates", measured, slower, "x", float(reach), at_most=True))
-    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, list changes per event"
+    measured = f"{sizes[-1]:,} keys / {sizes[0]:,}, changes of band per event"
     report.findings.append(Finding("growth of the work of updates", measured, rows[-1][3] / rows[0][3], "x"))
 
 
@@ -86,7 +85,7 @@ def updates(report: Report, quick: bool) -> None:
     logarithm = float(np.log2(sizes[-1]) / np.log2(sizes[0]))
     slower = rows[0][2] / rows[-1][2]
     report.findings.append(Finding("growth of the cost of updates", measured, slower, "x", logarithm, at_most=True))
-    measured = f"{sizes[-1]:,} keys, per key and level (16 + 16 / p, and 16 per key; a third is room to grow)"
+    measured = f"{sizes[-1]:,} keys, per key and level (20 + 16 / p, and 16 per key; a third is room to grow)"
     report.findings.append(Finding("memory, CI-COUNT", measured, per_key / depth, "bytes"))
 
 
@@ -114,7 +113,7 @@ def run(quick: bool) -> Report:
     sums(report, quick)
     report.notes.append(
         "Growth is judged against that of log keys, in two ways. With as many events per key, only the number of keys "
-        "differs. With as many events over more keys, those of a key also lie further apart in time and change lists "
-        "more often: few keys stay in a list, and in the cache."
+        "differs. With as many events over more keys, those of a key also lie further apart in time and change bands "
+        "more often: few keys stay in a band, and in the cache."
     )
     return report

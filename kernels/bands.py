@@ -5,17 +5,17 @@
          pile    pile              pile                        its pile: chunks of 63 entries, in a chain
 
 An order that nobody has asked is one band. A walk takes the bands on the newer side of its boundary whole, and compares
-times only in the band that the boundary cuts. Where that was mostly in vain, the band is cut just below the boundary, and
-what lies below once more, half-way: the next walk finds the work done. A cut that parts two bands which together are no
-more than what is newer saves nobody anything, as whoever walks that far returns as many; it is taken back.
+times only in the band that the boundary cuts. Where that was mostly in vain, the band is cut just below the boundary,
+and what lies below once more, half-way: the next walk finds the work done. A cut between two bands that together hold no
+more than what is newer saves little, as whoever walks that far returns as many anyway; it is taken back.
 
-An entry that moves to a newer band is added to its pile, and nothing is done where it was: a cell knows its place in the
-piles, an item that is not at its entry's place is stale, and a pile is tidied when three in four are. So an update
+An entry that moves to another band is added to its pile, and nothing is done where it was: a cell knows its place in
+the piles, an item that is not at its entry's place is stale, and a pile is tidied when three in four are. So an update
 touches the ends of a few piles, which are in the cache, and no neighbours.
 
 needs   times are any int64; an entry is in one order at most; entry 0 is none
-costs   place, move and remove O(1) amortised; walk O(entries returned) amortised, whatever the distribution of times (an
-        entry is compared in vain 64 times at most, in practice once or twice)
+costs   place, move and remove O(log of entries) at worst to find the band, in practice one or two comparisons; walk
+        O(entries returned) amortised: every comparison in vain halves a range of times, whatever their distribution
 space   16 bytes per entry and 4 per item of a pile, of which there are between one and four per entry; 656 per order
 from    Arasu & Widom 2004, section 4.1 (SEARCHTREE), with the tree replaced
 
@@ -293,12 +293,11 @@ def cut(cells, piles, rows, r, t):
             rows[r, column + i] = 0
     moved = np.empty(CHUNK, np.int64)
     while chunk > 0:
-        n = 0
-        for at in range(chunk * CHUNK + 1, min((chunk + 1) * CHUNK, end) if chunk == (end - 1) // CHUNK else (chunk + 1) * CHUNK):
+        n, after = 0, np.int64(piles[chunk * CHUNK])
+        for at in range(chunk * CHUNK + 1, (chunk + 1) * CHUNK if after > 0 else end):
             if cells[piles[at], 1] == at:
                 moved[n] = piles[at]
                 n += 1
-        after = np.int64(piles[chunk * CHUNK])
         piles[chunk * CHUNK] = 0
         free(piles, rows, chunk)
         for i in range(n):
@@ -342,44 +341,3 @@ def join(piles, rows, r, j):
         rows[r, column + last] = 0
     rows[r, last] = LEAST
     rows[r, COUNT] = last
-
-
-def check(state: Bands, held: dict[int, dict[int, int]]) -> None:
-    """Assert every invariant: held[r] = {entry: time} of the order in row r. For tests; slow."""
-    used: set[int] = set()
-    for r in range(1, state.rows.shape[0]):
-        count = int(state.rows[r, COUNT])
-        bounds = state.rows[r, :MOST].tolist()
-        assert 0 <= count <= MOST and bounds[: max(count, 1) - 1] == sorted(set(bounds[: max(count, 1) - 1]))[::-1]
-        assert count == 0 or set(bounds[count - 1 :]) == {LEAST}
-        seen: dict[int, int] = {}
-        for j in range(count):
-            newest = bounds[j - 1] if j else np.iinfo(np.int64).max
-            live = _check_pile(state, r, j, used)
-            assert all((j == count - 1 or t > bounds[j]) and t <= newest for t in live.values())
-            seen |= live
-        assert seen == held.get(r, {}), (r, seen, held.get(r))
-    spare, chunk = set(), int(state.rows[0, FIRST])
-    for _ in range(state.rows[0, SPARE]):
-        spare.add(chunk)
-        chunk = int(state.piles[chunk * CHUNK])
-    assert len(spare) == state.rows[0, SPARE] and not spare & used
-    assert spare | used == set(range(1, state.piles.size // CHUNK))
-
-
-def _check_pile(state: Bands, r: int, j: int, used: set[int]) -> dict[int, int]:
-    chunk, end, live, items = (int(state.rows[r, column + j]) for column in (HEAD, TAIL, LIVE, ITEMS))
-    found, seen = {}, 0
-    while chunk > 0:
-        assert chunk not in used
-        used.add(chunk)
-        after = int(state.piles[chunk * CHUNK])
-        for at in range(chunk * CHUNK + 1, (chunk + 1) * CHUNK if after else end):
-            entry = int(state.piles[at])
-            seen += 1
-            if state.cells[entry, 1] == at:
-                found[entry] = int(state.cells[entry, 0])
-        assert after or (end - 1) // CHUNK == chunk
-        chunk = after
-    assert len(found) == live and seen == items and (live > 0) == (end > 0)
-    return found

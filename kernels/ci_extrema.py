@@ -16,7 +16,7 @@ every node has an ordered index of times (kernels/bands.py). A lookup walks the 
 
 needs   time-based windows that end now; the thresholds (others get the next lower one's answer: a superset)
 costs   update O(log m) amortised for m thresholds, lookup O(log m + keys returned), both exact
-space   24 bytes per key, 24 per stair, 28 per node of a band; a key has at most m stairs
+space   24 bytes per key, 24 per stair, 32 per node of a band; a key has at most m stairs
 from    Arasu & Widom 2004, section 4, which leaves MAX and MIN to its full version; ranks and the segment tree are ours
 
 NaN: a window with a NaN in it has no maximum, so each key keeps the time of its last NaN, and is left out while that is
@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels import bands
-from kernels.inlining import bare, helper
+from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
@@ -188,12 +188,26 @@ def take_stair(stairs, times, k, r, older, t):
     return stair
 
 
+@helper
+def fetch_ahead(keys, stairs, times, entries, cells, ids, e):
+    """Ask for what later elements touch: their keys, a while later the newest stairs, then the entries of these."""
+    last = ids.size - 1
+    fetch(keys, ids[min(e + 24, last)])
+    stair = keys[ids[min(e + 16, last)], NEWEST]
+    fetch(stairs, stair)
+    fetch(times, stair)
+    entry = np.int64(stairs[keys[ids[min(e + 8, last)], NEWEST], NODES])
+    fetch(entries, entry)
+    fetch(cells, entry)
+
+
 @kernel
 def update(state, ids, ts, values, begin):
     """Elements [begin, …) arrive. Returns the first one that there was no room for, or ids.size."""
     keys, stairs, times, entries, cells, piles, rows = opened(state)
     ladder, m, need = state.ladder, state.ladder.size, room(state.ladder.size)
     for e in range(begin, ids.size):
+        fetch_ahead(keys, stairs, times, entries, cells, ids, e)
         k, t = ids[e], ts[e]
         if min(stairs[0, RANK] * need, entries[0, STAIR], rows[0, bands.SPARE]) < need:
             return e

@@ -25,7 +25,7 @@ for <; rounding down, the other way round.
 import numpy as np
 
 from kernels import bands
-from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, opened, put, take_block, trim
+from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, fetch_ahead, opened, put, take_block, trim
 from kernels.inlining import helper
 from kernels.jit import kernel
 
@@ -109,6 +109,7 @@ def update(state, ids, ts, values, begin, horizon):
     p, keys, blocks, cells, piles, rows = opened(state)
     chain = np.zeros(SIZES + 1, np.int64)
     for e in range(begin, ids.size):
+        fetch_ahead(p, keys, blocks, cells, ids, e)
         a, k = min(values[e], LARGEST), ids[e]
         if a == 0:
             continue

@@ -13,7 +13,7 @@ lookup in the past) gets a superset too, if a wider one. What lies further back 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -52,13 +52,20 @@ class SubstreamIndex:
             return
         self.now = max(self.now, int(ts.max()))
         if ids.size > 4096 and self.key_count > 1 << NEIGHBOURHOOD:
-            order = np.empty(ids.size, np.int64)
-            starts = np.zeros((self.key_count >> NEIGHBOURHOOD) + 2, np.int64)
-            ci_count.order_by_key(ids, NEIGHBOURHOOD, starts, order)
-            ids, ts = ids[order], ts[order]
-            values = None if values is None else values[order]
+            ids, ts, values = self._by_neighbourhood(ids, ts, values)
         self._update(ids, ts, values)
         self.expire(self.now, 16 + ids.size // 4)
+
+    def _by_neighbourhood(self, *columns: Any) -> Iterator[Any]:
+        """The columns of a batch, the first being ids, with rows of neighbouring keys together."""
+        places = np.empty(columns[0].size, np.int64)
+        starts = np.zeros((self.key_count >> NEIGHBOURHOOD) + 2, np.int64)
+        ci_count.places_by_key(columns[0], NEIGHBOURHOOD, starts, places)
+        for column in columns:
+            moved = None if column is None else np.empty_like(column)
+            if moved is not None:
+                ci_count.put_at(places, column, moved)
+            yield moved
 
     def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
         """The ids of all keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe of others."""

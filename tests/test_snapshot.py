@@ -105,7 +105,7 @@ def test_damage_is_found_wherever_it_is(tmp_path):
         (b"", "is not a snapshot of swag"),
         (b"PAR1" + b"\0" * 100, "is not a snapshot of swag"),
         (b"SWAGSNAP" + (99).to_bytes(4, "little") + b"\0" * 100, "version 99; this swag reads version 2"),
-        (b"SWAGSNAP" + (1).to_bytes(4, "little") + b"\0" * 100, "checksum"),
+        (b"SWAGSNAP" + (2).to_bytes(4, "little") + b"\0" * 100, "checksum"),
     ],
 )
 def test_foreign_files_are_refused(tmp_path, content, message):

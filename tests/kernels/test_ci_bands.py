@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels import bands
 from kernels.jit import kernel
+from tests.kernels.check_bands import check_bands
 
 ROWS = range(1, 4)
 SMALL = st.integers(-40, 40)
@@ -107,7 +108,7 @@ def test_random_actions_keep_every_invariant(start: list[int], actions: list[tup
         model.act("put", entry, 1, t)
     for action in actions:
         model.act(*action)
-        bands.check(model.state, model.held)
+        check_bands(model.state, model.held)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -123,7 +124,7 @@ def test_crowds_that_move_on_while_they_are_asked(seed: int) -> None:
             model.act(action, int(entry), 1, int(now - rng.integers(0, 3)))
         for t in rng.integers(1, 4000, 8):
             model.act("walk", 0, 1, int(now - t))
-        bands.check(model.state, model.held)
+        check_bands(model.state, model.held)
     assert 2 < model.state.rows[1, bands.COUNT] <= bands.MOST
     items = model.state.rows[1, bands.ITEMS : bands.ITEMS + bands.MOST].sum()
     assert items <= 4 * (len(model.held[1]) + bands.MOST * bands.CHUNK)
@@ -170,4 +171,4 @@ def test_empty_piles_are_handed_back() -> None:
     for entry in range(1, 1001):
         remove(state, 1, entry)
     assert state.rows[0, bands.SPARE] == state.piles.size // bands.CHUNK - 1
-    bands.check(state, {})
+    check_bands(state, {})

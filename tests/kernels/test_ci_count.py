@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import bands, ci_count, ci_sum
+from tests.kernels.check_bands import check_bands
 from tests.reference_ci import ReferenceCount, ReferenceSum
 
 #       positions 44..58, 29..43 and 15..29 of the paper's figure 8, newest last
@@ -62,7 +63,7 @@ def check(state: ci_count.Levels) -> None:
             b, size = int(state.blocks[b, ci_count.UPPER]), size + 1
     assert not used & free and used | free == set(range(1, state.blocks.shape[0]))
     begun = np.flatnonzero(state.order.rows[1:, bands.COUNT])
-    bands.check(state.order, {level + 1: held.get(level, {}) for level in begun.tolist()})
+    check_bands(state.order, {level + 1: held.get(level, {}) for level in begun.tolist()})
 
 
 def at_least(state: ci_count.Levels, x: int, v: int) -> tuple[ci_count.Levels, set[int]]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import bands
 from kernels import ci_extrema as ci
+from tests.kernels.check_bands import check_bands
 
 KEYS = 5
 
@@ -46,7 +46,7 @@ def check(state: ci.Stairs) -> None:
             rank, time, stair = its_rank, int(state.times[stair]), older
     assert len(used) + 1 + state.stairs[0, ci.RANK] == state.stairs.shape[0]
     assert len(taken) + 1 + state.entries[0, ci.STAIR] == state.entries.shape[0]
-    bands.check(state.order, held)
+    check_bands(state.order, held)
 
 
 def at_least(state: ci.Stairs, threshold: int, x: int) -> tuple[ci.Stairs, set[int]]:

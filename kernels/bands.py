@@ -6,8 +6,8 @@
 
 An order that nobody has asked is one band. A walk takes the bands on the newer side of its boundary whole, and compares
 times only in the band that the boundary cuts. Where that was mostly in vain, the band is cut just below the boundary,
-and what lies below once more, half-way: the next walk finds the work done. A cut between two bands that together hold no
-more than what is newer saves little, as whoever walks that far returns as many anyway; it is taken back.
+and what lies below once more, half-way: the next walk finds the work done. A cut between two bands that together hold
+no more than what is newer saves little, as whoever walks that far returns as many anyway; it is taken back.
 
 An entry that moves to another band is added to its pile, and nothing is done where it was: a cell knows its place in
 the piles, an item that is not at its entry's place is stale, and a pile is tidied when three in four are. So an update
@@ -211,7 +211,7 @@ def move(cells, piles, rows, r, entry, t):
 
 @helper
 def walk(cells, piles, rows, r, x, out):
-    """out = the entries with time > x, in any order; how many, or out.size + 1 if they do not fit.
+    """out = the entries with time > x, in any order; how many, or out.size + 1 (and anything in out) if they do not fit.
 
     Cuts the band that x is in if comparing it was mostly in vain (and two chunks are spare to do it with).
     """

@@ -321,7 +321,7 @@ def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
     p, _, blocks, cells, piles, rows = opened(state)
     found = bands.walk(cells, piles, rows, level + 1, x, out)
-    for i in range(min(found, out.size)):
+    for i in range(found if found <= out.size else 0):
         out[i] = blocks[block_of(out[i], 1 / p), OWNER]
     return found
 
@@ -336,7 +336,7 @@ def decided(state, level, beyond, x, out):
     p, _, blocks, cells, piles, rows = opened(state)
     found = bands.walk(cells, piles, rows, level + 1, x, out)
     certain = 0
-    for i in range(min(found, out.size)):
+    for i in range(found if found <= out.size else 0):
         b = block_of(out[i], 1 / p)
         owner = np.int64(blocks[b, OWNER])
         for _ in range(beyond // p - level // p):

@@ -145,3 +145,15 @@ def test_infinite_and_missing_thresholds() -> None:
     assert set(index.candidates(10, "<", math.inf, 2)) == {0, 1}
     assert index.candidates(10, "<=", -math.inf, 2).size == 0
     assert set(index.candidates(10, ">", -math.inf, 2)) == {0, 1}
+
+
+def test_more_keys_than_there_was_room_for() -> None:
+    """The first walk does not fit: what is in its buffer is no entry, and must not be followed."""
+    index = CountIndex(4, longest=10)
+    index.add_keys(5000)
+    index._out[:] = 1 << 40
+    index.update(np.arange(5000), np.zeros(5000, np.int64))
+    for op, v in ((">=", 1), ("<", 2)):
+        assert index.candidates(5, op, v, 0).tolist() == list(range(5000))
+        certain, doubtful = index.decided(5, op, v, 0)
+        assert sorted([*certain, *doubtful]) == list(range(5000))

@@ -211,7 +211,8 @@ def move(cells, piles, rows, r, entry, t):
 
 @helper
 def walk(cells, piles, rows, r, x, out):
-    """out = the entries with time > x, in any order; how many, or out.size + 1 (and anything in out) if they do not fit.
+    """out = the entries with time > x, in any order; how many, or (out holding anything) out.size + 1 if they do not
+    fit.
 
     Cuts the band that x is in if comparing it was mostly in vain (and two chunks are spare to do it with).
     """

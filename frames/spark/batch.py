@@ -47,8 +47,7 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *schema.spark_fields(found)[1:]])
     task = replace(stream.task(read, out), spec=spec)
     stream = stream.cut() if joining.can_be_cut(spec) else stream
-    rows = stream.spread(stream.placed(stream.rows(read), cutting.event_in()))
-    rows = rows.sortWithinPartitions(*stream.apart, "t", "seq").drop("seq")
+    rows = stream.spread(stream.rows(read)).sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
     if stream.pieces is None:
         frames = rows.mapInArrow(partial(workers.detected, task), out)
     else:
@@ -86,8 +85,10 @@ def fill(
     opening = whole.select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), "frame_id")
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
     stream = stream.cut()
-    opening = stream.placed(opening.where("t IS NOT NULL AND b IS NOT NULL"), cutting.frame_reaches())
-    rows = stream.among(events.columns, opening)
+    opening = opening.where("t <= b")  # those that hold any time at all
+    if stream.pieces is not None:
+        opening = cutting.told(opening, stream.by, stream.pieces.table)
+    rows = stream.among(events.columns, opening).sortWithinPartitions(*stream.by, "t", "kind", "seq").drop("seq")
     return rows.mapInArrow(partial(workers.filled, stream.task(events.columns, out)), out)
 
 
@@ -111,7 +112,7 @@ def summarize(
     if stream.pieces is not None:
         spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
         stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
-    rows = stream.among(read, _both_ends(spans))
+    rows = stream.among(read, _both_ends(spans)).sortWithinPartitions(*stream.apart, "t", "kind", "seq").drop("seq")
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
     return rows.mapInArrow(partial(workers.summarized, task), out)
 
@@ -211,20 +212,18 @@ class Stream:
     def rows(self, read: list[str]) -> DataFrame:
         columns = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
         arrival = F.monotonically_increasing_id().alias("seq")
-        return self.events.select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"), arrival, *columns)
-
-    def placed(self, rows: DataFrame, inside: Column) -> DataFrame:
-        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces.table, inside)
+        when = schema.instant(self.events, self.ts).alias("t")
+        rows = self.events.select(*self.key_columns, when, arrival, *columns)
+        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces.table)
 
     def among(self, read: list[str], frames: DataFrame) -> DataFrame:
-        """Events and frames in one order, for a worker that passes over them once."""
-        events = self.placed(self.rows(read), cutting.event_in()).withColumn("kind", F.lit(EVENT))
-        rows = self.spread(events.unionByName(frames, allowMissingColumns=True))
-        return rows.sortWithinPartitions(*self.apart, "t", "kind", "seq").drop("seq")
+        """Events and frames, for a worker that passes over them once."""
+        events = self.rows(read).withColumn("kind", F.lit(EVENT))
+        return self.spread(events.unionByName(frames, allowMissingColumns=True))
 
     def spread(self, rows: DataFrame) -> DataFrame:
         if self.pieces is not None:
-            return cutting.spread(rows, self.by, self.pieces)
+            return cutting.spread(rows, self.by, self.pieces.tasks)
         if not self.by:
             return rows.repartition(1)
         tasks = self.layout.tasks

@@ -10,24 +10,26 @@ To summarise, b is answered apart, over a copy of the events from its start to i
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from swag.spark.cuts import Pieces
 from swag.spark.layout import WHOLE
 
 BESIDE = -2  # BESIDE - p: the frames that begin in piece p and end behind it, with their events
 
 
-def event_in() -> Column:
-    return F.col("t").between(F.col("start"), F.col("until"))
+def placed(rows: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> DataFrame:
+    """Each event with its piece; those of keys that are not cut, and of none, are WHOLE's."""
+    inside = F.col("t").between(F.col("start"), F.col("until"))
+    return _joined(rows, by, pieces, inside).select(*rows.columns, _piece().alias("piece"))
 
 
-def frame_reaches() -> Column:
-    """A row of a frame with its interval t, b."""
-    return (F.col("t") <= F.col("until")) & (F.col("b") >= F.col("start"))
+def told(frames: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> DataFrame:
+    """Frames t .. b, each once for every piece that it reaches, where it begins with the piece if it did before.
 
-
-def placed(rows: DataFrame, by: tuple[str, ...], pieces: DataFrame, inside: Column) -> DataFrame:
-    """Each row once for every piece that it is in; those of keys that are not cut, and of none, are WHOLE's."""
-    return _joined(rows, by, pieces, inside).select(*rows.columns, _piece().alias("piece"), "task")
+    So rows of a key are in order of pieces when they are in order of t.
+    """
+    reaches = (F.col("t") <= F.col("until")) & (F.col("b") >= F.col("start"))
+    rest = [name for name in frames.columns if name != "t"]
+    begin = F.greatest("t", "start").alias("t")  # the greatest of those that are not null
+    return _joined(frames, by, pieces, reaches).select(*rest, begin, _piece().alias("piece"))
 
 
 def with_spans(frames: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -37,11 +39,11 @@ def with_spans(frames: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> tup
     """
     joined = _joined(frames, by, pieces, F.col("a").between(F.col("start"), F.col("until")))
     piece = F.when(F.col("b") > F.col("until"), BESIDE - F.col("piece")).otherwise(_piece())
-    mine = joined.select(*frames.columns, piece.alias("piece"), "task")
-    whole = [F.min("a").alias("start"), F.max("b").alias("until"), F.max("task").alias("task")]
+    mine = joined.select(*frames.columns, piece.alias("piece"))
+    whole = [F.min("a").alias("start"), F.max("b").alias("until")]
     beside = mine.where(F.col("piece") <= BESIDE).groupBy(*by, "piece").agg(*whole)
     names = [F.col(name).alias(f"cut_{name}") for name in by]
-    beside = beside.select(*names, "piece", "start", "until", "task")
+    beside = beside.select(*names, "piece", "start", "until")
     return mine, pieces.select(*beside.columns).union(beside)
 
 
@@ -55,7 +57,7 @@ def _piece() -> Column:
     return F.coalesce("piece", F.lit(WHOLE).cast("long"))
 
 
-def spread(rows: DataFrame, by: tuple[str, ...], pieces: Pieces) -> DataFrame:
-    """Pieces where they were planned to be, the other keys by their hash."""
-    hashed = F.pmod(F.hash(*by), F.lit(pieces.tasks)) if by else F.lit(0)
-    return rows.repartitionById(pieces.tasks, F.coalesce(F.col("task"), hashed).cast("int")).drop("task")
+def spread(rows: DataFrame, by: tuple[str, ...], tasks: int) -> DataFrame:
+    """Keys by their hash, the pieces of each to one task after the other."""
+    first = F.hash(*by).cast("long") if by else F.lit(0)
+    return rows.repartitionById(tasks, F.pmod(first + F.col("piece"), F.lit(tasks)).cast("int"))

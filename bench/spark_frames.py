@@ -28,8 +28,8 @@ def run(quick: bool) -> Report:
         report.findings += measured(spark, Path(folder), size.events)
         spark.stop()
     report.notes.append(
-        f"Cut in time, against one task for the stream; the best of {ROUNDS} each, in turns. The look at a sample, from "
-        "which cuts are planned, is part of their time. One task is two processes that overlap, the JVM and Python."
+        f"Cut in time, against one task for the stream; the best of {ROUNDS} each, in turns. The look at a sample, "
+        "from which cuts are planned, is part of their time. One task is two processes already, the JVM and Python."
     )
     return report
 

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -53,14 +54,17 @@ def test_keys_of_any_type(spark, kind):
 
 
 def test_keys_of_several_columns(spark):
+    """Numbers of all widths among them."""
     rows = numbered()
     df = spark.createDataFrame(
-        [(row, f"s{k}", k % 2, t) for row, k, t in rows], "row long, a string not null, b int not null, ts long"
+        [(row, f"s{k}", k % 2, k % 3, k, 2**40 * k, k / 4, t) for row, k, t in rows],
+        "row long, a string not null, b int not null, c tinyint, d smallint, e bigint, f float, ts long",
     )
-    found = swag.spark.evaluate(COUNT, df, key=["a", "b"], layout=CUT)
-    assert found.columns == ["a", "b", "ts", "row", "n"]
+    found = swag.spark.evaluate(COUNT, df, key=[*"abcdef"], layout=CUT)
+    assert found.columns == [*"abcdef", "ts", "row", "n"]
+    assert [found.schema[name].dataType for name in "abcdef"] == [df.schema[name].dataType for name in "abcdef"]
     events = pa.table({"row": [r for r, _, _ in rows], "a": [f"s{k}" for _, k, _ in rows], "ts": [t for *_, t in rows]})
-    assert_same(found.drop("b").toArrow(), sw.evaluate(COUNT, events, key="a"), by="row")
+    assert_same(found.drop(*"bcdef").toArrow(), sw.evaluate(COUNT, events, key="a"), by="row")
 
 
 TIMES = {
@@ -123,6 +127,7 @@ def test_mistakes_are_named_before_any_job(spark):
     df = spark.createDataFrame([(1, "a", 2.0, [1])], "ts long, k string, x double, l array<int>")
     requests = spark.createDataFrame([(1, 5)], "ts long, k int")
     total = sw.Query(sw.sum("x"), sw.Range(5), "total")
+    chosen = sw.Query(sw.sum("x"), sw.Range(5), "total", source=sw.Events("x > 1"))
     for wrong, message in [
         (lambda: swag.spark.evaluate(total, {"ts": [1]}), "not a Spark DataFrame"),
         (lambda: swag.spark.evaluate(sw.Query(sw.sum("y"), sw.Rows(2)), df), '"y"'),
@@ -134,6 +139,8 @@ def test_mistakes_are_named_before_any_job(spark):
         (lambda: swag.spark.evaluate(sw.Query(sw.sum("x"), sw.Rows(2), "k"), df, key="k"), 'query "k"'),
         (lambda: swag.spark.evaluate(sw.Query(sw.sum("x"), sw.Range("5m")), df), "integer column"),
         (lambda: swag.spark.evaluate([], df), "no query"),
+        (lambda: swag.spark.evaluate(chosen, df, at=df, key="k"), "with `source` answers at its events, not `at` requ"),
+        (lambda: swag.spark.evaluate(replace(total, every=sw.Every(2)), df, at=df), "say themselves when they answer"),
         (lambda: Layout(sample=2), "share"),
     ]:
         with pytest.raises(sw.SwagError, match=message):

@@ -2,6 +2,8 @@
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,9 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     except ModuleNotFoundError:
         raise click.UsageError('--engine spark needs PySpark. Hint: pip install "swag[spark]"') from None
     session = SparkSession.builder.appName("swag run").config("spark.ui.enabled", "false").getOrCreate()
-    with written(out) as sink:
+    if getattr(session, "sparkContext", None) is not None:  # there is none under Spark Connect
+        session.sparkContext.setLogLevel("FATAL")  # what goes wrong is raised, and said once
+    with written(out) as sink, _mistakes_in_one_line():
         folder = Path(tempfile.mkdtemp(dir=out.resolve().parent, prefix=f".{out.name}."))
         try:
             requests = None if at is None else _frame(session, at)
@@ -41,6 +45,20 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
                 sink.write(pyarrow.Table.from_batches([batch]))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _mistakes_in_one_line() -> Iterator[None]:
+    """What a worker has against the data, without the tracebacks of Python and Java around it."""
+    from pyspark.errors import PythonException
+
+    try:
+        yield
+    except PythonException as why:
+        said = [line for line in str(why).splitlines() if line.startswith("swag.errors.")]
+        if not said:
+            raise
+        raise click.UsageError(said[-1].split(": ", 1)[1]) from None
 
 
 def _frame(session: Any, path: Path) -> Any:

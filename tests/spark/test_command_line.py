@@ -33,3 +33,16 @@ def test_spark_answers_as_the_embedded_engine_does(spark: Any, tmp_path: Path, m
         "spark.parquet",
         "t.parquet",
     ]
+
+
+def test_what_a_worker_refuses_is_one_line(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    events = pa.table({"ts": pa.array([1, None, 3]), "symbol": ["a", "b", "a"], "volume": [1, 2, 3]})
+    pa.parquet.write_table(events, "t.parquet")
+    Path("q.sql").write_text("SELECT symbol, SUM(volume) AS vol FROM trades [RANGE 40] GROUP BY symbol")
+    assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet", "--engine", "spark"]) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said.startswith('swag: a row has no timestamp: "ts" is null. Hint: drop such rows')
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["q.sql", "t.parquet"]

@@ -1,5 +1,6 @@
 """One Spark for all tests: local, two cores, small shuffles. A session that takes five seconds to start is shared."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -31,7 +32,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     builder = SparkSession.builder.master("local[2]").appName("swag tests")
     for name, value in settings(folder).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with contextlib.chdir(folder):  # where Java finds paths such as "trades", for as long as it lives
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

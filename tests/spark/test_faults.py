@@ -20,8 +20,8 @@ from tests.spark.streams import Sink, run, write
 from tests.spark.vandal import Vandal
 from tests.spark_session import ROOT
 
-BATCHES = 5
-SOON = 120  # seconds after which a test gives up
+BATCHES = 4
+SOON = 240  # seconds after which a test gives up
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +81,11 @@ def test_the_driver_is_killed_in_the_middle_of_a_trigger(spark, tmp_path, undist
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: in_a_trigger(tmp_path, 2) or driver.poll() is not None)
+        wait_for(lambda: in_a_trigger(tmp_path, 1) or driver.poll() is not None)
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
         driver.wait()
-    assert in_a_trigger(tmp_path, 2)
+    assert in_a_trigger(tmp_path, 1)
     query = into_files(answers(spark, tmp_path), tmp_path)
     query.processAllAvailable()
     query.stop()
@@ -98,7 +98,7 @@ def test_python_workers_are_killed_in_the_middle_of_a_trigger(spark, tmp_path, u
     sink = Sink()
     options = {"checkpointLocation": str(tmp_path / "checkpoint")}
     query = answers(spark, tmp_path).writeStream.foreachBatch(sink).options(**options).start()
-    wait_for(lambda: in_a_trigger(tmp_path, 2))
+    wait_for(lambda: in_a_trigger(tmp_path, 1))
     for worker in python_workers():
         os.kill(worker, signal.SIGKILL)
     try:
@@ -113,15 +113,15 @@ def test_python_workers_are_killed_in_the_middle_of_a_trigger(spark, tmp_path, u
 def test_a_damaged_segment_is_refused_by_name_and_a_copy_of_the_checkpoint_goes_on(
     spark, tmp_path, undisturbed, monkeypatch
 ):
-    write(tmp_path / "in", [events(i) for i in range(2)])
+    write(tmp_path / "in", [events(0)])
     sink, _ = run(answers(spark, tmp_path), tmp_path / "checkpoint")
     shutil.copytree(tmp_path / "checkpoint", tmp_path / "copy")
-    write(tmp_path / "in", [events(i) for i in range(2, 4)], first=2)
+    write(tmp_path / "in", [events(i) for i in range(1, 3)], first=1)
     with monkeypatch.context() as patch:
         patch.setattr(shard, "Shards", Vandal)
         damaging = answers(spark, tmp_path)
     run(damaging, tmp_path / "checkpoint")
-    write(tmp_path / "in", [events(4)], first=4)
+    write(tmp_path / "in", [events(3)], first=3)
     with pytest.raises(StreamingQueryException, match=r"segment \d+ of shard \d+ is damaged: its checksum"):
         run(answers(spark, tmp_path), tmp_path / "checkpoint")
     run(answers(spark, tmp_path), tmp_path / "copy", sink)
@@ -129,9 +129,9 @@ def test_a_damaged_segment_is_refused_by_name_and_a_copy_of_the_checkpoint_goes_
 
 
 def test_a_checkpoint_of_other_queries_is_refused_and_one_of_fewer_goes_on(spark, tmp_path, undisturbed):
-    write(tmp_path / "in", [events(i) for i in range(2)])
+    write(tmp_path / "in", [events(0)])
     sink, _ = run(answers(spark, tmp_path), tmp_path / "checkpoint")
-    write(tmp_path / "in", [events(i) for i in range(2, BATCHES)], first=2)
+    write(tmp_path / "in", [events(i) for i in range(1, BATCHES)], first=1)
     changed = [sw.Query(sw.sum("x"), sw.Range(61), name="total"), *QUERIES[1:]]
     with pytest.raises(StreamingQueryException, match="is of other queries: it knows differently 'total'"):
         run(answers(spark, tmp_path, changed), tmp_path / "checkpoint")

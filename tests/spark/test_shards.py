@@ -1,5 +1,7 @@
 """Shards, against the oracle: any batch cut, any worker, attempts that fail. Without Spark (see stand_in)."""
 
+import copy
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 import swag as sw
 from swag.spark.kept import EVENTS
 from swag.spark.packing import Pack, partition_of, shard_numbers
+from swag.spark.shard import Cache
+from swag.spark.state import HEADER_AT, PURPOSE_AT, BadState, from_ipc, opened
 from swag.spark.streaming import windows_job
 from swag.spark.windows import REQUESTS
 from tests import oracle, oracle_ticks
@@ -224,3 +228,30 @@ def test_shards_are_dealt_evenly_to_partitions(shards, partitions):
         counts[partition_of(number, partitions)] += 1
     assert len(set(numbers)) == shards
     assert max(counts) - min(counts) <= 1
+
+
+def test_state_is_sealed_json_and_arrow_and_what_is_damaged_or_foreign_is_refused_by_name():
+    stream = streamed([QUERIES["total"][0]], delay=0, workers=9, shards=1)
+    for ts in (100, 110):
+        stream.trigger({EVENTS: table(EVENT, [{"ts": ts, "k": 1, "x": 1}])})
+    pieces = stream.stores[0]["pieces"]
+    readable = {b"SWAGHEAD": json.loads, b"SWAGWHAT": json.loads, b"SWAGSEGM": from_ipc}
+    names = {
+        HEADER_AT: "the header of shard 0", PURPOSE_AT: "the purpose of shard 0", 0: "segment 0 of shard 0",
+        1: "segment 1 of shard 0",
+    }  # fmt: skip
+    assert {number for (number,) in pieces} == set(names)
+    other = streamed([QUERIES["total"][0], QUERIES["rows"][0]], delay=0, shards=1)  # looks at the purpose, too
+    for number, name in names.items():
+        (content,) = pieces[number,]
+        assert readable[content[:8]](bytes(opened(content[:8], content, name)))
+        flipped = content[:-3] + bytes([content[-3] ^ 4]) + content[-2:]
+        foreign = content[:8] + b"\x09" + content[9:]
+        for damaged, says in (
+            (flipped, "its checksum"), (foreign, "of version 9"), (b"x" + content[1:], "does not begin with"),
+        ):  # fmt: skip
+            other.caches, other.watermark = [Cache()], stream.watermark
+            other.stores = {0: copy.deepcopy(stream.stores[0])}
+            other.stores[0]["pieces"][number,] = (damaged,)
+            with pytest.raises(BadState, match=f"{name} is .*{says}"):
+                other.trigger({EVENTS: table(EVENT, [{"ts": 120, "k": 1, "x": 1}])})

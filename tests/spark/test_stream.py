@@ -105,19 +105,26 @@ def test_requests_are_answered_as_evaluate_does(spark, tmp_path):
 
 def test_keys_of_several_columns(spark, tmp_path):
     rows = [
-        [(10, 'a"', 1, 5), (11, 'a"', 2, 7), (12, "b", 1, 1)],
-        [(13, 'a"', 1, 3), (20, "b", 2, 9)],
+        [(10, 'a"', 1, 5), (11, 'a"', 2, 7), (12, "b", 1, 1), (13, 'a"', 1, 3), (20, "b", 2, 9)],
         [(40, "c", 1, 1)],
     ]
     write(tmp_path / "in", [pa.table(dict(zip("tabx", zip(*each, strict=True), strict=True))) for each in rows])
+    write(tmp_path / "asked", [pa.table({"b": [1, 2, 1], "t": [12, 20, 13], "a": ['a"', "b", 'a"'], "n": [0, 1, 2]})])
     events, total = source(spark, tmp_path / "in", "t long, a string, b long, x long"), sw.sum("x")
+    asked = source(spark, tmp_path / "asked", "b long, t long, a string, n long")
     (query,) = sw.sql("SELECT a, b, SUM(x) AS total FROM s [RANGE 30] GROUP BY a, b")
     frame = swag.spark.stream([query], events, ts="t", key=["a", "b"])
     assert frame.schema.simpleString() == "struct<query:string,tick:bigint,t:bigint,a:string,b:bigint,value:bigint>"
     sink, _ = run(frame, tmp_path / "checkpoint")
-    assert {row[3:] for row in sink.rows if row[2] == 20} == {('a"', 1, 8), ("b", 2, 9)}
+    assert {row[3:] for row in sink.rows if row[2] == 20} == {('a"', 1, 8), ('a"', 2, 7), ("b", 1, 1), ("b", 2, 9)}
+    answers = swag.spark.stream([query], events, requests=asked, ts="t", key=["a", "b"])
+    assert answers.columns == ["b", "t", "a", "n", "total"]
+    sink, _ = run(answers, tmp_path / "of requests")
+    assert sorted(row[3:] for row in sink.rows) == [(0, 5), (1, 9), (2, 8)]
     found = frames.spark.stream(fr.Aggregate(total, ">=", 8), events, ts="t", key=["a", "b"], fragments=False)
-    assert found.columns[:3] == ["frame_id", "a", "b"]
+    assert found.columns == ["frame_id", "a", "b", "start", "end", "rows", "value"]
+    sink, _ = run(found, tmp_path / "of frames")
+    assert sorted(row[1:] for row in sink.rows) == [('a"', 1, 10, 13, 2, 8), ("b", 2, 20, 20, 1, 9)]
     with pytest.raises(sw.BadType, match='"x" is double; of several key columns, streams take'):
         decimal = events.withColumn("x", events["x"].cast("double"))
         swag.spark.stream([sw.Query(total, sw.Range(30), name="total")], decimal, ts="t", key=["a", "x"])

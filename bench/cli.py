@@ -24,7 +24,7 @@ SUBJECTS: dict[str, list[str]] = {
     "peers": ["peers", "features"],
     "figures": ["figures"],
     "first-use": ["first_use"],
-    "filters": ["filters_figure12", "filters_growth", "filters_updates", "filters_extrema"],
+    "filters": ["filters_figure12", "filters_growth", "filters_updates", "filters_extrema", "filters_engine"],
     "frames": ["frames_*"],
     "frequency": ["frequency"],
     "sql": ["sql"],

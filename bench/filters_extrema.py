@@ -10,7 +10,7 @@ from bench.filters_data import MAX, MINUTE, settle, zipf
 from bench.report import Finding, Report, Table
 from bench.timing import best_of, cpu_clock, elapsed
 from kernels import ci_extrema, dyadic, timeline
-from swag.substreams import ExtremaIndex
+from swag.substreams_extrema import ExtremaIndex
 
 
 @numba.njit

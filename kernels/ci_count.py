@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels import bands
+from kernels import band_walks, bands
 from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
@@ -320,7 +320,7 @@ def block_of(entry, share):
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
     p, _, blocks, cells, piles, rows = opened(state)
-    found = bands.walk(cells, piles, rows, level + 1, x, out)
+    found = band_walks.walk(cells, piles, rows, level + 1, x, out)
     for i in range(found if found <= out.size else 0):
         out[i] = blocks[block_of(out[i], 1 / p), OWNER]
     return found
@@ -334,7 +334,7 @@ def decided(state, level, beyond, x, out):
     entry found leads to the other one; the keys that come first have v events for certain, only the rest need a check.
     """
     p, _, blocks, cells, piles, rows = opened(state)
-    found = bands.walk(cells, piles, rows, level + 1, x, out)
+    found = band_walks.walk(cells, piles, rows, level + 1, x, out)
     certain = 0
     for i in range(found if found <= out.size else 0):
         b = block_of(out[i], 1 / p)

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels import bands
+from kernels import band_walks, bands
 from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
@@ -258,7 +258,7 @@ def newer(state, threshold, x, end, out):
     found, node = 0, state.ladder.size + threshold
     while node > 0:
         rest = out[found:]
-        more = bands.walk(cells, piles, rows, node, x, rest)
+        more = band_walks.walk(cells, piles, rows, node, x, rest)
         if more > rest.size:
             return out.size + 1
         for i in range(more):

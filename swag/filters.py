@@ -19,7 +19,8 @@ from swag.plan import Plan
 from swag.query import Query
 from swag.space import Mask, Space
 from swag.store import Rows, Store
-from swag.substreams import CountIndex, ExtremaIndex, SubstreamIndex, SumIndex
+from swag.substreams import CountIndex, SubstreamIndex, SumIndex
+from swag.substreams_extrema import ExtremaIndex
 from swag.windows import Range, reach
 
 NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
@@ -186,8 +187,7 @@ class Filters:
         condition = query.condition
         assert entry.index is not None and condition is not None
         window = reach(query.window, self.store.clock.unit)
-        found = entry.index.candidates(window.far, condition.op, float(condition.low), at, window.near)  # type: ignore[arg-type]
-        return np.unique(found)
+        return entry.index.candidates(window.far, condition.op, float(condition.low), at, window.near)  # type: ignore[arg-type]
 
     # -- about itself -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from swag.aggregates import Aggregate
@@ -60,7 +61,7 @@ class Query:
         """One aggregate over one window: what structures answer. Other queries are computed from such."""
         return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
 
-    @property
+    @cached_property  # asked several times in a lookup
     def condition(self) -> Condition | None:
         return condition(self.having) if isinstance(self.having, tuple) else None
 

@@ -6,19 +6,19 @@ those keys. So answers are exact, and their cost follows the keys returned.
 
       CountIndex    count > v, >= v; < v, <= v among the keys that are present      kernels/ci_count.py
       SumIndex      the same over values >= 0                                       kernels/ci_sum.py
-      ExtremaIndex  max and min, exact but for thresholds it was not made for       kernels/ci_extrema.py
+      ExtremaIndex  max and min: swag/substreams_extrema.py                         kernels/ci_extrema.py
 
 Windows are time-based and end now: far < ts <= now as in swag.windows.Reach. One that ends earlier (near > 0, or a
 lookup in the past) gets a superset too, if a wider one. What lies further back than `longest` is forgotten.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 
-from kernels import bands, ci_count, ci_extrema, ci_sum
+from kernels import bands, ci_count, ci_sum
 
 Op = Literal[">", ">=", "<", "<="]
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -68,7 +68,7 @@ class SubstreamIndex:
             yield moved
 
     def candidates(self, far: int, op: Op, v: float, now: int, near: int = 0) -> np.ndarray:
-        """The ids of all keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe of others."""
+        """The keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe others; in order."""
         if now - far < self.horizon:  # further back than anything is remembered
             return np.arange(self.key_count)
         return self._candidates(max(MIN, now - far), op, v, now, near)
@@ -218,7 +218,7 @@ class CountIndex(SubstreamIndex):
 
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.now, self.key_count, p = (int(each) for each in arrays["about"])
-        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], _order(arrays))
+        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], order_of(arrays))
 
 
 class SumIndex(CountIndex):
@@ -301,99 +301,11 @@ class SumIndex(CountIndex):
         self.scale, self.rest = float(arrays["scale"][0]), arrays["rest"]
 
 
-class ExtremaIndex(SubstreamIndex):
-    """CI-MAX, or CI-MIN, for the conditions it is made for; others get the answer of the nearest wider one.
-
-    New conditions: make another one and give it the rows that are kept. presence: as for SumIndex.
-    """
-
-    def __init__(
-        self,
-        kind: Literal["max", "min"],
-        conditions: Sequence[tuple[Op, float]],
-        longest: int | None = None,
-        dtype: Any = np.float64,
-        presence: CountIndex | None = None,
-    ) -> None:
-        super().__init__(longest)
-        self.kind, self.dtype, self.presence = kind, np.dtype(dtype), presence
-        steps = [self._step(op, v)[0] for op, v in conditions if not math.isnan(v)] or [self._step(">", 0)[0]]
-        self.state = ci_extrema.empty(np.unique(np.array(steps, self.dtype)))
-
-    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
-        if math.isnan(v):
-            return np.empty(0, np.int64)
-        end = now - near
-        step, reaching = self._step(op, v)
-        if reaching:  # the largest threshold that is not above
-            threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
-            if threshold >= 0:
-                self.state = ci_extrema.with_room(self.state)
-                return self._walked(ci_extrema.newer, self.state, threshold, x, end)
-            return self.present(now - x, now)
-        keys = self.present(now - x, now)
-        if end < self.now:
-            return keys
-        threshold = int(np.searchsorted(self.state.ladder, step, "left"))
-        return keys[: ci_extrema.without(self.state, threshold, x, keys)]
-
-    def present(self, far: int, now: int) -> np.ndarray:
-        return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
-
-    def _step(self, op: Op, v: float) -> tuple[Any, bool]:
-        """The condition as a threshold that (turned) values reach, or must not reach."""
-        if self.kind == "min":
-            op, v = _TURNED[op], _turned(v, self.dtype)
-        strict = op in (">", "<=")
-        if self.dtype.kind == "f":
-            return (np.nextafter(self.dtype.type(v), np.inf) if strict else self.dtype.type(v)), op in (">", ">=")
-        step = v if math.isinf(v) else math.floor(v) + 1 if strict else math.ceil(v)
-        return self.dtype.type(min(max(step, MIN), MAX)), op in (">", ">=")
-
-    @property
-    def _capacity(self) -> int:
-        return self.state.keys.shape[0]
-
-    def _grow(self, keys: int) -> None:
-        self.state = ci_extrema.with_keys(self.state, keys)
-
-    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
-        assert values is not None
-        values = values.astype(self.dtype, copy=False)
-        if self.kind == "min":
-            values = -values if self.dtype.kind == "f" else ~values
-        begin = 0
-        while (begin := ci_extrema.update(self.state, ids, ts, values, begin)) < ids.size:
-            self.state = ci_extrema.with_room(self.state)
-
-    def _expire(self, begin: int, end: int, horizon: int) -> None:
-        ci_extrema.expire(self.state, begin, end, horizon)
-
-    def saved(self) -> dict[str, np.ndarray]:
-        state = self.state
-        arrays = {name: getattr(state, name) for name in ("ladder", "keys", "stairs", "times", "entries")}
-        about = np.array([self.now, self.key_count])
-        return arrays | {"about": about} | state.order._asdict()
-
-    def restored(self, arrays: dict[str, np.ndarray]) -> None:
-        self.now, self.key_count = (int(each) for each in arrays["about"])
-        ladder, keys, stairs = arrays["ladder"], arrays["keys"], arrays["stairs"]
-        self.state = ci_extrema.Stairs(ladder, keys, stairs, arrays["times"], arrays["entries"], _order(arrays))
-
-
-_TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
-
-
-def _turned(v: float, dtype: np.dtype) -> float:
-    """A threshold on the axis of turned values: -x for floats, ~x = -x - 1 for integers, which can not overflow."""
-    return -v if dtype.kind == "f" else -v - 1
-
-
 def _scale(values: np.ndarray) -> float:
     """A power of two that makes the largest of the first values about 2^24 units; 0 as long as there is none."""
     largest = np.max(values, where=np.isfinite(values), initial=0.0)
     return 2.0 ** min(24 - math.frexp(largest)[1], 1000) if largest > 0 else 0.0
 
 
-def _order(arrays: dict[str, np.ndarray]) -> bands.Bands:
+def order_of(arrays: dict[str, np.ndarray]) -> bands.Bands:
     return bands.Bands(arrays["cells"], arrays["piles"], arrays["rows"])

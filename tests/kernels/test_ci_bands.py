@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import bands
+from kernels import band_walks, bands
 from kernels.jit import kernel
 from tests.kernels.check_bands import check_bands
 
@@ -37,7 +37,7 @@ def remove(state, row, entry):
 @kernel
 def walk(state, row, x, out):
     cells, piles, rows = bands.opened(state)
-    return bands.walk(cells, piles, rows, row, x, out)
+    return band_walks.walk(cells, piles, rows, row, x, out)
 
 
 def begun(rows: range, entries: int) -> bands.Bands:
@@ -140,7 +140,7 @@ def test_walks_settle_at_the_cost_of_their_output(spread: int) -> None:
         for _ in range(2):
             state = with_room(state)
             assert expected == walked(state, 1, x)
-        assert compared(state, x) <= bands.PATIENCE + 2 * len(expected)
+        assert compared(state, x) <= band_walks.PATIENCE + 2 * len(expected)
 
 
 def test_walks_that_go_a_little_further_back_each_time_do_not_start_over() -> None:

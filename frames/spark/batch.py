@@ -174,7 +174,7 @@ class Stream:
             schema.check_key(schema.field(events, name, "key is"))
         schema.field(events, ts, "ts is")
         clock = Clock(schema.arrow_schema(events).field(ts).type)
-        return cls(events, ts, keys, *schema.key_columns(events, keys), clock, layout)
+        return cls(events, ts, keys, *schema.key_columns(events, keys), clock, Layout.of(layout))
 
     @property
     def names(self) -> dict[str, str]:

@@ -44,7 +44,7 @@ def evaluate(
     Queries that answer at ticks, or read another's answers, take a task's rows as a whole: see swag/spark/whole.py.
     """
     schema.check_frame(events, "events")
-    layout, keys = layout or Layout(), schema.key_names(key)
+    layout, keys = Layout.of(layout), schema.key_names(key)
     asked = grouped_by(queries, keys)
     if any(query.every is not None or query.source is not None for query in asked):
         return whole.evaluate(asked, events, at, ts, keys, layout)

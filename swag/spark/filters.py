@@ -13,11 +13,11 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from swag.columns import Clock, one_chunk
 from swag.engine import Engine
-from swag.errors import BadQuery
+from swag.errors import BadQuery, BadType
 from swag.evaluate import evaluate, simple_queries
 from swag.query import Query
 from swag.spark import schema
-from swag.spark.backfill import columns_read
+from swag.spark.backfill import columns_read, grouped_by
 from swag.spark.keyed import KeyRows
 from swag.spark.shipping import portable
 from swag.spark.substreams import refuse_null
@@ -27,7 +27,11 @@ OURS = ("query", "at", "value")
 
 
 def filter_substreams(
-    queries: Iterable[Query] | Query, events: DataFrame, at: Any, ts: str = "ts", key: str | list[str] | None = None
+    queries: Iterable[Query] | Query | str,
+    events: DataFrame,
+    at: Any,
+    ts: str = "ts",
+    key: str | list[str] | None = None,
 ) -> DataFrame:
     """The keys that satisfy each query's `having` at each time: query, at, the key's columns, value.
 
@@ -35,7 +39,8 @@ def filter_substreams(
     event in the window is not in the answer. What one task holds is what an engine keeps of its share of the keys.
     """
     schema.check_frame(events, "events")
-    asked, keys = [queries] if isinstance(queries, Query) else list(queries), schema.key_names(key)
+    keys = schema.key_names(key)
+    asked = grouped_by(queries, keys)
     whole = _checked(asked, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
@@ -61,6 +66,8 @@ def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) ->
     for query in asked:
         if query.having is None:
             raise BadQuery(f'query "{query.label}" lets every key pass.', 'sw.Query(…, having=(">", 100))')
+        if query.every is not None:
+            raise BadQuery(f'query "{query.label}" says itself when it answers; `at` asks for other times.')
     if not keys:
         raise BadQuery("substreams are those of a key, and there is none.", 'key="symbol"')
     for name in keys:
@@ -74,7 +81,9 @@ def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
     if isinstance(at, DataFrame):
         found = at.select(schema.instant(at, ts).alias("t")).distinct().toArrow().column("t").drop_null()
         return np.sort(np.asarray(found))
-    each = at if isinstance(at, Iterable) and not isinstance(at, str) else [at]
+    each = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else [at]
+    if any(time is None for time in each):
+        raise BadType(f"at={at!r}: None is no time.", "at=[…], the times at which keys are wanted")
     return np.unique(np.array([clock.instant(time) for time in each], np.int64))
 
 

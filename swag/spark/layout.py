@@ -10,11 +10,13 @@ halo of earlier events that its first rows can see; so pieces are answered apart
 """
 
 from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from swag.errors import BadQuery
+from swag.errors import BadQuery, BadType
 from swag.spark.cuts import Halo, Pieces, cut
 
 WHOLE = -1  # the piece that a substream is which is not cut
@@ -38,13 +40,19 @@ class Layout:
     block_rows: int = 1 << 17
 
     def __post_init__(self) -> None:
-        if self.tasks is not None and self.tasks < 1:
-            raise BadQuery(f"tasks={self.tasks} is not a whole number >= 1.", "Layout(tasks=200)")
-        if not 0 <= self.sample <= 1:
-            raise BadQuery(f"sample={self.sample} is not a share of the events, 0 to 1.", "Layout(sample=0.01)")
-        for name in ("task_rows", "block_rows"):
-            if getattr(self, name) < 1:
-                raise BadQuery(f"{name}={getattr(self, name)} is not a whole number >= 1.", f"Layout({name}=100_000)")
+        if isinstance(self.sample, bool) or not isinstance(self.sample, int | float) or not 0 <= self.sample <= 1:
+            raise BadQuery(f"sample={self.sample!r} is not a share of the events, 0 to 1.", "Layout(sample=0.01)")
+        for name, example in (("tasks", 200), ("task_rows", 100_000), ("block_rows", 100_000)):
+            number = getattr(self, name)
+            if (name, number) != ("tasks", None) and (not isinstance(number, Integral) or number < 1):
+                raise BadQuery(f"{name}={number!r} is not a whole number >= 1.", f"Layout({name}={example})")
+
+    @staticmethod
+    def of(given: Any) -> "Layout":
+        """What users hand in as a layout; None is the default."""
+        if not isinstance(given, Layout | None):
+            raise BadType(f"layout={given!r} is no Layout.", "layout=swag.spark.Layout(tasks=200)")
+        return given or Layout()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ def warm(
     asked = grouped_by(queries, schema.key_names(key))
     if any(query.every is not None or query.source is not None for query in asked):
         raise BadQuery("queries with `every` or `source` are compiled when they run.", "warm the others")
+    schema.field(events, ts, "ts is")
     for at in (None, events.select(schema.col(ts))):
         rows, task, _ = planned(asked, events, at, ts, [], Layout(sample=0, block_rows=BLOCK))  # no kernel sees a key
         for nulls in (False, True):

@@ -1,6 +1,7 @@
 """swag.spark.filter_substreams gives, at each time, what an engine that has seen the events up to it gives."""
 
 import decimal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,5 +75,16 @@ def test_mistakes_are_named(spark):
         swag.spark.filter_substreams(sw.Query(sw.count(), sw.Rows(3)), df, at=3, key="key")
     with pytest.raises(sw.BadQuery, match="there is none"):
         swag.spark.filter_substreams(QUERIES, df, at=3)
-    with pytest.raises(sw.BadType, match="at="):
-        swag.spark.filter_substreams(QUERIES, df, at="noon", key="key")
+    for at in ("noon", None, [3, None]):
+        with pytest.raises(sw.BadType, match="at="):
+            swag.spark.filter_substreams(QUERIES, df, at=at, key="key")
+    with pytest.raises(sw.BadQuery, match="says itself when it answers"):
+        swag.spark.filter_substreams(replace(QUERIES[0], every=sw.Every(2)), df, at=3, key="key")
+
+
+def test_statements_in_sql(spark):
+    text = "SELECT key, COUNT(*) AS busy FROM events [RANGE 50] GROUP BY key HAVING COUNT(*) >= 12"
+    events = some_events()
+    found = swag.spark.filter_substreams(text, spark.createDataFrame(events), at=[120], key="key").toArrow()
+    rows = sorted(tuple(row.values()) for row in found.to_pylist())
+    assert rows == [row for row in embedded(events, QUERIES[:1]) if row[1] == 120]

@@ -142,6 +142,10 @@ def test_mistakes_are_named_before_any_job(spark):
         (lambda: swag.spark.evaluate(chosen, df, at=df, key="k"), "with `source` answers at its events, not `at` requ"),
         (lambda: swag.spark.evaluate(replace(total, every=sw.Every(2)), df, at=df), "say themselves when they answer"),
         (lambda: Layout(sample=2), "share"),
+        (lambda: Layout(sample="2"), "share"),
+        (lambda: Layout(tasks="2"), "whole number"),
+        (lambda: swag.spark.evaluate(total, df, layout={"tasks": 2}), "is no Layout"),
+        (lambda: swag.spark.warm(total, df, ts="tss"), '"tss"'),
     ]:
         with pytest.raises(sw.SwagError, match=message):
             wrong()

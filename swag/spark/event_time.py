@@ -65,6 +65,8 @@ class EventTime:
         spoken = ours(lateness) if isinstance(lateness, str) else lateness
         if spoken is None:
             return "0 milliseconds"
+        if isinstance(spoken, bool | float):
+            raise BadQuery(f"lateness={lateness!r} is no duration.", 'lateness="10 seconds"')
         if self.integer:
             return f"{in_units(spoken, None)} milliseconds"
         ns = int(spoken) * 1000 if isinstance(spoken, int | np.integer) else nanoseconds(spoken)

@@ -38,7 +38,7 @@ def check_frame(frame: Any, what: str) -> None:
             "spark.createDataFrame(…), or sw.evaluate for tables in memory",
         )
     if frame.isStreaming:
-        raise BadQuery(f"{what} are a stream.", "swag.spark.stream(queries, events, …)")
+        raise BadQuery(f"{what} are a stream.", "swag.spark.stream(queries, events, …), frames.spark.stream(spec, …)")
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

@@ -6,7 +6,7 @@ reads back as what it was.
 
 from typing import TYPE_CHECKING
 
-from swag.errors import BadQuery, BadType
+from swag.errors import BadQuery, BadType, nearest
 from swag.spark.schema import col
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def joined(frame: "DataFrame", keys: list[str], what: str) -> "DataFrame":
 
     for name in keys:
         if name not in frame.columns:
-            raise BadQuery(f'key is "{name}", but the {what} have: {", ".join(frame.columns)}.', "name one of them")
+            raise BadQuery(
+                f'key is "{name}", but the {what} have: {", ".join(frame.columns)}.', nearest(name, frame.columns)
+            )
         kind = frame.schema[name].dataType.simpleString()
         if kind not in READS_BACK:
             raise BadType(

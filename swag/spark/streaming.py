@@ -46,6 +46,8 @@ def stream(
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     """
     asked = _checked(queries)
+    if not all(isinstance(query, Query) for query in asked):
+        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards)
     table = columns_of(events, needed([each for query in asked for each in readers(query)], ts, key), "events")
@@ -163,9 +165,11 @@ def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
 
 def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Schema:
     """The Arrow types of the columns that are read, by name."""
-    if not frame.isStreaming:
+    if not getattr(frame, "isStreaming", False):
+        found = "stored DataFrame" if hasattr(frame, "isStreaming") else type(frame).__name__
         raise BadType(
-            f"the {what} are a stored DataFrame, not a stream.", "swag.spark.evaluate(…), or spark.readStream"
+            f"the {what} are a {found}, not a stream.",
+            "spark.readStream; for stored ones swag.spark.evaluate(…), frames.spark.detect(…)",
         )
     every = in_utc(arrow_schema(frame))
     for name, asked_by in wanted.items():

@@ -1,7 +1,6 @@
 """One Spark for all tests: local, two cores, small shuffles. A session that takes five seconds to start is shared."""
 
 import contextlib
-import contextlib
 import os
 import shutil
 import sys
@@ -34,7 +33,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, value in settings(folder).items():
         builder = builder.config(name, value)
     with contextlib.chdir(folder):  # where Java finds paths such as "trades", for as long as it lives
-        with contextlib.chdir(folder):  # where Java is at home, and writes what an example names by a relative path
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

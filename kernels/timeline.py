@@ -22,10 +22,10 @@ def group_by_key(ids, seen, order, keys, starts):
 
     seen: one zero per key, zero again afterwards. A batch that is small among the keys touches its own keys only; a
     large one lists them in order of id, which is the order of their rings: every later pass then walks forward through
-    memory (twice the events per second at 100,000 keys).
+    memory (twice the events per second at 100,000 keys). To look at 32 keys takes less than one miss of the cache.
     """
     runs = 0
-    listed = ids.size * 8 < seen.size
+    listed = ids.size * 32 < seen.size
     for e in range(ids.size):
         k = ids[e]
         if listed and seen[k] == 0:

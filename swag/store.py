@@ -17,6 +17,7 @@ from swag.words import Words
 
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EVERY_EVENT = Mask()
+MANY = 64  # keys that are worth a search of all of them for each window
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,9 @@ class Store:
         self, keys: np.ndarray, reaches: list[Reach], at: int
     ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
         """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
-        if len(reaches) == 1 and reaches[0].by_time and reaches[0].near == 0 and at >= self.now:
-            return *self._until_now(keys, max(MIN, at - reaches[0].far)), None
+        usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
+        if usual and (len(reaches) == 1 or keys.size >= MANY):
+            return *self._until_now(keys, [max(MIN, at - reach.far) for reach in reaches]), None
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         rings = self.main.arena.rings
@@ -211,12 +213,13 @@ class Store:
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
 
-    def _until_now(self, keys: np.ndarray, after: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same of one window that ends now, the usual request."""
+    def _until_now(self, keys: np.ndarray, after: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The same of windows that end now, the usual request."""
         rings = self.main.arena.rings
-        lo = np.empty((keys.size, 1), np.int64)
-        in_step.starts_after(rings, self.ts.data, keys, after, lo.reshape(-1))
-        return lo, rings[keys, TAIL][:, None]
+        lo = np.empty((len(after), keys.size), np.int64)
+        for starts, instant in zip(lo, after, strict=True):
+            in_step.starts_after(rings, self.ts.data, keys, instant, starts)
+        return np.ascontiguousarray(lo.T), np.repeat(rings[keys, TAIL][:, None], len(after), axis=1)
 
     def edges_each(
         self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray, seen: np.ndarray | None = None

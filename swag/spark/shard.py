@@ -16,6 +16,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +37,7 @@ class Step:
     """What a trigger gave: rows to emit, rows to log as (kind, table, until when each row is needed), and counts."""
 
     answers: list[pa.Table] = field(default_factory=list)
+    further: Iterable[pa.Table] = ()  # answers that are looked up while Spark works on those before
     log: list[tuple[str, pa.Table, np.ndarray]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -143,7 +145,7 @@ class Shards(StatefulProcessor):
         passed = self.job.time.from_watermark(watermark)
         upto = passed if header.upto is None or passed is None else max(passed, header.upto)
         step = body.step(fresh, upto)
-        for table in step.answers:  # first: Spark works on them while the state is written
+        for table in chain(step.answers, step.further):  # first: Spark works on them while the state is written
             if table.num_rows:
                 yield answer_rows(table, self.job.output)
         for kind, table, instants in step.log:

@@ -1,18 +1,20 @@
 """The windows of a shard: an engine, the events and requests that wait for the watermark, and what is answered."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.columns import Clock
+from swag.columns import Clock, one_chunk
 from swag.composites import of_nothing
 from swag.frequency import Every
 from swag.query import Query
+from swag.space import group
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.kept import EVENTS, NOTHING, Kept, Recording
 from swag.spark.shard import Step
@@ -20,6 +22,7 @@ from swag.spark.state import Log
 from swag.spark.waiting import Waiting
 
 REQUESTS = "requests"
+ANSWERS = 1 << 16  # that are handed to Spark at once
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class ShardWindows:
             step.answers.append(self._requested(asked, late=False))
             self._keep_all(False)
         elif self.plan.requests is None and upto is not None and upto != self.upto:
-            step.answers += self._current(upto)
+            step.further = self._counted(step, self._current(upto))
         self.upto, self._new = upto, False
         for kept in self.streams:
             step.log += [] if kept.above is None else kept.given()
@@ -165,17 +168,22 @@ class ShardWindows:
 
     # -- answers out --------------------------------------------------------------------------------------------------
 
-    def _current(self, upto: int) -> list[pa.Table]:
+    def _counted(self, step: Step, answers: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        for table in answers:
+            step.counts["lookups"] += table.num_rows
+            yield table
+
+    def _current(self, upto: int) -> Iterable[pa.Table]:
         """Per query: the keys that rows of this trigger touched, as of the watermark; of a filter, all that pass."""
-        found = []
+        found: list[Iterable[pa.Table]] = []
         for kept, asked in zip(self.streams, self._asked, strict=True):
             instant = kept.upto(upto)
             if self.upto is None or instant != kept.upto(self.upto):
                 answered = [query for query in asked if query.having is None]
-                found += self._touched(kept, answered, instant) if answered and kept.engine.given else []
-                for query in asked:
-                    found += [] if query.having is None else self._passing(kept, query, instant)
-        return found + (self._ticks() if self.plan.ticking else [])
+                if answered and kept.engine.given:
+                    found.append(self._touched(kept, answered, instant, *self._given(kept.engine)))
+                found += [self._passing(kept, query, instant) for query in asked if query.having is not None]
+        return chain(*found, self._ticks() if self.plan.ticking else [])
 
     def _ticks(self) -> list[pa.Table]:
         """What the watermark has decided."""
@@ -190,18 +198,31 @@ class ShardWindows:
             return [] if answer is None else [self._rows(query.label, instant, None, pa.array([answer]))]
         return [self._rows(query.label, instant, answer.column(0), answer.column("value"))] if answer.num_rows else []
 
-    def _touched(self, kept: Kept, queries: list[Query], instant: int) -> list[pa.Table]:
-        engine, key = kept.engine, self.plan.key
-        ids, keys = np.zeros(1, np.int64), None
-        if key is not None and engine._store.keys is not None:
-            keys = pc.unique(pa.chunked_array([c for table in engine.given for c in table.column(key).chunks]))
-            ids = engine._store.keys.find(keys, key)
-        columns, present = engine._answer_each(queries, ids, np.full(ids.size, instant))
-        tables = []
-        for i, (query, column) in enumerate(zip(queries, columns, strict=True)):
-            some = pa.array(present[:, i] | (key is None))
-            tables.append(self._rows(query.label, instant, keys and keys.filter(some), column.filter(some)))
-        return tables
+    def _given(self, engine: Recording) -> tuple[np.ndarray, pa.Array | None]:
+        """The keys whose rows an engine got in this trigger, in order of id: as they lie in memory."""
+        store, key = engine._store, self.plan.key
+        if key is None or store.keys is None:
+            return np.zeros(1, np.int64), None
+        keys = one_chunk(pa.chunked_array([c for table in engine.given for c in table.column(key).chunks]))
+        batch = group(store.keys.find(keys, key), store.seen)
+        return batch.keys, keys.take(pa.array(batch.order[batch.starts[:-1]]))
+
+    def _touched(
+        self, kept: Kept, queries: list[Query], instant: int, ids: np.ndarray, keys: pa.Array | None
+    ) -> Iterator[pa.Table]:
+        """Some keys at a time: Spark works on their answers while the next ones are looked up."""
+        some = max(1, ANSWERS // len(queries))
+        for first in range(0, ids.size, some):
+            mine = ids[first : first + some]
+            if kept.above is None:
+                columns, present = kept.engine._answer(queries, mine, None)
+            else:
+                columns, present = kept.engine._answer_each(queries, mine, np.full(mine.size, instant))
+            there = [pa.array(present[:, i] | (keys is None)) for i in range(len(queries))]
+            yield pa.concat_tables(
+                self._rows(query.label, instant, keys and keys.slice(first, some).filter(chosen), column.filter(chosen))
+                for query, column, chosen in zip(queries, columns, there, strict=True)
+            )
 
     def _rows(self, name: str, upto: int, keys: Any, values: Any) -> pa.Table:
         count = len(values)

@@ -7,6 +7,7 @@ Range(t, until=u)     now - t < ts <= now - u         closed="left", "both", "no
 import datetime
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -148,6 +149,7 @@ class Reach:
     near: int
 
 
+@lru_cache(maxsize=4096)  # a lookup asks for it twice, and reading "5m" takes as long as the kernels
 def reach(window: Window, unit: str | None) -> Reach:
     if isinstance(window, Rows):
         return Reach(False, int(window.n), int(window.until))

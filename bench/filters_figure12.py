@@ -14,7 +14,7 @@ import numpy as np
 from bench.filters_data import MINUTE, Stream, append, counts_in, roomy, settle, zipf
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
-from kernels import ci_count, in_step, timeline
+from kernels import ci_count, ci_levels, in_step, timeline
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.substreams import CountIndex
 
@@ -106,7 +106,7 @@ class Workload:
     def indexed(self, index: CountIndex, count_all: bool) -> tuple[int, int, float]:
         """Keys found, keys counted, seconds; the index is left as it was."""
         p = index.state.p
-        levels = [(ci_count.level_within(v, p), ci_count.level_beyond(v, p)) for v in self.asked[:, 1].tolist()]
+        levels = [(ci_levels.level_within(v, p), ci_levels.level_beyond(v, p)) for v in self.asked[:, 1].tolist()]
         full = np.column_stack([self.asked, np.array(levels)])
         again = CountIndex(p, index.longest)
         again.restored({part: array.copy() for part, array in index.saved().items()})
@@ -152,7 +152,7 @@ def figure_12(report: Report, quick: bool) -> None:
     naive, together = rates[each_key], rates[search_in_step]
     rows = []
     for p in PRECISIONS:
-        line: list[Any] = [p, ci_count.relaxation(p)]
+        line: list[Any] = [p, ci_levels.relaxation(p)]
         for count_all in (False, True):
             line += [counted[p, count_all], rates[p, count_all], rates[p, count_all] / naive]
         rows.append(line)

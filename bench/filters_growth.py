@@ -9,7 +9,7 @@ from bench.filters_data import MINUTE, counts_in, settle, zipf
 from bench.filters_figure12 import each_key, satisfying, search_in_step
 from bench.report import Finding, Report, Table
 from bench.timing import best_of, cpu_clock
-from kernels import ci_count
+from kernels import ci_count, ci_levels
 from swag.substreams import CountIndex
 
 
@@ -47,7 +47,7 @@ def growth(report: Report, quick: bool) -> None:
         index.update(stream.ids, stream.ts)
         asks = np.array([(int(t * f), v) for f in np.linspace(0.98, 1.0, 20)], np.int64)
         settle(index, [(int(a), ">=", v) for a, _ in asks], now)
-        level, out = ci_count.level_within(v, 8), np.empty(keys, np.int64)
+        level, out = ci_levels.level_within(v, 8), np.empty(keys, np.int64)
         rows, starts = (stream.rings, stream.times), np.empty(keys, np.int64)
         arguments = rows, index.state, starts, out, level
         naive_asks = asks[:1] if keys >= 10**5 else asks

@@ -7,7 +7,7 @@ import numpy as np
 from bench.filters_data import settle, zipf_ids
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
-from kernels import bands, ci_count
+from kernels import bands, ci_count, ci_levels
 from swag.substreams import CountIndex, SumIndex
 
 
@@ -19,7 +19,7 @@ def steady(keys: int, events: int) -> list[Any]:
     index.add_keys(keys)
     index.update(rng.integers(0, keys, 2 * window), np.arange(2 * window))
     now = 2 * window
-    conditions = [ci_count.span(level, 4)[1] for level in range(4 * used_sizes(index))]
+    conditions = [ci_levels.span(level, 4)[1] for level in range(4 * used_sizes(index))]
     seconds, placed = [], 0
     for _ in range(max(4, events // keys)):
         settle(index, [(int(window * f), ">=", v) for v in conditions for f in (0.1, 0.5, 0.9)], now, times=1)
@@ -66,7 +66,7 @@ def updates(report: Report, quick: bool) -> None:
             used = used_sizes(index)
             levels = 4 * used if filters is None else filters
             for level in range(0, 4 * used, max(1, 4 * used // levels)):
-                v = ci_count.span(level, 4)[1]
+                v = ci_levels.span(level, 4)[1]
                 settle(index, [(int(warm * f), ">=", v) for f in (0.1, 0.5, 0.9)], warm)
             seconds = []
             for b in range(4):

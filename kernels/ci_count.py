@@ -20,7 +20,7 @@ costs   update O(p) amortised, lookup O(keys returned) for > and >=; for < and <
 space   per key and size (p levels): 20 p + 16 bytes; sizes up to log2(events in the longest window / p)
 from    Arasu & Widom 2004, sections 4.1.1 and 4.1.2
 
-Returned for `> v`: more than v (1 - eps), eps = 2 / (p + 2), and 3/4 for p = 1. See `relaxation`.
+Returned for `> v`: more than v (1 - eps), eps = 2 / (p + 2), and 3/4 for p = 1. See kernels/ci_levels.py.
 
 Levels are indexed from the first lookup that asks for them: a level that no condition needs only has its times moved,
 which is a copy within one cache line. The unit of memory is a block, the p levels of one size; a key has a chain.
@@ -36,7 +36,6 @@ from kernels import band_walks, bands
 from kernels.inlining import bare, fetch, helper
 from kernels.jit import kernel
 
-SIZES = 56  # sizes 2^0 .. 2^55: more than any window holds, and what CI-SUM counts in stays within int64
 NEVER = np.iinfo(np.int64).min  # a time that is in no window
 FIRST, TOTAL = 0, 1  # columns of keys
 OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, 0 for none
@@ -88,42 +87,6 @@ def indexed(state: Levels, level: int) -> Levels:
     state = with_room(state, 0, 4 + members // (bands.CHUNK - 1))
     build(state, level)
     return state
-
-
-# -- which level answers for a threshold ------------------------------------------------------------------------------
-
-
-def span(level: int, p: int) -> tuple[int, int]:
-    """The events a level covers, counted from the end: nearest and farthest."""
-    s, q = divmod(level, p)
-    nearest = p * ((1 << s) - 1) + (q << s) + 1
-    return nearest, nearest + (1 << s) - 1
-
-
-def level_within(v: int, p: int) -> int:
-    """The last level that lies wholly within the last v >= 1 events."""
-    s = ((v + p) // (p + 1)).bit_length() - 1
-    return min(s * p + min(((v + p) >> s) - p - 1, p - 1), SIZES * p - 1)
-
-
-def level_beyond(v: int, p: int) -> int | None:
-    """The first level that lies wholly at or beyond the v-th event from the end; None if no level is that far."""
-    reach = v + p - 1
-    s = max(0, -(-reach // (2 * p - 1)) - 1).bit_length()
-    level = s * p + max(-(-reach // (1 << s)) - p, 0)
-    return level if level < SIZES * p else None
-
-
-def relaxation(p: int, below: bool = False) -> float:
-    """The eps for all thresholds: what is returned for > v is above v (1 - eps), for < v below v (1 + eps)."""
-    if below:
-        return 3.0 if p == 1 else 2 / p
-    return 0.75 if p == 1 else 2 / (p + 2)
-
-
-def levels_for(epsilon: float) -> int:
-    """The smallest p whose relaxation is at most epsilon, both for > and for <."""
-    return 1 if epsilon >= 3 else max(2, int(np.ceil(2 / epsilon - 1e-9)))
 
 
 # -- updates ----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ for <; rounding down, the other way round.
 import numpy as np
 
 from kernels import bands
-from kernels.ci_count import FILL, FIRST, NEVER, SIZES, TOTAL, UPPER, fetch_ahead, opened, put, take_block, trim
+from kernels.ci_count import FILL, FIRST, NEVER, TOTAL, UPPER, fetch_ahead, opened, put, take_block, trim
+from kernels.ci_levels import SIZES
 from kernels.inlining import helper
 from kernels.jit import kernel
 

@@ -1,6 +1,6 @@
 """Parts of kernels: compiled into each kernel that uses them, on arrays whose references are not counted.
 
-For structures of several arrays whose single steps are short. Handing the arrays of kernels/wheel.py from function to
+For structures of several arrays whose single steps are short. Handing the arrays of an ordered index from function to
 function was measured at six times the work itself, and counting their references inside the helpers at four times.
 """
 

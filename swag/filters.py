@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kernels.ci_count import levels_for
+from kernels.ci_levels import levels_for
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.columns import Field, is_number
 from swag.errors import BadEvents, BadQuery

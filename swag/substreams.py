@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kernels import bands, ci_count, ci_sum
+from kernels import bands, ci_count, ci_levels, ci_sum
 
 Op = Literal[">", ">=", "<", "<="]
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -138,7 +138,7 @@ class CountIndex(SubstreamIndex):
 
     @property
     def epsilon(self) -> float:
-        return ci_count.relaxation(self.state.p)
+        return ci_levels.relaxation(self.state.p)
 
     def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
         if op in (">", ">="):
@@ -149,7 +149,7 @@ class CountIndex(SubstreamIndex):
             return keys
         if most < 0:
             return keys[:0]
-        level = ci_count.level_beyond(most + 1, self.state.p)
+        level = ci_levels.level_beyond(most + 1, self.state.p)
         return keys if level is None else keys[: ci_count.without(self.state, level, x, keys)]
 
     def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +167,7 @@ class CountIndex(SubstreamIndex):
             self._out = np.empty(2 * self._out.size, np.int64)
 
     def _beyond(self, least: int) -> int | None:
-        return ci_count.level_beyond(least, self.state.p)
+        return ci_levels.level_beyond(least, self.state.p)
 
     def present(self, far: int, now: int) -> np.ndarray:
         return np.arange(self.key_count) if now - far < self.horizon else self._at_least(1, max(MIN, now - far))
@@ -192,7 +192,7 @@ class CountIndex(SubstreamIndex):
 
     def _asked(self, least: int) -> int:
         """The level that answers for a count, indexed, with room to cut a band."""
-        level = ci_count.level_within(least, self.state.p)
+        level = ci_levels.level_within(least, self.state.p)
         self.state = ci_count.indexed(self.state, level)
         return level
 
@@ -291,7 +291,7 @@ class SumIndex(CountIndex):
             values = units
         begin = 0
         while (begin := ci_sum.update(self.state, ids, ts, values, begin, self.horizon)) < ids.size:
-            self.state = ci_count.with_room(self.state, 2 * ci_count.SIZES, 64 * self.state.p)
+            self.state = ci_count.with_room(self.state, 2 * ci_levels.SIZES, 64 * self.state.p)
 
     def saved(self) -> dict[str, np.ndarray]:
         return super().saved() | {"scale": np.array([self.scale]), "rest": self.rest}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import bands, ci_count, ci_sum
+from kernels import bands, ci_count, ci_levels, ci_sum
 from tests.kernels.check_bands import check_bands
 from tests.reference_ci import ReferenceCount, ReferenceSum
 
@@ -67,7 +67,7 @@ def check(state: ci_count.Levels) -> None:
 
 
 def at_least(state: ci_count.Levels, x: int, v: int) -> tuple[ci_count.Levels, set[int]]:
-    level = ci_count.level_within(v, state.p)
+    level = ci_levels.level_within(v, state.p)
     state = ci_count.indexed(state, level)
     out = np.empty(max(1, state.keys.shape[0]), np.int64)
     found = ci_count.newer(state, level, x, out)
@@ -79,7 +79,7 @@ def at_least(state: ci_count.Levels, x: int, v: int) -> tuple[ci_count.Levels, s
 def at_most(state: ci_count.Levels, x: int, v: int) -> tuple[ci_count.Levels, set[int]]:
     """count <= v of the keys with an event after x."""
     state, present = at_least(state, x, 1)
-    level = ci_count.level_beyond(v + 1, state.p)
+    level = ci_levels.level_beyond(v + 1, state.p)
     keys = np.array(sorted(present), np.int64)
     assert level is not None
     return state, set(keys[: ci_count.without(state, level, x, keys)].tolist())
@@ -104,24 +104,24 @@ def test_example_of_the_paper() -> None:
 
 @pytest.mark.parametrize("p", range(1, 17))
 def test_levels_tile_the_past_and_the_right_one_is_asked(p: int) -> None:
-    spans = [ci_count.span(level, p) for level in range(16 * p)]
+    spans = [ci_levels.span(level, p) for level in range(16 * p)]
     assert spans[0] == (1, 1) and all(b[0] == a[1] + 1 for a, b in pairwise(spans))
     for v in range(1, 2000):
-        within, beyond = ci_count.level_within(v, p), ci_count.level_beyond(v, p)
+        within, beyond = ci_levels.level_within(v, p), ci_levels.level_beyond(v, p)
         assert spans[within][1] <= v < spans[within + 1][1]
-        assert spans[within][0] > v * (1 - ci_count.relaxation(p))
+        assert spans[within][0] > v * (1 - ci_levels.relaxation(p))
         assert spans[beyond][0] >= v and (beyond == 0 or spans[beyond - 1][0] < v)
-        assert spans[beyond][1] - 1 < v * (1 + ci_count.relaxation(p, below=True))
-    assert p == ci_count.levels_for(ci_count.relaxation(p, below=True))
+        assert spans[beyond][1] - 1 < v * (1 + ci_levels.relaxation(p, below=True))
+    assert p == ci_levels.levels_for(ci_levels.relaxation(p, below=True))
 
 
 def test_relaxations() -> None:
-    assert [ci_count.relaxation(p) for p in (1, 2, 3)] == [0.75, 0.5, 0.4]
-    assert ci_count.relaxation(16) <= 2 / 16
-    assert ci_count.levels_for(0.2) == 10
+    assert [ci_levels.relaxation(p) for p in (1, 2, 3)] == [0.75, 0.5, 0.4]
+    assert ci_levels.relaxation(16) <= 2 / 16
+    assert ci_levels.levels_for(0.2) == 10
     for epsilon in (0.75, 0.5, 0.1):
-        p = ci_count.levels_for(epsilon)
-        assert max(ci_count.relaxation(p), ci_count.relaxation(p, below=True)) <= epsilon
+        p = ci_levels.levels_for(epsilon)
+        assert max(ci_levels.relaxation(p), ci_levels.relaxation(p, below=True)) <= epsilon
 
 
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 6)), min_size=1, max_size=120)
@@ -204,10 +204,10 @@ def test_superset_and_relaxed_bound(run, sums: bool) -> None:
             counts = {k: sum(a for at, a in w if at > now - t) for k, w in weights.items()}
             state, found = at_least(state, now - t, v)
             assert {k for k, n in counts.items() if n >= v} <= found
-            assert all(counts[k] > v * (1 - ci_count.relaxation(p)) for k in found)
+            assert all(counts[k] > v * (1 - ci_levels.relaxation(p)) for k in found)
             state, found = at_most(state, now - t, v)
             assert {k for k, n in counts.items() if 0 < n <= v} <= found
-            assert all(0 < counts[k] < (v + 1) * (1 + ci_count.relaxation(p, below=True)) for k in found)
+            assert all(0 < counts[k] < (v + 1) * (1 + ci_levels.relaxation(p, below=True)) for k in found)
         ci_count.expire(state, 0, 5, now - longest)
         check(state)
         assert all(at > now - longest for (_, level), at in kept(state).items() if level % p == 0)
@@ -234,7 +234,7 @@ def test_values_up_to_2_to_the_40_and_beyond() -> None:
         for v in (1, 7, 8, 1 << 20, 1 << 40, 1 << 50):
             found = at_least(state, x, v)[1]
             assert total < v or found == {0}
-            assert not found or total > v * (1 - ci_count.relaxation(4))
+            assert not found or total > v * (1 - ci_levels.relaxation(4))
 
 
 def test_adding_costs_the_logarithm_of_the_value() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import ci_count, ci_sum
+from kernels import ci_levels, ci_sum
 from swag.substreams import CountIndex, SubstreamIndex, SumIndex
 from swag.substreams_extrema import ExtremaIndex
 
@@ -60,7 +60,7 @@ def check_relaxed(index: CountIndex, op: str, v: float, found: list[float]) -> N
         assert all(each > least or each == v == 0 for each in found), (op, v, found)
     else:
         most = v if unit else math.floor(v) + 1 if op == "<=" else math.ceil(v)
-        limit = (most + 8 * unit) * (1 + ci_count.relaxation(index.state.p, below=True))
+        limit = (most + 8 * unit) * (1 + ci_levels.relaxation(index.state.p, below=True))
         assert all(0 <= each < limit or each == limit == 0 for each in found), (op, v, found)
 
 
@@ -140,10 +140,10 @@ def test_counts_keep_the_relaxed_bound_with_many_keys() -> None:
         counts = np.bincount(ids[ts > 199_999 - t], minlength=keys)
         found = index.candidates(t, ">=", v, 199_999)
         assert set(np.flatnonzero(counts >= v)) <= set(found)
-        assert (counts[found] > v * (1 - ci_count.relaxation(p))).all()
+        assert (counts[found] > v * (1 - ci_levels.relaxation(p))).all()
         found = index.candidates(t, "<", v, 199_999)
         assert set(np.flatnonzero((counts > 0) & (counts < v))) <= set(found)
-        assert ((counts[found] > 0) & (counts[found] < v * (1 + ci_count.relaxation(p, below=True)))).all()
+        assert ((counts[found] > 0) & (counts[found] < v * (1 + ci_levels.relaxation(p, below=True)))).all()
 
 
 def test_memory_follows_the_keys_that_are_alive() -> None:

@@ -17,7 +17,7 @@ from swag.words import Words
 
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EVERY_EVENT = Mask()
-MANY = 64  # keys that are worth a search of all of them for each window
+FEW = 4  # windows for each of which all keys are searched in step; with 60, going key by key was 5 to 20 % faster
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Store:
     ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
         """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
         usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
-        if usual and (len(reaches) == 1 or keys.size >= MANY):
+        if usual and len(reaches) <= FEW:
             return *self._until_now(keys, [max(MIN, at - reach.far) for reach in reaches]), None
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,34 @@ def test_a_file_is_answered_in_chunks_of_any_size(folder: Path, capfd: Any, endi
     assert same(read(folder / out), sw.evaluate(SQL, trades(), key="symbol"))
     assert capfd.readouterr() == ("", "")
     assert sorted(path.name for path in folder.iterdir()) == sorted([out, "q.sql", events.name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQL,
+        "SELECT symbol, SUM(volume) AS v FROM t [RANGE 20 SECONDS, FREQUENCY 11 TUPLES] GROUP BY symbol",
+        "SELECT symbol, AVG(price) AS a FROM t [FRAME UNTIL SUM(volume) >= 300] WHERE side = 'ask' GROUP BY symbol",
+    ],
+    ids=["windows", "ticks", "frames"],
+)
+def test_a_chunk_is_let_go_without_the_garbage_collector(folder: Path, text: str) -> None:
+    """Asked to collect after every chunk, it took longer than all else."""
+    write(trades(), folder / "t.parquet")
+    (folder / "q.sql").write_text(text)
+
+    def left_behind(chunk: int) -> int:
+        gc.collect()
+        assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet", "--chunk", str(chunk)]) == 0
+        return gc.collect()
+
+    for chunk in (N, 70):
+        left_behind(chunk)  # what is made once
+    gc.disable()
+    try:
+        assert left_behind(70) == left_behind(N)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("chunk", [45, 10_000])

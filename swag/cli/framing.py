@@ -1,6 +1,5 @@
 """Frames of a file of events in bounded memory: kept are the events that a frame still to come may begin with."""
 
-import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,6 @@ def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, 
             rows = rows.slice(0, 0)
         elif promised is not None:
             rows = rows.filter(pa.array(instants(column(rows, ts, "ts is"), ts) > promised)).combine_chunks()
-        gc.collect()
     if rows is not None:
         found = detector.finish()
         yield found if query is None else query.say(found, rows, ts, key)

@@ -7,7 +7,6 @@ Events in order of ts are all this takes. The rows kept between two chunks are t
 of the longest window of rows per key.
 """
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +45,6 @@ class Stream:
             yield answers.slice(rows.num_rows - chunk.num_rows)
             halo = self._reachable(rows)
             del answers, rows
-            gc.collect()  # what an evaluation leaves refers to itself, and holds arrays as large as the chunk
 
     def at_requests(self, chunks: Iterator[pa.Table], requests: pa.Table) -> Iterator[pa.Table]:
         """Every query at every request; the requests come in order of ts, and are answered as events pass them."""
@@ -61,7 +59,6 @@ class Stream:
                 yield self._answered(rows, requests.slice(done, decided - done))
                 done = decided
             halo = self._reachable(rows)
-            gc.collect()
         if halo is not None and done < requests.num_rows:
             yield self._answered(halo, requests.slice(done))
 

@@ -5,7 +5,6 @@ reach. By rows of the whole stream, a chunk begins at a multiple of the frequenc
 there. What is counted per key, or by rows behind which windows of rows per key look, takes all of the file.
 """
 
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +38,6 @@ class Ticking(Stream):
             step = every.step(self.clock.unit)
             yield self._decided(rows, self._last_slot(step) if every.by_time else None, step)
             rows = self._kept_by_time(rows, step) if every.by_time else self._kept_by_rows(rows, step)
-            gc.collect()
         if rows is not None and every.by_time:
             yield self._decided(rows, None, 1)
 

@@ -13,8 +13,9 @@ from frames.filling import fill, summarize
 from frames.specs import Spec
 from swag.aggregates import Aggregate
 from swag.columns import Clock, one_chunk
+from swag.spark import process
 from swag.spark.substreams import refuse_null, run_starts
-from swag.spark.worker import of_type, one_thread_per_core
+from swag.spark.worker import of_type
 
 OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are wanted at one time
 
@@ -113,7 +114,7 @@ def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
 
 def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
     """Keys that are whole in a block are scanned together; one that fills a block has a detector of its own."""
-    one_thread_per_core()
+    process.begin()
     large = Large(task)
 
     def unfinished(block: Block) -> pa.Table:
@@ -214,14 +215,14 @@ class Large:
 
 def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events of a block against the frames that have opened."""
-    one_thread_per_core()
+    process.begin()
     for block, _ in blocks(task, batches, _frames_that_reach):
         yield from task.output(_filled(task, block, block.numbers("kind")))
 
 
 def summarized(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Frames of a block that close, over the events since they opened."""
-    one_thread_per_core()
+    process.begin()
     for block, _ in blocks(task, batches, _open_frames_and_events):
         yield from task.output(_summarized(task, block, block.numbers("kind")))
 

@@ -16,12 +16,12 @@ from swag.engine import Engine
 from swag.errors import BadQuery, BadType
 from swag.evaluate import evaluate, simple_queries
 from swag.query import Query
-from swag.spark import schema
+from swag.spark import process, schema
 from swag.spark.backfill import columns_read, grouped_by
 from swag.spark.keyed import KeyRows
 from swag.spark.shipping import portable
 from swag.spark.substreams import refuse_null
-from swag.spark.worker import of_type, one_thread_per_core
+from swag.spark.worker import of_type
 
 OURS = ("query", "at", "value")
 
@@ -101,7 +101,7 @@ class Task:
 
 def passing(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The events of some keys, in order of time: appended to an engine, which is asked when a time has come."""
-    one_thread_per_core()
+    process.begin()
     engine, keys, asked = Engine(ts=" t", key=" k"), KeyRows(_numbered("k", task.keys), task.known_by), 0
     engine.register(task.queries)
     for batch in batches:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.errors import BadEvents
+from swag.spark import process
 from swag.spark.event_time import TIME, EventTime, instants_of
 from swag.spark.state import to_ipc
 
@@ -41,6 +42,7 @@ class Pack:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
+        process.begin()
         context: Any = TaskContext.get()
         place = (context.partitionId() if context is not None else 0) << 32  # rows keep the order of their source
         waiting: list[pa.RecordBatch] = []

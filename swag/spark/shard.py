@@ -25,6 +25,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from swag.spark import process
 from swag.spark.event_time import EventTime
 from swag.spark.state import HEADER_AT, HISTORY, PURPOSE, PURPOSE_AT, BadState, Header, Log, from_ipc, opened, sealed
 
@@ -112,6 +113,7 @@ class Shards(StatefulProcessor):
         self.job = job
 
     def init(self, handle: Any) -> None:
+        process.begin()
         self._handle = handle
         number, content = StructField("number", LongType()), StructField("content", BinaryType())
         # One variable for all: Spark takes ten milliseconds per variable and trigger to set it up.

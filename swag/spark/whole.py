@@ -18,12 +18,12 @@ from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
 from swag.lowering import readers
 from swag.query import Events, Query
-from swag.spark import schema
+from swag.spark import process, schema
 from swag.spark.keyed import KeyRows
 from swag.spark.layout import Layout
 from swag.spark.shipping import portable
 from swag.spark.substreams import refuse_null
-from swag.spark.worker import of_type, one_thread_per_core
+from swag.spark.worker import of_type
 
 KEY = " k"  # the key as a number: no column of a user's is named so
 
@@ -98,7 +98,7 @@ def _fields(types: pa.Schema, events: DataFrame, keys: list[str]) -> list[Struct
 
 
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    one_thread_per_core()
+    process.begin()
     kept = list(batches)
     if not sum(batch.num_rows for batch in kept):
         return

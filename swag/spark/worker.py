@@ -7,7 +7,6 @@ is that of a block and a window, whatever the partition holds.
 mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas takes half as long again.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +18,7 @@ from swag.columns import Clock, one_chunk
 from swag.errors import OutOfOrder
 from swag.evaluate import Evaluation
 from swag.query import Query
+from swag.spark import process
 from swag.spark.cuts import EARLIEST, Halo
 from swag.spark.layout import Columns
 from swag.spark.substreams import refuse_null, run_starts
@@ -45,22 +45,13 @@ class Task:
 
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
-    one_thread_per_core()
+    process.begin()
     rows = Rows(task)
     for batch in batches:
         rows.take(batch)
         if rows.waiting >= max(task.block_rows, rows.carried):  # a long halo is worth a long block
             yield from rows.answer()
     yield from rows.answer()
-
-
-def one_thread_per_core() -> None:
-    """Of those that the task was given."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    if context is not None:
-        os.environ.setdefault("SWAG_THREADS", str(context.cpus()))
 
 
 @dataclass(eq=False)

@@ -60,7 +60,9 @@ class Kept:
 
     def __init__(self, engine: Recording, unit: str | None, name: str = "", above: "Kept | None" = None,
                  every: Every | None = None) -> None:  # fmt: skip
-        self.engine, self.unit, self.above, self.every = engine, unit, above, every
+        self.engine, self.unit, self.above = engine, unit, above
+        slow = every is not None and every.by_time and every.anchor == "tuple"
+        self.slot = every.step(unit) if every is not None and slow else 1
         self.rows, self.counts = EVENTS + name, COUNTS + name
         self.held, self.batch, self.swept, self.gone = 0, 0, -1, 0
         self._noted: list[pa.Table] = []
@@ -101,10 +103,12 @@ class Kept:
     def upto(self, watermark: int) -> int:
         """Everything in this stream with ts <= this has come."""
         above = watermark if self.above is None else self.above.upto(watermark)
-        if self.every is None or not self.every.by_time or self.every.anchor == "tick":
-            return above
-        step = self.every.step(self.unit)
-        return above // step * step  # the tuple that stands for a slot is known when the slot is over
+        return above // self.slot * self.slot  # the tuple that stands for a slot is known when the slot is over
+
+    def known_at(self, instant: int) -> int:
+        """The first watermark at which everything in this stream up to an instant has come."""
+        over = -(-instant // self.slot) * self.slot
+        return over if self.above is None else self.above.known_at(over)
 
     # -- into the log -------------------------------------------------------------------------------------------------
 
@@ -116,7 +120,7 @@ class Kept:
 
     def tend(self, log: Log, watermark: int) -> None:
         """Let go of rows that nothing can reach; put small segments together."""
-        upto = self.upto(watermark)
+        upto = min(self.upto(watermark), self.engine._store.answers_from)
         gone = self._note_gone if self.counting else None
         if self._by_rows == 0:
             log.drop_until(self.rows, upto - self._by_time, gone)

@@ -41,7 +41,8 @@ def stream(
     Events are applied when the watermark (the latest ts seen, less `lateness`) passes them. Each trigger then answers
     as of the watermark: a query for the keys whose events were applied, a query with `having` for all keys that pass,
     a query with `every` for the ticks that the watermark decided. With `requests`, a stream with ts (and key): the
-    requests' own columns, then one per query, once the watermark has passed the request's ts.
+    requests' own columns, then one per query, once the watermark has passed the request's ts (and the slot it is in,
+    where a query reads slots that are anchored at tuples).
 
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     """
@@ -93,12 +94,6 @@ def windows_job(
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
-    slow = [query for query in asked if any(e.by_time and e.anchor == "tuple" for e in frequencies(query))]
-    if front is not None and slow:
-        raise BadQuery(
-            f'query "{slow[0].label}" reads ticks that are known when their slot is over; requests do not wait for it.',
-            'anchor="tick" in the inner query',
-        )
     time = event_time(table, ts)
     nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
     kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}

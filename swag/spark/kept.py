@@ -23,11 +23,11 @@ from swag.lowering import simple_ones
 from swag.query import Query
 from swag.spark.event_time import instants_of
 from swag.spark.shipping import digest, fingerprint
-from swag.spark.state import HISTORY, Entry, Log
+from swag.spark.state import Log
+from swag.spark.sweeping import Sweep
 from swag.windows import Range, Rows, reach
 
 EVENTS, COUNTS = "events", "counts"
-SWEPT = 1 << 13  # rows that a trigger looks over for those that no window reaches, at least
 NOTHING = int(np.iinfo(np.int64).min)
 
 
@@ -64,7 +64,7 @@ class Kept:
         slow = every is not None and every.by_time and every.anchor == "tuple"
         self.slot = every.step(unit) if every is not None and slow else 1
         self.rows, self.counts = EVENTS + name, COUNTS + name
-        self.held, self.batch, self.swept, self.gone = 0, 0, -1, 0
+        self.held, self.batch, self.gone, self.sweep = 0, 0, 0, Sweep()
         self._noted: list[pa.Table] = []
         self.inside = [Kept(*part) for part in self._parts(name)]
         engine.register(self._keeping())
@@ -126,35 +126,12 @@ class Kept:
             log.drop_until(self.rows, upto - self._by_time, gone)
             log.merge(self.rows)
         else:
-            self._tend_rows(log, upto)
+            needed = self.engine.stats()["kept"] + self.held  # of a segment, known row by row only
+            self.sweep.tend(log, self.rows, needed, self.batch, lambda table: self._needed(table, upto))
         for table in self._noted:
             log.append(self.counts, table, np.zeros(1, np.int64))
         self._noted = []
         log.merge(self.counts, self._added_up)
-
-    def _tend_rows(self, log: Log, upto: int) -> None:
-        """Windows by rows: what is needed of a segment is known row by row only."""
-        settled = log.header.following - HISTORY
-        entries = [entry for entry in log.header.entries if entry.kind == self.rows and entry.number < settled]
-        needed = self.engine.stats()["kept"] + self.held
-
-        def shrink(table: pa.Table) -> pa.Table:
-            return self._needed(table, upto)
-
-        merged = log.merge(self.rows, shrink)
-        if not merged and sum(entry.rows for entry in entries) > 2 * needed + SWEPT:
-            log.rewrite(self._next_to_sweep(entries), shrink)
-
-    def _next_to_sweep(self, entries: list[Entry]) -> list[Entry]:
-        """Rows windows: an old segment may hold the last rows of a silent key. Look over a few, in turn."""
-        later = [entry for entry in entries if entry.number > self.swept]
-        run: list[Entry] = []
-        for entry in later or entries:
-            if run and sum(each.rows for each in run) + entry.rows > max(2 * self.batch, SWEPT):
-                break
-            run.append(entry)
-        self.swept = run[-1].number
-        return run
 
     def _needed(self, table: pa.Table, upto: int) -> pa.Table:
         live = self._live(table, upto)
@@ -216,7 +193,7 @@ class Kept:
             engine.append(intake.with_missing(rows, engine._readers, engine.ts, engine.key))
 
     def rest(self) -> dict[str, int]:
-        return {"swept": self.swept, "gone": self.gone}
+        return {"swept": self.sweep.swept, "gone": self.gone}
 
     def restore(self, rest: dict[str, int]) -> None:
-        self.swept, self.gone = rest.get("swept", -1), rest.get("gone", 0)
+        self.sweep.swept, self.gone = rest.get("swept", -1), rest.get("gone", 0)

@@ -9,12 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from frames.detector import Detector
-from frames.quantiles import is_quantile
 from frames.scans import DeltaScan
 from frames.spark.keyed_state import newest, record, restore
+from frames.spark.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
-from swag.errors import BadQuery
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
 from swag.spark.schema import col, key_names
@@ -72,10 +71,6 @@ def _keyed_by_several(
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
-    if is_quantile(spec):
-        raise BadQuery(
-            "a frame that a quantile cuts needs all its events, which a stream does not keep.", "frames.spark.detect"
-        )
     time = event_time(table, ts)
     plan = Frames(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
     output = plan.detector().punctuate(0).schema
@@ -117,6 +112,7 @@ class Frames:
 class ShardFrames:
     def __init__(self, plan: Frames, shard: int) -> None:
         self.plan, self.detector = plan, plan.detector()
+        self.opened = OpenEvents(self.detector)
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
 
@@ -129,6 +125,9 @@ class ShardFrames:
         if isinstance(detector._scan, DeltaScan):
             detector._scan.origin = dict(rest["origin"])
         floor = NOTHING if upto is None else upto
+        if self.opened.active:
+            self.opened.sweep.swept = rest["swept"]
+            self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
         for instants, ids, table in waiting:
             later = instants > floor
             if later.any():
@@ -147,11 +146,12 @@ class ShardFrames:
             step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
             step.log.append((EVENTS, events, instants))
             self.detector.push(events)
+        self.opened.batch = step.counts[EVENTS]
         if upto is not None and upto != self.upto:
             self._punctuate(step, upto)
         self.upto = upto
         step.counts["held"] = self.detector.buffered
-        step.counts["kept"] = len(self.detector._numbers)
+        step.counts["kept"] = len(self.detector._numbers) + self.opened.count
         return step
 
     def _punctuate(self, step: Step, upto: int) -> None:
@@ -169,13 +169,17 @@ class ShardFrames:
 
     def tend(self, log: Log) -> None:
         if self.upto is not None:
-            log.drop_until(EVENTS, self.upto)
+            if self.opened.active:
+                self.opened.tend(log, EVENTS, self.upto)
+            else:
+                log.drop_until(EVENTS, self.upto)
             log.merge(STATES, newest, large=1 << 62)
 
     def rest(self) -> dict[str, Any]:
         detector = self.detector
         held = None if detector._held is None else int(detector._held)
-        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})}
+        more = {"swept": self.opened.sweep.swept} if self.opened.active else {}
+        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})} | more
 
     def wakes(self) -> int | None:
         return min((int(instants.min()) for instants, _, _ in self.detector._waiting), default=None)
@@ -183,4 +187,4 @@ class ShardFrames:
     @property
     def bytes(self) -> int:
         scan = self.detector._scan
-        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes
+        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes + self.opened.bytes

@@ -36,37 +36,41 @@ def stream(
     lateness: Duration | None = None,
     fragments: bool = True,
     shards: int | None = None,
+    metrics: str = "swag",
 ) -> DataFrame:
     """Frames as the watermark decides them: frame_id, [key], start, end, rows, kind | cells | value, [final].
 
     fragments: a frame that is certain but still open is reported piece by piece, trigger by trigger; pieces of one
     frame have one frame_id and unite to it, and the last one is `final` (with rows 0 and no interval if nothing is left
-    to report). Events that the watermark has passed are late: counted, and dropped.
+    to report). Events that the watermark has passed are late: counted, and dropped. metrics: the name of the observed
+    metrics; where several streams of frames or windows are in one query, each needs its own.
     """
     check_spec(spec)
     if key is not None and not isinstance(key, str):
-        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards)
+        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
     packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
-    return sharded(packed, job, job.time.delay(lateness))
+    return sharded(packed, job, job.time.delay(lateness), metrics)
 
 
 def _keyed_by_several(
     spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
-    shards: int | None,
+    shards: int | None, metrics: str,
 ) -> DataFrame:  # fmt: skip
     keys = key_names(key)
     for name in keys:
         check_key(name)
     if len(keys) < 2:
         one = keys[0] if keys else None
-        return stream(spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+        return stream(
+            spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
+        )
     rows, one = joined(events, keys, "events"), name_of(keys)
-    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
     return apart(found, keys, events)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from frames.intake import ID, NO_KEY
 from frames.intervals import Intervals
 from frames.specs import BEFORE, Aggregate, Spec
-from kernels.framing import AT, COUNT, OPEN
+from kernels.framing import AT, COUNT, KEY, OPEN
 
 
 def with_quantiles(
@@ -65,3 +65,8 @@ class Kept:
         still = frames[:, OPEN] == 1
         frames[still, AT] = (np.cumsum(keep) - 1)[frames[still, AT]]
         self.table, self.ids = self.table.filter(pa.array(keep)), self.ids[keep]
+
+    def point(self, frames: np.ndarray) -> None:
+        """Open frames find their events again: they are all that is kept of their key."""
+        keys, first = np.unique(self.ids, return_index=True)
+        frames[:, AT] = first[np.searchsorted(keys, frames[:, KEY])]

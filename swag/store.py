@@ -61,6 +61,7 @@ class Store:
         self._next_to_tidy = 0
         self.each_by_itself = False  # `now` is another for each key: the time of its latest event
         self.keeps_all = False  # while answers of the recent past are still to be given
+        self.answers_from = MAX  # windows that end before now, but not before this, are still to be asked for
 
     @property
     def main(self) -> Space:
@@ -92,7 +93,7 @@ class Store:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
         if self.keep_time is None:
             return np.array([MAX])
-        now = self.latest if self.each_by_itself else np.array([self.now])
+        now = self.latest if self.each_by_itself else np.array([min(self.now, self.answers_from)])
         far = min(self.keep_time, int(MAX))
         return np.where(now < MIN + far, MIN, now - far)
 
@@ -174,7 +175,12 @@ class Store:
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         if self.keeps_all:
             return
-        timeline.expire(self.main.arena.rings, self.ts.data, self.lost, keys, coming, self.horizons, self.keep_rows)
+        rings = self.main.arena.rings
+        if self.answers_from < MAX:  # rows after it push none out of a window by rows
+            seen = np.empty(keys.size, np.int64)
+            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.answers_from), seen)
+            coming = np.minimum(coming, seen - rings[keys, TAIL])
+        timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.keep_rows)
 
     def tidy(self, some: int) -> None:
         """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""

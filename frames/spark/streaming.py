@@ -9,12 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from frames.detector import Detector
-from frames.quantiles import is_quantile
 from frames.scans import DeltaScan
 from frames.spark.keyed_state import newest, record, restore
+from frames.spark.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
-from swag.errors import BadQuery
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
 from swag.spark.schema import col, key_names
@@ -37,45 +36,45 @@ def stream(
     lateness: Duration | None = None,
     fragments: bool = True,
     shards: int | None = None,
+    metrics: str = "swag",
 ) -> DataFrame:
     """Frames as the watermark decides them: frame_id, [key], start, end, rows, kind | cells | value, [final].
 
     fragments: a frame that is certain but still open is reported piece by piece, trigger by trigger; pieces of one
     frame have one frame_id and unite to it, and the last one is `final` (with rows 0 and no interval if nothing is left
-    to report). Events that the watermark has passed are late: counted, and dropped.
+    to report). Events that the watermark has passed are late: counted, and dropped. metrics: the name of the observed
+    metrics; where several streams of frames or windows are in one query, each needs its own.
     """
     check_spec(spec)
     if key is not None and not isinstance(key, str):
-        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards)
+        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
     packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
-    return sharded(packed, job, job.time.delay(lateness))
+    return sharded(packed, job, job.time.delay(lateness), metrics)
 
 
 def _keyed_by_several(
     spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
-    shards: int | None,
+    shards: int | None, metrics: str,
 ) -> DataFrame:  # fmt: skip
     keys = key_names(key)
     for name in keys:
         check_key(name)
     if len(keys) < 2:
         one = keys[0] if keys else None
-        return stream(spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+        return stream(
+            spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
+        )
     rows, one = joined(events, keys, "events"), name_of(keys)
-    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards)
+    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
     return apart(found, keys, events)
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
-    if is_quantile(spec):
-        raise BadQuery(
-            "a frame that a quantile cuts needs all its events, which a stream does not keep.", "frames.spark.detect"
-        )
     time = event_time(table, ts)
     plan = Frames(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
     output = plan.detector().punctuate(0).schema
@@ -117,6 +116,7 @@ class Frames:
 class ShardFrames:
     def __init__(self, plan: Frames, shard: int) -> None:
         self.plan, self.detector = plan, plan.detector()
+        self.opened = OpenEvents(self.detector)
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
 
@@ -129,6 +129,9 @@ class ShardFrames:
         if isinstance(detector._scan, DeltaScan):
             detector._scan.origin = dict(rest["origin"])
         floor = NOTHING if upto is None else upto
+        if self.opened.active:
+            self.opened.sweep.swept = rest["swept"]
+            self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
         for instants, ids, table in waiting:
             later = instants > floor
             if later.any():
@@ -147,11 +150,12 @@ class ShardFrames:
             step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
             step.log.append((EVENTS, events, instants))
             self.detector.push(events)
+        self.opened.batch = step.counts[EVENTS]
         if upto is not None and upto != self.upto:
             self._punctuate(step, upto)
         self.upto = upto
         step.counts["held"] = self.detector.buffered
-        step.counts["kept"] = len(self.detector._numbers)
+        step.counts["kept"] = len(self.detector._numbers) + self.opened.count
         return step
 
     def _punctuate(self, step: Step, upto: int) -> None:
@@ -169,13 +173,17 @@ class ShardFrames:
 
     def tend(self, log: Log) -> None:
         if self.upto is not None:
-            log.drop_until(EVENTS, self.upto)
+            if self.opened.active:
+                self.opened.tend(log, EVENTS, self.upto)
+            else:
+                log.drop_until(EVENTS, self.upto)
             log.merge(STATES, newest, large=1 << 62)
 
     def rest(self) -> dict[str, Any]:
         detector = self.detector
         held = None if detector._held is None else int(detector._held)
-        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})}
+        more = {"swept": self.opened.sweep.swept} if self.opened.active else {}
+        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})} | more
 
     def wakes(self) -> int | None:
         return min((int(instants.min()) for instants, _, _ in self.detector._waiting), default=None)
@@ -183,4 +191,4 @@ class ShardFrames:
     @property
     def bytes(self) -> int:
         scan = self.detector._scan
-        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes
+        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes + self.opened.bytes

@@ -23,11 +23,11 @@ from swag.lowering import simple_ones
 from swag.query import Query
 from swag.spark.event_time import instants_of
 from swag.spark.shipping import digest, fingerprint
-from swag.spark.state import HISTORY, Entry, Log
+from swag.spark.state import Log
+from swag.spark.sweeping import Sweep
 from swag.windows import Range, Rows, reach
 
 EVENTS, COUNTS = "events", "counts"
-SWEPT = 1 << 13  # rows that a trigger looks over for those that no window reaches, at least
 NOTHING = int(np.iinfo(np.int64).min)
 
 
@@ -60,9 +60,11 @@ class Kept:
 
     def __init__(self, engine: Recording, unit: str | None, name: str = "", above: "Kept | None" = None,
                  every: Every | None = None) -> None:  # fmt: skip
-        self.engine, self.unit, self.above, self.every = engine, unit, above, every
+        self.engine, self.unit, self.above = engine, unit, above
+        slow = every is not None and every.by_time and every.anchor == "tuple"
+        self.slot = every.step(unit) if every is not None and slow else 1
         self.rows, self.counts = EVENTS + name, COUNTS + name
-        self.held, self.batch, self.swept, self.gone = 0, 0, -1, 0
+        self.held, self.batch, self.gone, self.sweep = 0, 0, 0, Sweep()
         self._noted: list[pa.Table] = []
         self.inside = [Kept(*part) for part in self._parts(name)]
         engine.register(self._keeping())
@@ -101,10 +103,12 @@ class Kept:
     def upto(self, watermark: int) -> int:
         """Everything in this stream with ts <= this has come."""
         above = watermark if self.above is None else self.above.upto(watermark)
-        if self.every is None or not self.every.by_time or self.every.anchor == "tick":
-            return above
-        step = self.every.step(self.unit)
-        return above // step * step  # the tuple that stands for a slot is known when the slot is over
+        return above // self.slot * self.slot  # the tuple that stands for a slot is known when the slot is over
+
+    def known_at(self, instant: int) -> int:
+        """The first watermark at which everything in this stream up to an instant has come."""
+        over = -(-instant // self.slot) * self.slot
+        return over if self.above is None else self.above.known_at(over)
 
     # -- into the log -------------------------------------------------------------------------------------------------
 
@@ -116,41 +120,18 @@ class Kept:
 
     def tend(self, log: Log, watermark: int) -> None:
         """Let go of rows that nothing can reach; put small segments together."""
-        upto = self.upto(watermark)
+        upto = min(self.upto(watermark), self.engine._store.answers_from)
         gone = self._note_gone if self.counting else None
         if self._by_rows == 0:
             log.drop_until(self.rows, upto - self._by_time, gone)
             log.merge(self.rows)
         else:
-            self._tend_rows(log, upto)
+            needed = self.engine.stats()["kept"] + self.held  # of a segment, known row by row only
+            self.sweep.tend(log, self.rows, needed, self.batch, lambda table: self._needed(table, upto))
         for table in self._noted:
             log.append(self.counts, table, np.zeros(1, np.int64))
         self._noted = []
         log.merge(self.counts, self._added_up)
-
-    def _tend_rows(self, log: Log, upto: int) -> None:
-        """Windows by rows: what is needed of a segment is known row by row only."""
-        settled = log.header.following - HISTORY
-        entries = [entry for entry in log.header.entries if entry.kind == self.rows and entry.number < settled]
-        needed = self.engine.stats()["kept"] + self.held
-
-        def shrink(table: pa.Table) -> pa.Table:
-            return self._needed(table, upto)
-
-        merged = log.merge(self.rows, shrink)
-        if not merged and sum(entry.rows for entry in entries) > 2 * needed + SWEPT:
-            log.rewrite(self._next_to_sweep(entries), shrink)
-
-    def _next_to_sweep(self, entries: list[Entry]) -> list[Entry]:
-        """Rows windows: an old segment may hold the last rows of a silent key. Look over a few, in turn."""
-        later = [entry for entry in entries if entry.number > self.swept]
-        run: list[Entry] = []
-        for entry in later or entries:
-            if run and sum(each.rows for each in run) + entry.rows > max(2 * self.batch, SWEPT):
-                break
-            run.append(entry)
-        self.swept = run[-1].number
-        return run
 
     def _needed(self, table: pa.Table, upto: int) -> pa.Table:
         live = self._live(table, upto)
@@ -212,7 +193,7 @@ class Kept:
             engine.append(intake.with_missing(rows, engine._readers, engine.ts, engine.key))
 
     def rest(self) -> dict[str, int]:
-        return {"swept": self.swept, "gone": self.gone}
+        return {"swept": self.sweep.swept, "gone": self.gone}
 
     def restore(self, rest: dict[str, int]) -> None:
-        self.swept, self.gone = rest.get("swept", -1), rest.get("gone", 0)
+        self.sweep.swept, self.gone = rest.get("swept", -1), rest.get("gone", 0)

@@ -35,21 +35,24 @@ def stream(
     key: str | list[str] | None = None,
     lateness: Duration | None = None,
     shards: int | None = None,
+    metrics: str = "swag",
 ) -> "DataFrame":
     """The answers of queries over a stream, trigger by trigger: query, tick, ts, [key], value.
 
     Events are applied when the watermark (the latest ts seen, less `lateness`) passes them. Each trigger then answers
     as of the watermark: a query for the keys whose events were applied, a query with `having` for all keys that pass,
     a query with `every` for the ticks that the watermark decided. With `requests`, a stream with ts (and key): the
-    requests' own columns, then one per query, once the watermark has passed the request's ts.
+    requests' own columns, then one per query, once the watermark has passed the request's ts (and the slot it is in,
+    where a query reads slots that are anchored at tuples).
 
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
+    metrics: the name of the observed metrics; where several such streams are in one query, each needs its own.
     """
     asked = _checked(queries)
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     if key is not None and not isinstance(key, str):
-        return _keyed_by_several(asked, events, requests, ts, key, lateness, shards)
+        return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
     table = columns_of(events, needed([each for query in asked for each in readers(query)], ts, key), "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
@@ -60,12 +63,12 @@ def stream(
         if key is not None:  # equal keys must be of one type to meet in one shard
             requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
         packed = packed.unionByName(pack(requests, Pack(REQUESTS, ts, key, job.time, tells_time=False), numbers))
-    return sharded(packed, job, job.time.delay(lateness))
+    return sharded(packed, job, job.time.delay(lateness), metrics)
 
 
 def _keyed_by_several(
     asked: list[Query], events: "DataFrame", requests: "DataFrame | None", ts: str, key: list[str],
-    lateness: Duration | None, shards: int | None,
+    lateness: Duration | None, shards: int | None, metrics: str,
 ) -> "DataFrame":  # fmt: skip
     from swag.spark.backfill import grouped_by
     from swag.spark.schema import key_names
@@ -75,11 +78,13 @@ def _keyed_by_several(
     asked = grouped_by(asked, keys)
     if len(keys) < 2:
         one = keys[0] if keys else None
-        return stream(asked, events, requests=requests, ts=ts, key=one, lateness=lateness, shards=shards)
+        return stream(
+            asked, events, requests=requests, ts=ts, key=one, lateness=lateness, shards=shards, metrics=metrics
+        )
     asking = None if requests is None else joined(requests, keys, "requests")
     found = stream(
         asked, joined(events, keys, "events"), requests=asking, ts=ts, key=name_of(keys), lateness=lateness,
-        shards=shards,
+        shards=shards, metrics=metrics,
     )  # fmt: skip
     return apart(found, keys, events) if requests is None else found.drop(name_of(keys))
 
@@ -93,12 +98,6 @@ def windows_job(
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
-    slow = [query for query in asked if any(e.by_time and e.anchor == "tuple" for e in frequencies(query))]
-    if front is not None and slow:
-        raise BadQuery(
-            f'query "{slow[0].label}" reads ticks that are known when their slot is over; requests do not wait for it.',
-            'anchor="tick" in the inner query',
-        )
     time = event_time(table, ts)
     nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
     kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
@@ -115,20 +114,22 @@ def windows_job(
     return Job(plan, purpose, time, output)
 
 
-def sharded(packed: "DataFrame", job: "Job", delay: str) -> "DataFrame":
-    """Packed rows through the shards: answers, with the counts of the shards as observed metrics "swag"."""
+def sharded(packed: "DataFrame", job: "Job", delay: str, metrics: str) -> "DataFrame":
+    """Packed rows through the shards: answers, with the counts of the shards as observed metrics of this name."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StringType, StructField, StructType
 
     from swag.spark.shard import COUNTS, METRICS, Shards
 
+    if not isinstance(metrics, str) or not metrics:
+        raise BadQuery(f"metrics={metrics!r} is no name that counts could be reported by.", 'metrics="trades"')
     schema = StructType([StructField(COUNTS, StringType()), *from_arrow_schema(job.output).fields])
     timed = packed.withWatermark("time", delay).select("shard", "kind", "place", "piece")
     with own_workers(packed):
         found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
     said = F.split(COUNTS, " ")
-    counted = found.observe("swag", *(F.sum(said[i].cast("long")).alias(name) for i, name in enumerate(METRICS)))
+    counted = found.observe(metrics, *(F.sum(said[i].cast("long")).alias(name) for i, name in enumerate(METRICS)))
     return counted.where(F.col(COUNTS).isNull()).select(*map(col, job.output.names))
 
 

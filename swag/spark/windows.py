@@ -20,6 +20,7 @@ from swag.spark.kept import EVENTS, NOTHING, Kept, Recording
 from swag.spark.shard import Step
 from swag.spark.state import Log
 from swag.spark.waiting import Waiting
+from swag.store import MAX
 
 REQUESTS = "requests"
 ANSWERS = 1 << 16  # that are handed to Spark at once
@@ -67,17 +68,20 @@ class ShardWindows:
         self.streams = Kept(self.engine, plan.time.unit).all()
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
+        self.answered: int | None = None  # the time up to which requests have been
         self._new = True
         asked = {query.label for query in plan.queries if query.every is None}
         self._asked = [
             [q for q in kept.engine.queries if q.label in asked and q.source is None] for kept in self.streams
         ]
+        self._read = [kept for kept, queries in zip(self.streams, self._asked, strict=True) if queries]
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
         for kept in self.streams:
             kept.restore(rest if kept.above is None else rest.get("inside", {}).get(kept.rows, {}))
+        self.answered = rest.get("answered", upto)
         self._promise(upto)
         if self._new:
             self._make_again(tables)
@@ -86,7 +90,7 @@ class ShardWindows:
         for table in tables.get(REQUESTS, []):
             self.requests.add(table)
         self._apply(self.events.due(upto), upto)
-        self.requests.due(upto)  # were answered
+        self.requests.due(self.answered)  # were answered
         self.engine.emitted()  # were sent
         for kept in self.streams:
             kept.engine.deaf, kept.engine.given = False, []
@@ -104,9 +108,9 @@ class ShardWindows:
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
         self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
-        self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.upto)
-        due, asked = self.events.due(upto), self.requests.due(upto)
+        self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.answered)
         self._promise(upto)
+        due, asked = self.events.due(upto), self.requests.due(self.answered)
         self._keep_all(asked is not None)  # they ask for the time before the watermark
         self._apply(due, upto)
         if asked is not None:
@@ -127,6 +131,18 @@ class ShardWindows:
     def _promise(self, upto: int | None) -> None:
         for kept in self.streams:
             kept.engine.latest_promise = NOTHING if upto is None else upto + 1
+        if self.plan.requests is not None and upto is not None:
+            self._settle(upto)
+
+    def _settle(self, upto: int) -> None:
+        """Requests are answered when every stream that they read is complete; those that are ahead wait for the rest.
+
+        Never earlier than before: a query that was added since may read a stream that is behind.
+        """
+        complete = [kept.upto(upto) for kept in self._read]
+        self.answered = max(min(complete), NOTHING if self.answered is None else self.answered)
+        for kept, known in zip(self._read, complete, strict=True):
+            kept.engine._store.answers_from = self.answered if self.answered < known else MAX
 
     def _keep_all(self, whether: bool) -> None:
         for kept in self.streams:
@@ -273,17 +289,21 @@ class ShardWindows:
     # -- what is kept -------------------------------------------------------------------------------------------------
 
     def tend(self, log: Log) -> None:
+        if self.answered is not None:
+            log.drop_until(REQUESTS, self.answered)
         if self.upto is not None:
-            log.drop_until(REQUESTS, self.upto)
             for kept in self.streams:
                 kept.tend(log, self.upto)
 
     def rest(self) -> dict[str, Any]:
         events, *inside = self.streams
-        return events.rest() | ({"inside": {kept.rows: kept.rest() for kept in inside}} if inside else {})
+        behind = {"answered": self.answered} if self.plan.requests is not None and self.answered != self.upto else {}
+        return events.rest() | behind | ({"inside": {kept.rows: kept.rest() for kept in inside}} if inside else {})
 
     def wakes(self) -> int | None:
-        found = [t for t in (self.events.first, self.requests.first) if t is not None]
+        events, asked = self.events.first, self.requests.first
+        found = [] if events is None else [events]
+        found += [] if asked is None else [max(kept.known_at(asked) for kept in self._read)]
         filters = any(query.having is not None for asked in self._asked for query in asked)
         if self.upto is not None and (filters or self.plan.steps) and self._kept:
             found += [self.upto + 1] if filters else []

@@ -51,9 +51,6 @@ class Embedded:
                 found.append(passing.add_column(1, "at", pa.array([time] * passing.num_rows, pa.int64())))
         return pa.concat_tables(found, promote_options="permissive")
 
-    def takes(self, spec: Any) -> bool:
-        return True
-
     def detect(self, specs: Sequence[Any], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
         return [fr.detect(spec, events, ts=ts, key=key) for spec in specs]
 
@@ -97,8 +94,6 @@ class SparkBatch:
         import swag.spark
 
         return swag.spark.filter_substreams(queries, self._frame(events), times, ts, key).toArrow()
-
-    takes = Embedded.takes
 
     def detect(self, specs: Sequence[Any], events: pa.Table, ts: str, key: str | None) -> list[pa.Table]:
         import frames.spark

@@ -3,7 +3,8 @@
 at every event       every=Every(1), key by key: a tick at each event, which sees the events up to it
 at given times       an event of another key at each of them, which takes the watermark there, trigger by trigger
 at the end           a stream has none. Slots after the last event's are the stream's own, and not compared; every key
-                     gets one more event, which no open frame can hold, and is taken out of what comes again
+                     gets one more event, which no open frame can hold, and is taken out of what comes again; frames
+                     that a quantile cuts would hold any: there it is a null, of which they say nothing
 
 Answers of different types, and frames of different specs, are streams of their own.
 """
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 import frames as fr
 import swag as sw
+from frames.quantiles import is_quantile
 from tests.spark.streams import run, source, write
 
 OTHER = "other"  # a key that no case has
@@ -30,10 +32,6 @@ class SparkStream:
 
     def __init__(self, spark: Any) -> None:
         self.spark = spark
-
-    def takes(self, spec: Any) -> bool:
-        """A frame that a quantile cuts needs all of its events."""
-        return not (isinstance(spec, fr.Aggregate) and spec.aggregate.kind in ("quantile", "median"))
 
     def at_events(self, queries: Sequence[sw.Query], events: pa.Table, ts: str, key: str | None) -> pa.Table:
         each = sw.Every(1, per_key=key is not None)
@@ -93,12 +91,19 @@ class SparkStream:
         end = _last(events, ts)
         keys = sorted(set(events.column(key).to_pylist())) if key is not None else [None]
         closing = {"x": -1e15, "i": -(10**9)}  # in no range, cell or run of the events before
-        last = [{ts: end, **({} if key is None else {key: k}), **closing} for k in keys]
-        ends = [pa.Table.from_pylist(last, events.schema), moment(events, end + 1, ts, key)]
         with self._folder() as folder:
-            write(folder / "events", in_triggers([events, *ends], ts))
-            own = self._source(folder / "events", events)
-            found = {str(n): frames.spark.stream(spec, own, ts=ts, key=key, shards=2) for n, spec in enumerate(specs)}
+            own = {}
+            for name, values in (("closed", closing), ("open", {})):
+                last = [{ts: end, **({} if key is None else {key: k}), **values} for k in keys]
+                ends = [pa.Table.from_pylist(last, events.schema), moment(events, end + 1, ts, key)]
+                write(folder / name, in_triggers([events, *ends], ts))
+                own[name] = self._source(folder / name, events)
+            found = {
+                str(n): frames.spark.stream(
+                    spec, own["open" if is_quantile(spec) else "closed"], ts=ts, key=key, shards=2
+                )
+                for n, spec in enumerate(specs)
+            }
             rows = self._rows(found, folder)
         return [self._united(spec, rows[str(n)], events, end, ts, key) for n, spec in enumerate(specs)]
 

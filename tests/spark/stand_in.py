@@ -127,10 +127,11 @@ class Stream:
         return rows
 
     def upto(self, key: Any) -> float:
-        """The time up to which the shard of a key has let go."""
+        """The time up to which the shard of a key has answered requests, and let go."""
         store = self.stores.get(hash(key) % self.shards, {})
-        header = store.get("pieces", {}).get((HEADER_AT,))
-        upto = None if header is None else Header.from_bytes(header[0], "").upto
+        found = store.get("pieces", {}).get((HEADER_AT,))
+        header = None if found is None else Header.from_bytes(found[0], "")
+        upto = None if header is None else header.rest.get("answered", header.upto)
         return float("-inf") if upto is None else upto
 
     def total(self, name: str) -> int:

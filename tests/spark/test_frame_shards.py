@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from frames.spark.streaming import EVENTS, frames_job
+from swag.spark import sweeping
 from swag.spark.packing import Pack
-from tests.spark.stand_in import Stream
+from swag.spark.state import HEADER_AT, Header, Log
+from tests.spark.stand_in import Map, Stream
 
 EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("n", pa.int64())])
 SPECS = {
@@ -20,6 +22,8 @@ SPECS = {
     "deltas": fr.Delta({"x": 3, "n": 2}),
     "sum": fr.Aggregate(sw.sum("n"), ">=", 9),
     "std": fr.Aggregate(sw.std("x"), "<", 2),
+    "median": fr.Aggregate(sw.median("x"), "<", 4.5),
+    "quantile": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4),
 }
 rows = st.tuples(
     st.integers(-6, 9), st.integers(0, 2), st.none() | st.sampled_from([0.0, 1.5, 4.0, 5.0, 9.0]), st.integers(0, 5)
@@ -27,9 +31,9 @@ rows = st.tuples(
 batches = st.lists(st.tuples(st.lists(rows, max_size=6), st.integers(0, 2), st.booleans()), min_size=1, max_size=8)
 
 
-def streamed(spec, fragments: bool, key: str | None = "k", shards: int = 2) -> Stream:
+def streamed(spec, fragments: bool, key: str | None = "k", shards: int = 2, workers: int = 3) -> Stream:
     job = frames_job(spec, EVENT, "ts", key, fragments, list(range(shards)))
-    return Stream(job, {EVENTS: Pack(EVENTS, "ts", key, job.time)}, delay=5, shards=shards, workers=3)
+    return Stream(job, {EVENTS: Pack(EVENTS, "ts", key, job.time)}, delay=5, shards=shards, workers=workers)
 
 
 def framed(spec, events: pa.Table, watermark: int, key: str | None) -> list:
@@ -73,3 +77,26 @@ def test_what_is_kept_of_many_keys_is_merged():
         rows = [{"ts": 100 + 10 * i, "k": (i * j) % 40, "x": float(i % 3), "n": j} for j in range(3)]
         stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker=i % 3)
     assert stream.total("segments") < 50
+
+
+@pytest.mark.parametrize("fragments", [True, False])
+@pytest.mark.parametrize("name", ["median", "quantile"])
+def test_events_of_open_frames_are_kept_and_those_of_others_are_not(name, fragments, monkeypatch):
+    """Key 9 is silent for long while its frame is open: its events lie in the oldest segments, among others that go."""
+    monkeypatch.setattr(sweeping, "SWEPT", 16)
+    stream, found, taken = streamed(SPECS[name], fragments, shards=1, workers=30), [], []
+    for i in range(120):
+        rows = [{"ts": 100 + 10 * i + j, "k": j % 3, "x": float((i * j) % 11), "n": (i + j) % 6} for j in (1, 2, 3, 5)]
+        rows += [{"ts": 109 + 10 * i, "k": 9, "x": 1.0 + i, "n": i}] * (1 if i < 3 else 4 if i == 110 else 0)
+        taken += rows
+        found += stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker=(i * i) % 30 if i < 70 else i % 2)
+    assert stream.total("segments") < 70
+    logged = Log(Header.from_bytes(stream.stores[0]["pieces"][HEADER_AT,][0], ""), Map(stream.stores[0], "pieces"), "")
+    events = logged.read(entry for entry in logged.header.entries if entry.kind == EVENTS)[EVENTS]
+    assert 4 <= sum(table.num_rows for table in events) < 150 < len(taken)
+    upto = stream.job.time.from_watermark(stream.before)
+    if fragments:
+        done = {row["frame_id"] for row in found if row["final"]}
+        pieces = [row for row in found if row["frame_id"] in done]
+        found = fr.united(pa.Table.from_pylist(pieces, stream.job.output)).to_pylist()
+    assert comparable(found) == framed(SPECS[name], pa.Table.from_pylist(taken, EVENT), upto, "k")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.spark.kept import EVENTS
-from swag.spark.streaming import windows_job
 from swag.spark.windows import REQUESTS
 from tests import oracle, oracle_ticks
 from tests.oracle import Q, agg
@@ -147,38 +146,122 @@ def test_streams_inside_answer_as_if_nothing_had_happened_on_the_way(name, batch
         assert sorted(tuple(row.values())[1:] for row in sent) == sorted(expected)
 
 
-ASKED = ["slots", "pairs", "each event", "chosen", "chosen answers"]
+TENS, SEVENS = (Every(time=t, anchor="tuple", per_key=True) for t in (10, 7))
+OTHERS = replace(TUPLES, every=sw.Every(time=7, anchor="tuple", per_key=True))
+ANY = replace(TUPLES, every=sw.Every(time=10, anchor="tuple"))
 
 
+def tens(watermark: int) -> int:
+    return watermark // 10 * 10
+
+
+def sevens_of_tens(events: Rows, watermark: int) -> Rows:
+    return ticks(Q(agg("sum", "n"), oracle.Range(20)), SEVENS)(ticks(SUM, TENS)(events, watermark), tens(watermark))
+
+
+# Asked for by requests only: one stream, or streams that are known to different times.
+WAITING = {
+    "events": Case(query(sw.sum("x"), sw.Rows(3), None), lambda events, _: events, Q(agg("sum", "x"), oracle.Rows(3))),
+    "sevens": Case(
+        query(sw.max("n"), sw.Range(30), OTHERS), ticks(SUM, SEVENS), Q(agg("max", "n"), oracle.Range(30)),
+        settled=lambda watermark: watermark // 7 * 7,
+    ),
+    "sevens of tens": Case(
+        query(sw.sum("n"), sw.Rows(2), replace(OTHERS, aggregate=sw.sum("n").alias("n"), source=TUPLES)),
+        sevens_of_tens, SEVERAL, settled=lambda watermark: tens(watermark) // 7 * 7,
+    ),
+    "chosen tens": Case(
+        query(sw.count("n"), sw.Rows(2), sw.Events("n > 6", source=TUPLES)),
+        lambda events, w: [e for e in ticks(SUM, TENS)(events, w) if e["n"] and e["n"] > 6],
+        Q(agg("count", "n"), oracle.Rows(2)), settled=tens,
+    ),
+    "tens of all": Case(
+        query(sw.sum("n"), sw.Rows(2), ANY), ticks(SUM, Every(time=10, anchor="tuple")), SEVERAL, settled=tens,
+        shards=1,
+    ),
+}  # fmt: skip
+ASKED = [
+    ["slots", "pairs", "each event", "chosen", "chosen answers"],
+    ["tuples"],
+    ["sevens of tens"],
+    ["events", "tuples", "sevens", "chosen tens", "chosen"],
+    ["tens of all", "slots", "events"],
+]
+
+
+def asked_for(cases: dict[str, Case], events: Rows, upto: int, r: dict[str, Any]) -> dict[str, Any]:
+    """A request, and its answers by all that has come."""
+    found = dict(r)
+    for name, case in cases.items():
+        own = oracle.substream(case.inner(events, upto), "k", r["k"])
+        found[name] = oracle.answer(case.outer, oracle.window_at_time(case.outer, own, r["ts"]))
+    return found
+
+
+@pytest.mark.parametrize("names", ASKED, ids="+".join)
 @settings(max_examples=20)
 @given(batches=batches, asked=st.lists(st.lists(rows, max_size=4), min_size=8, max_size=8), delay=st.integers(0, 15))
-def test_requests_are_answered_from_streams_inside(batches, asked, delay):
-    named = {f"q{i}": CASES[name] for i, name in enumerate(ASKED)}
-    queries = [replace(case.query, name=name) for name, case in named.items()]
-    stream, truth, now, taken, found = streamed(queries, delay, requests=True), Truth(), 100, [], []
+def test_requests_are_answered_once_every_stream_that_they_read_is_known_up_to_them(names, batches, asked, delay):
+    cases = {f"q{i}": (CASES | WAITING)[name] for i, name in enumerate(names)}
+    queries = [replace(case.query, name=name) for name, case in cases.items()]
+    shards = min(case.shards for case in cases.values())
+    stream, truth, now, waiting = streamed(queries, delay, requests=True, shards=shards), Truth(), 100, []
     for (drawn, worker, fails), wanted in zip([*batches, ([], 2, False)], asked, strict=False):
         events = timed(drawn, now)
         requests = [{"ts": now + r["dt"], "k": r["k"] + 1, "id": f"{now} {i}"} for i, r in enumerate(wanted)]
-        requests = [r for r in requests if r["ts"] > stream.upto(r["k"])]
         given = {EVENTS: table(EVENT, events), REQUESTS: table(REQUEST, requests)}
         if fails:
             stream.trigger(given, worker, fails=True)
-        found += stream.trigger(given, worker)
-        truth.trigger(events, stream.job.time.from_watermark(stream.before))
-        taken += requests
+        late = [r for r in requests if r["ts"] <= stream.upto(r["k"])]
+        found = stream.trigger(given, worker)
+        upto = stream.job.time.from_watermark(stream.before)
+        truth.trigger(events, upto)
+        settled = float("-inf") if upto is None else min(case.settled(upto) for case in cases.values())
+        waiting += [r for r in requests if r not in late]
+        due = [r for r in waiting if r["ts"] <= settled]
+        waiting = [r for r in waiting if r not in due]
+        expected = [r | dict.fromkeys(cases) for r in late]
+        expected += [asked_for(cases, truth.applied(), upto, r) for r in due]
+        assert sorted(found, key=lambda row: row["id"]) == sorted(expected, key=lambda row: row["id"])
+        assert stream.total("late") == len(late) + len(events) - sum(upto is None or e["ts"] > upto for e in events)
         now += 7
-    due = [r for r in taken if truth.upto is not None and r["ts"] <= truth.upto]
-    expected = []
-    for r in due:
-        own = {n: oracle.substream(case.inner(truth.applied(), r["ts"]), "k", r["k"]) for n, case in named.items()}
-        windows = {n: oracle.window_at_time(case.outer, own[n], r["ts"]) for n, case in named.items()}
-        expected.append(r | {n: oracle.answer(case.outer, windows[n]) for n, case in named.items()})
-    assert sorted(found, key=lambda row: row["id"]) == sorted(expected, key=lambda row: row["id"])
 
 
-def test_requests_do_not_wait_for_slots_to_end():
-    with pytest.raises(sw.BadQuery, match=r'requests do not wait for it.* anchor="tick"'):
-        windows_job([CASES["tuples"].query], EVENT, REQUEST, "ts", "k", 2)
+@pytest.mark.parametrize(("window", "inside"), [(sw.Rows(3), sw.Rows(2)), (sw.Range(95), sw.Range(20))], ids=str)
+def test_requests_that_wait_through_many_triggers_are_answered_as_evaluate_does_and_the_log_stays_small(window, inside):
+    slow = replace(TUPLES, window=inside, every=sw.Every(time=100, anchor="tuple", per_key=True))
+    queries = [sw.Query(sw.sum("x"), window, "events"), query(sw.sum("n"), sw.Range(200), slow)]
+    stream, events, requests, found = streamed(queries, 0, workers=30, requests=True, shards=1), [], [], []
+    for i in range(120):
+        batch = [{"ts": 100 + 10 * i + j, "k": (i + j) % 2, "x": (i + 3 * j) % 9} for j in range(5 + i % 4)]
+        asked = [{"ts": 102 + 10 * i, "k": i % 2, "id": f"{i}"}]
+        events, requests = events + batch, requests + asked
+        given = {EVENTS: table(EVENT, batch), REQUESTS: table(REQUEST, asked)}
+        found += stream.trigger(given, worker=(i * i) % 30 if i < 60 else 0)
+        assert stream.total("segments") < 90
+    settled = stream.job.time.from_watermark(stream.before) // 100 * 100
+    asked = table(REQUEST, [r for r in requests if r["ts"] <= settled])
+    assert [row["id"] for row in found] == asked["id"].to_pylist()
+    assert len(found) > 100
+    for each in queries:
+        expected = sw.evaluate(each, table(EVENT, events), at=asked, ts="ts", key="k")
+        assert [row[each.name] for row in found] == expected[each.name].to_pylist()
+
+
+def test_a_query_that_is_added_does_not_answer_requests_again():
+    fast, slow = replace(WAITING["events"].query, name="fast"), replace(CASES["tuples"].query, name="slow")
+    stream = streamed([fast], 0, requests=True, shards=1)
+
+    def trigger(on: Any, ts: int, *asked: int) -> list[int]:
+        requests = table(REQUEST, [{"ts": at, "k": 1, "id": ""} for at in asked])
+        found = on.trigger({EVENTS: table(EVENT, [{"ts": ts, "k": 1, "x": 1}]), REQUESTS: requests}, worker=ts % 3)
+        return [row["ts"] for row in found if row["fast"] is not None]
+
+    assert [trigger(stream, 103, 104, 116), trigger(stream, 105), trigger(stream, 107)] == [[], [], [104]]
+    grown = streamed([fast, slow], 0, requests=True, shards=1)
+    grown.stores, grown.watermark, grown.latest = stream.stores, stream.watermark, stream.latest
+    assert trigger(grown, 109, 105, 108) == []  # 105: the fast query has let go of it
+    assert [trigger(grown, ts) for ts in (112, 118, 121, 122)] == [[], [108], [], [116]]
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.every is not None])

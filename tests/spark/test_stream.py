@@ -162,6 +162,10 @@ def test_what_can_not_be_streamed_is_said_before_anything_runs(spark, tmp_path):
         swag.spark.stream(query, events, key="sym", lateness="10us")
     with pytest.raises(sw.BadQuery, match=r"lateness=1\.5 is no duration"):
         swag.spark.stream(query, events, key="sym", lateness=1.5)
+    with pytest.raises(sw.BadQuery, match="metrics='' is no name"):
+        swag.spark.stream(query, events, key="sym", metrics="")
+    with pytest.raises(sw.BadQuery, match="metrics=3 is no name"):
+        frames.spark.stream(fr.Threshold("x", ">", 1), events, key=["sym", "ts"][:1], metrics=3)
     with pytest.raises(sw.BadType, match="the requests are a dict, not a stream"):
         swag.spark.stream(query, events, key="sym", requests={"ts": [1], "sym": ["a"]})
     with pytest.raises(sw.BadQuery, match=r"over frames .* frames\.spark\.stream"):
@@ -174,6 +178,18 @@ def test_what_can_not_be_streamed_is_said_before_anything_runs(spark, tmp_path):
     with pytest.raises(sw.BadQuery, match=r"events are a stream.*frames\.spark\.stream"):
         frames.spark.detect(fr.Threshold("x", ">", 1), events, key="sym")
     assert issubclass(BadState, sw.SwagError)
+
+
+def test_two_streams_in_one_query_are_counted_by_their_own_names(spark, tmp_path):
+    write(tmp_path / "in", [trades(0)])
+    events, top = source(spark, tmp_path / "in", SCHEMA), sw.Query(sw.max("x"), sw.Rows(5), "top")
+    one = swag.spark.stream(QUERIES[:1], events, key="sym", shards=1)
+    other = swag.spark.stream(top, events.where("x > 25"), key=["sym"], shards=1, metrics="loud")
+    sink, progress = run(one.union(other), tmp_path / "checkpoint")
+    assert {row[0] for row in sink.rows} == {"total", "top"}
+    loud = sum(x is not None and x > 25 for x in trades(0)["x"].to_pylist())
+    for name, total in (("swag", 60), ("loud", loud)):
+        assert sum(each.observedMetrics[name]["events"] for each in progress) == total > 0
 
 
 def test_ticks_and_frames_close_where_nothing_comes_any_more(spark, tmp_path):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from frames.detection import detect
@@ -49,7 +50,12 @@ class FrameQuery:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read, other than ts and the key."""
-        read = [*self.spec.columns, *(columns_of(self.where) if self.where else ())]
+        return tuple(dict.fromkeys([*self.spec.columns, *self.aggregated]))
+
+    @property
+    def aggregated(self) -> tuple[str, ...]:
+        """Those of them that answers are computed from; frames are found by the others."""
+        read = [*(columns_of(self.where) if self.where else ())]
         for leaf in [leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)]:
             read += [*leaf.aggregate.columns, *(columns_of(leaf.where) if leaf.where else ())]
         return tuple(dict.fromkeys(read))
@@ -59,9 +65,31 @@ class FrameQuery:
         table = as_table(events)
         return self.say(detect(self.spec, table, ts=ts, key=key), table, ts, key)
 
+    def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
+        """The same rows as a DataFrame, for swag.spark.evaluate, which knows queries over frames by nothing else."""
+        from frames.spark.queries import evaluate
+
+        return evaluate(self, events, ts, keys, layout)
+
     def say(self, found: pa.Table, table: pa.Table, ts: str = "ts", key: str | None = None) -> pa.Table:
         """The frames, with a column per value; the table holds all of their events."""
-        found = found.select(["frame_id", *([] if key is None else [key]), "start", "end", "rows"])
+        keys = [] if key is None else [key]
+        self.check_key(keys)
+        found = found.select(["frame_id", *keys, "start", "end", "rows"])
+        answers, passing = self.answers(found, table, ts, key)
+        for (name, _), each in zip(self.values, answers, strict=True):
+            found = found.append_column(name, each)
+        return found if passing is None else found.filter(pa.array(passing))
+
+    def check_key(self, keys: list[str]) -> None:
+        for name, value in self.values:
+            if name in keys:
+                raise BadQuery(f'{value} is named "{name}", as the key is.', "name it apart: AS, or .alias")
+
+    def answers(
+        self, found: pa.Table, table: pa.Table, ts: str, key: str | None
+    ) -> tuple[list[Any], np.ndarray | None]:
+        """What is said of each frame, a column per value; and which frames pass `having`."""
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
         columns: dict[Any, Any] = {}
         for where in dict.fromkeys(leaf.where for leaf in wanted):
@@ -72,9 +100,8 @@ class FrameQuery:
             rows = table if condition is None else table.filter(pa.array(predicate_holds(condition, table)))
             summary = summarize(found, rows, list(some.values()), ts=ts, key=key)
             columns |= {leaf: one_chunk(summary.column(str(aggregate))) for leaf, aggregate in some.items()}
-        for name, value in self.values:
-            found = found.append_column(name, calculate(value, columns))
-        return found if self.having is None else found.filter(pa.array(holds(self.having, columns)))
+        passing = None if self.having is None else holds(self.having, columns)
+        return [calculate(value, columns) for _, value in self.values], passing
 
     def __str__(self) -> str:
         """SQL that reads back as this query."""

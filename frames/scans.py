@@ -188,8 +188,8 @@ class BoundaryScan(Scan):
 
 
 def cell_kind(kind: pa.DataType, cut: Any) -> int:
-    """By a width or by breaks, both exactly where values and cuts are whole numbers."""
-    whole = is_discrete(kind)
+    """By a width or by breaks, both exactly where values and cuts are whole numbers that int64 has."""
+    whole = is_discrete(kind) and all(-(2**63) <= each < 2**63 for each in (cut if isinstance(cut, tuple) else (cut,)))
     if isinstance(cut, tuple):
         exact = whole and all(isinstance(b, int | np.integer) for b in cut)
         return frame_cells.WHOLE_BREAKS if exact else frame_cells.BREAKS

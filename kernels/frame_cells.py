@@ -54,9 +54,11 @@ def of_width(values, valid, width, codes):
 
 @kernel
 def of_whole_width(values, valid, width, codes):
-    """The same for integers, exactly."""
+    """The same for integers, exactly: rounded up without a negation, as that of the least int64 is itself."""
     for e in range(values.size):
-        codes[e] = NULL_CELL if valid.size and not valid[e] else -(-values[e] // width)
+        below = values[e] // width
+        n = max(below + (below * width != values[e]), NULL_CELL + 1)
+        codes[e] = NULL_CELL if valid.size and not valid[e] else n
 
 
 @kernel

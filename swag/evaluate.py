@@ -40,7 +40,7 @@ def evaluate(
     """
     asked = _checked(queries)
     check_grouping(asked, key)
-    if _is_of_frames(asked, at):
+    if is_of_frames(asked, at):
         return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and (name, value) != ("key", None):
@@ -67,7 +67,7 @@ def evaluate(
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
-def _is_of_frames(asked: list[Any], at: Any) -> bool:
+def is_of_frames(asked: list[Any], at: Any) -> bool:
     """A query over frames (frames/query.py) has rows of its own, and knows how to find them."""
     of_frames = [query for query in asked if hasattr(query, "evaluate")]
     if of_frames and (len(asked) > 1 or at is not None):

@@ -40,13 +40,19 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     """
     check_spec(spec)
     stream = Stream.of(events, ts, key, layout)
-    found = detection.detect(spec, schema.empty_table(events), ts=ts).schema
+    detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
+    return detected(stream.cut() if joining.can_be_cut(spec) else stream, spec)
+
+
+def detected(stream: "Stream", spec: Spec) -> DataFrame:
+    """The frames of a stream, cut or not; one that can not be cut for this spec is taken whole."""
+    found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
     if isinstance(spec, ByAggregate):
         spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
     read = list(dict.fromkeys(spec.columns))
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *schema.spark_fields(found)[1:]])
-    task = replace(stream.task(read, out), spec=spec)
-    stream = stream.cut() if joining.can_be_cut(spec) else stream
+    stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
+    task = replace(stream.task(read, out), by=stream.by, spec=spec)
     rows = stream.spread(stream.rows(read)).sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
     if stream.pieces is None:
         frames = rows.mapInArrow(partial(workers.detected, task), out)
@@ -103,18 +109,25 @@ def summarize(
     types = filling.summarize(
         _empty(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
     ).schema
-    whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    whole, edges = united(frames, stream.keys), margins(before, after, stream.clock.unit)
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
     out = StructType([*whole.schema.fields, *answered])
     read = list(dict.fromkeys(name for aggregate in wanted for name in aggregate.columns))
-    stream = stream.cut()
-    spans = _spans(whole, stream.keys, early, late)
+    task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
+    return answered_per_frame(stream.cut(), whole, task, out, edges)
+
+
+def answered_per_frame(
+    stream: "Stream", frames: DataFrame, task: Task, out: StructType, edges: tuple[int, int] = (0, 0)
+) -> DataFrame:
+    """One pass over events and frames: what a task says of the events in each frame, its edges moved by so much."""
+    spans = _spans(frames, stream.keys, *edges)
     if stream.pieces is not None:
         spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
         stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
-    rows = stream.among(read, _both_ends(spans)).sortWithinPartitions(*stream.apart, "t", "kind", "seq").drop("seq")
-    task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
-    return rows.mapInArrow(partial(workers.summarized, task), out)
+    rows = stream.among(list(task.read), _both_ends(spans))
+    rows = rows.sortWithinPartitions(*stream.apart, "t", "kind", "seq").drop("seq")
+    return rows.mapInArrow(partial(workers.summarized, replace(task, by=stream.apart)), out)
 
 
 def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:

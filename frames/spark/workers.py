@@ -10,6 +10,7 @@ import pyarrow as pa
 from frames.detection import detect
 from frames.detector import Detector
 from frames.filling import fill, summarize
+from frames.query import FrameQuery
 from frames.specs import Spec
 from swag.aggregates import Aggregate
 from swag.columns import Clock, one_chunk
@@ -33,6 +34,7 @@ class Task:
     block_rows: int
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
+    query: FrameQuery | None = None
 
     @property
     def apart(self) -> list[str]:
@@ -239,12 +241,22 @@ def _filled(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
 def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
     events, closed = _events(task, block, kind, list(task.read)), np.flatnonzero(kind == CLOSES)
     spans = {"start": block.numbers("a")[closed], "end": block.t[closed], " k": block.ids[closed]}
-    found = summarize(
-        pa.table({"frame_id": np.arange(closed.size), **spans}), events, task.aggregates, ts=" t", key=" k"
-    )
+    frames = pa.table({"frame_id": np.arange(closed.size), **spans})
     own = block.table.take(pa.array(closed))
+    if task.query is not None:
+        return _said(task, task.query, frames, events, own)
+    found = summarize(frames, events, task.aggregates, ts=" t", key=" k")
     mine = [own.column(f"r{i}") for i in range(len(task.out) - len(task.aggregates))]
     return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
+
+
+def _said(task: Task, query: FrameQuery, frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
+    """By the query itself, so that predicates and expressions mean here what they mean in memory."""
+    values, passing = query.answers(frames, events, " t", " k")
+    mine = [own.column(f"r{i}") for i in range(len(task.out) - len(values))]
+    if passing is None:
+        return [*mine, *values]
+    return [column.filter(pa.array(passing)) for column in (*mine, *values)]
 
 
 def _events(task: Task, block: Block, kind: np.ndarray, names: list[str]) -> pa.Table:

@@ -54,8 +54,8 @@ def run(
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else Source(at).read()
     queries, source.where = of_one_condition(queries)
+    check_alone(queries, at)
     if any(not isinstance(query, Query) for query in queries):
-        _check_alone(queries, requests)
         _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
@@ -83,8 +83,9 @@ def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
     return [replace(query, source=None, name=query.label) for query in queries], chosen.where
 
 
-def _check_alone(queries: list[Any], requests: pa.Table | None) -> None:
-    if len(queries) > 1 or requests is not None:
+def check_alone(queries: list[Any], at: Path | None) -> None:
+    """A statement over frames has rows of its own."""
+    if any(not isinstance(query, Query) for query in queries) and (len(queries) > 1 or at is not None):
         raise click.UsageError(
             "a statement with a FRAME clause gives one row per frame. Hint: run it by itself, without --at"
         )

@@ -11,9 +11,8 @@ from typing import Any
 import click
 import pyarrow.dataset
 
-from swag.cli.answering import columns_read, key_of
+from swag.cli.answering import check_alone, columns_read, key_of
 from swag.cli.files import Source, kind_of, written
-from swag.query import Query
 
 
 def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None) -> None:
@@ -21,8 +20,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
     kind_of(out)
-    if any(not isinstance(query, Query) for query in queries):
-        raise click.UsageError("frames are found by the embedded engine here. Hint: frames.spark.detect")
+    check_alone(queries, at)
     key = key_of(queries, key)
     columns_read(queries, Source(events), ts, key)
     queries = [replace(query, group_by=None) for query in queries]  # which was found to be the key
@@ -41,7 +39,9 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
             requests = None if at is None else _frame(session, at)
             answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
             answers.write.mode("overwrite").parquet(str(folder / "parts"))
-            for batch in pyarrow.dataset.dataset(folder / "parts", format="parquet").to_batches():
+            parts = pyarrow.dataset.dataset(folder / "parts", format="parquet")
+            sink.write(parts.schema.empty_table())  # no answers have columns as well
+            for batch in parts.to_batches():
                 sink.write(pyarrow.Table.from_batches([batch]))
         finally:
             shutil.rmtree(folder, ignore_errors=True)

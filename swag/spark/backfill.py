@@ -14,7 +14,7 @@ from swag.columns import Clock
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import _checked as checked
 from swag.evaluate import evaluate as embedded
-from swag.evaluate import simple_queries
+from swag.evaluate import is_of_frames, simple_queries
 from swag.predicate import columns_of
 from swag.query import Query
 from swag.spark import schema, whole
@@ -42,10 +42,15 @@ def evaluate(
     of one key with the same ts are taken in the order of the input's partitions and rows. `key` may name several
     columns. Events are looked at once beforehand, for substreams that are too large for a task: see `Layout`.
     Queries that answer at ticks, or read another's answers, take a task's rows as a whole: see swag/spark/whole.py.
+    A query over frames: one row per frame, as frames.spark.detect finds them.
     """
     schema.check_frame(events, "events")
     layout, keys = Layout.of(layout), schema.key_names(key)
-    asked = grouped_by(queries, keys)
+    asked = checked(queries)
+    _check_grouping(asked, keys)
+    if is_of_frames(asked, at):
+        return asked[0].evaluate_on_spark(events, ts, keys, layout)  # type: ignore[attr-defined]
+    asked = grouped_by(asked, keys)
     if any(query.every is not None or query.source is not None for query in asked):
         return whole.evaluate(asked, events, at, ts, keys, layout)
     rows, task, out = planned(asked, events, at, ts, keys, layout)
@@ -74,14 +79,19 @@ def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
     asked = checked(queries)
     for query in asked:
         if hasattr(query, "evaluate"):
-            raise BadQuery(f'"{query.label}" is a query over frames.', "frames.spark.detect(spec, events, …)")
+            raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
+    _check_grouping(asked, keys)
+    return [replace(query, group_by=None) for query in asked]
+
+
+def _check_grouping(asked: list[Query], keys: list[str]) -> None:
+    for query in asked:
         if query.group_by is not None and query.group_by != tuple(keys):
             said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
             raise BadQuery(
                 f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
                 f"key={list(query.group_by) or None!r}",
             )
-    return [replace(query, group_by=None) for query in asked]
 
 
 def _checked(asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str]) -> pa.Schema:

@@ -4,10 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from pyspark import cloudpickle
 
 from swag.aggregates import Aggregate
+from swag.expression import Expression, mapped, plain
 from swag.query import Events, Query
 from swag.recipes import query_to_json
 
@@ -20,13 +22,19 @@ def portable(queries: Iterable[Query]) -> tuple[Query, ...]:
 def _portable(query: Query) -> Query:
     if query.source is not None:
         query = replace(query, source=_portable_source(query.source))
-    return replace(query, aggregate=portable_aggregate(query.aggregate)) if query.is_simple else query
+    having = portable_term(query.having) if isinstance(query.having, Expression) else query.having
+    return replace(query, aggregate=portable_term(query.aggregate), having=having)
 
 
 def _portable_source(source: Query | Events) -> Query | Events:
     if isinstance(source, Query):
         return _portable(source)
     return source if source.source is None else replace(source, source=_portable_source(source.source))
+
+
+def portable_term(term: Any) -> Any:
+    """An aggregate, or an expression of some."""
+    return mapped(term, lambda leaf: plain(replace(leaf, aggregate=portable_aggregate(leaf.aggregate))))
 
 
 def portable_aggregate(aggregate: Aggregate) -> Aggregate:

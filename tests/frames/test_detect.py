@@ -74,6 +74,15 @@ def test_infinities_lie_in_the_outermost_cells_and_break_any_delta():
     assert fr.detect(fr.Delta("x", 1e300, measure="range"), events)["rows"].to_pylist() == [1, 1, 2]
 
 
+def test_cells_of_the_least_and_the_largest_integers():
+    least = -(2**63)
+    events = {"ts": np.arange(4), "x": pa.array([least, -least - 1, least + 1, None])}
+    for width, cells in ((2, [-(2**62), 2**62, 1 - 2**62]), (10**18, [-9, 10, -9]), (1e19, [0, 1, 0])):
+        assert fr.detect(fr.Boundary("x", width), events)["cell_x"].to_pylist() == [*cells, None]
+    assert fr.detect(fr.Boundary("x", 1), events)["cell_x"].to_pylist() == [least + 1, -least - 1, least + 1, None]
+    assert fr.detect(fr.Boundary("x", breaks=[0, 2**70]), events)["cell_x"].to_pylist() == [0, 1, 0, None]
+
+
 def test_timestamps_keep_their_type_and_durations_have_units():
     ts = pa.array([0, 60, 120, 180, 300], pa.timestamp("s", "America/New_York"))
     frames = fr.detect(fr.Threshold("x", ">", 0, min_duration="2m"), {"ts": ts, "x": np.array([1, 1, 1, 0, 1])})

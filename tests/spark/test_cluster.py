@@ -1,24 +1,32 @@
 """On a real, if small, cluster: a standalone master, two workers, `spark-submit`; on the loopback alone.
 
-The packages are shipped as a zip, which a wheel is as well. Executors start in folders of their own and know nothing of
-this repository: what they run came with the job, and the machine code from one folder that the driver has filled.
+The packages are shipped as a zip, which a wheel is as well, or inside a packed environment. Executors start in folders
+of their own and know nothing of this repository: what they run came with the job, and the machine code from one folder
+that the driver has filled.
 """
 
+import json
 import os
 import socket
 import subprocess
 import sys
+import tarfile
 import time
+import venv
 import zipfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.spark_session import NO_JAVA, ROOT, has_java
 
 JOB = """
+import json
 import os
+import sys
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -37,18 +45,21 @@ found = swag.spark.evaluate(queries, df, key="key", layout=swag.spark.Layout(tas
 def where(batches):
     for _ in batches:
         pass
-    yield pa.RecordBatch.from_pydict({"code": [__import__("swag").__file__], "folder": [os.getcwd()]})
+    code = __import__("swag").__file__
+    yield pa.RecordBatch.from_pydict({"code": [code], "prefix": [sys.prefix], "folder": [os.getcwd()]})
 
 
-rows = df.mapInArrow(where, "code string, folder string").collect()
+rows = df.mapInArrow(where, "code string, prefix string, folder string").collect()
 right = np.minimum(ts, 99) // 7 + 1, np.where(ts < 7, ts, ts - 7)
-print("answers are right:", [found[q.label].to_pylist() for q in queries] == [each.tolist() for each in right])
-print("code from the zip:", all("swag.zip" in row.code for row in rows))
-print("executors:", len({row.folder for row in rows}))
-print("compiled by workers:", sorted({path.name for path in folder.rglob("*.nbc")} - before))
+print(json.dumps({
+    "answers are right": [found[q.label].to_pylist() for q in queries] == [each.tolist() for each in right],
+    "executors": sorted({(row.folder, row.prefix, row.code) for row in rows}),
+    "compiled by workers": sorted({path.name for path in folder.rglob("*.nbc")} - before),
+    "driver": sys.prefix,
+}))
 """
 QUICK = "-XX:TieredStopAtLevel=1"  # for Java that runs a minute at most
-EXPECTED = ["answers are right: True", "code from the zip: True", "executors: 2", "compiled by workers: []"]
+NEEDED = ("numpy", "numba", "pyarrow", "pandas", "sqlglot", "pyspark")
 
 
 class Cluster:
@@ -79,11 +90,21 @@ class Cluster:
                 subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=log, stderr=log)
             )
 
-    def submit(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [str(self.home / "bin" / "spark-submit"), "--master", self.master, *arguments]
-        return subprocess.run(
-            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=180
+    def submit(self, *arguments: str, **environment: str) -> dict[str, Any]:
+        """Run the job, and what it says."""
+        (self.folder / "job.py").write_text(JOB)
+        cache = f"spark.executorEnv.SWAG_CACHE_DIR={self.folder / 'cache'}"
+        settings = ["spark.driver.host=127.0.0.1", "spark.ui.enabled=false", "spark.executor.memory=600m", cache]
+        settings += [f"spark.{who}.extraJavaOptions={QUICK}" for who in ("driver", "executor")]
+        options = [part for each in settings for part in ("--conf", each)]
+        command = [str(self.home / "bin" / "spark-submit"), "--master", self.master, *options, *arguments, "job.py"]
+        done = subprocess.run(
+            command, env=self.environment | environment, cwd=self.folder, capture_output=True, text=True, timeout=180
         )
+        assert done.returncode == 0, done.stderr[-3000:]
+        said: dict[str, Any] = json.loads(done.stdout)
+        assert said["answers are right"] and said["compiled by workers"] == [] and len(said["executors"]) == 2
+        return said
 
     def wait_for_workers(self) -> None:
         for _ in range(300):
@@ -100,11 +121,11 @@ class Cluster:
             process.wait(30)
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if not has_java():
         pytest.fail(NO_JAVA, pytrace=False)
-    made = Cluster(tmp_path)
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
     made.start()
     try:
         made.wait_for_workers()
@@ -113,23 +134,45 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         made.stop()
 
 
-def shipped(path: Path) -> Path:
+def sources() -> Iterator[tuple[Path, Path]]:
+    """The code, and where it is in a package."""
+    for package in ("swag", "frames", "kernels"):
+        for source in sorted((ROOT / package).rglob("*.py")):
+            yield source, source.relative_to(ROOT)
+
+
+def zipped(path: Path) -> Path:
     """What `python -m zipfile -c swag.zip swag frames kernels` makes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in ("swag", "frames", "kernels"):
-            for source in sorted((ROOT / package).rglob("*.py")):
-                archive.write(source, source.relative_to(ROOT))
+        for source, name in sources():
+            archive.write(source, name)
     return path
 
 
-def test_a_job_is_submitted_with_all_it_needs(cluster: Cluster) -> None:
-    job = cluster.folder / "job.py"
-    job.write_text(JOB)
-    package = shipped(cluster.folder / "swag.zip")
-    cache = f"spark.executorEnv.SWAG_CACHE_DIR={cluster.folder / 'cache'}"
-    settings = ["spark.driver.host=127.0.0.1", "spark.ui.enabled=false", "spark.executor.memory=600m", cache]
-    settings += [f"spark.{who}.extraJavaOptions={QUICK}" for who in ("driver", "executor")]
-    options = [part for each in settings for part in ("--conf", each)]
-    done = cluster.submit(*options, "--py-files", str(package), str(job))
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines() == EXPECTED
+def packed(folder: Path) -> None:
+    """What venv-pack makes: environment.tar.gz. What swag needs is not copied, but found where the tests have it."""
+    environment = folder / "environment"
+    venv.create(environment, symlinks=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    for source, name in sources():
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_bytes(source.read_bytes())
+    found = [find_spec(name) for name in NEEDED]
+    (packages / "needed.pth").write_text("\n".join({str(Path(each.origin).parents[1]) for each in found}))
+    with tarfile.open(folder / "environment.tar.gz", "w:gz", compresslevel=1) as archive:
+        archive.add(environment, ".")
+
+
+def test_a_job_brings_the_packages_in_a_zip(cluster: Cluster) -> None:
+    said = cluster.submit("--py-files", str(zipped(cluster.folder / "swag.zip")))
+    for _, prefix, code in said["executors"]:
+        assert prefix == sys.prefix and "swag.zip/swag" in code
+
+
+def test_a_job_brings_an_environment(cluster: Cluster) -> None:
+    packed(cluster.folder)
+    said = cluster.submit("--archives", "environment.tar.gz#environment", PYSPARK_PYTHON="./environment/bin/python")
+    assert said["driver"] == str(cluster.folder / "environment")  # the one that was packed
+    for folder, prefix, code in said["executors"]:
+        assert (cluster.folder / "work") in Path(folder).parents
+        assert prefix == f"{folder}/environment" and code.startswith(f"{prefix}/lib")  # those that were unpacked

@@ -35,6 +35,28 @@ def test_spark_answers_as_the_embedded_engine_does(spark: Any, tmp_path: Path, m
     ]
 
 
+def test_frames_are_written_as_the_embedded_engine_does(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    events = pa.table({"ts": np.arange(200), "symbol": rng.choice(list("ab"), 200), "x": rng.integers(0, 9, 200)})
+    pa.parquet.write_table(events, "t.parquet")
+    for least in (1, 1000):
+        Path("q.sql").write_text(f"""SELECT symbol, AVG(x) AS m, COUNT(*) FILTER (WHERE x > 6) AS high FROM t
+            [FRAME WHERE x > 2 FOR 2 TUPLES] GROUP BY symbol HAVING SUM(x) > {least}""")
+        for engine in ("embedded", "spark"):
+            run = ["run", "q.sql", "--events", "t.parquet", "--out", f"{engine}.parquet", "--engine", engine]
+            assert main(run) == 0
+        found, expected = (Source(Path(f"{engine}.parquet")).read() for engine in ("spark", "embedded"))
+        assert found.column_names == expected.column_names and (expected.num_rows > 5) == (least == 1)
+        found, expected = (table.drop_columns(["frame_id"]).sort_by("start") for table in (found, expected))
+        assert found.to_pylist() == expected.to_pylist()
+    Path("q.sql").write_text("SELECT MAX(x) FROM t [FRAME DELTA x 3]; SELECT MAX(x) AS high FROM t [ROWS 2]")
+    assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet", "--engine", "spark"]) == 2
+    assert "one row per frame. Hint: run it by itself" in capfd.readouterr().err
+
+
 def test_what_a_worker_refuses_is_one_line(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
+from swag.expression import leaves
 from swag.spark import Layout
+from swag.spark.shipping import portable
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
@@ -104,6 +106,17 @@ def test_hundreds_of_answers_and_a_function_of_ones_own(spark):
     queries += [sw.Query(squares, sw.Rows(9), "squares"), sw.Query(sw.max("x") - sw.min("x"), sw.Rows(9), "spread")]
     found = swag.spark.evaluate(queries, spark.createDataFrame(events), key="k.ey", layout=CUT).toArrow()
     assert_same(found, sw.evaluate(queries, events, key="k.ey"), by="ts")
+
+
+def test_functions_are_told_apart_by_what_they_do_inside_an_expression_too():
+    one, other = (sw.aggregate("x", f, lambda a, b: a + b, lambda a: a, 0.0) for f in (lambda x: x, lambda x: -x))
+    other = replace(other, user=replace(other.user, number=one.user.number))  # as two processes would number them
+    alone, *shipped = portable([sw.Query(one, sw.Rows(2))] + [
+        sw.Query(1 + each.filter("x > 0"), sw.Rows(2), having=each / 2 > 1) for each in (one, other)
+    ])  # fmt: skip
+    numbers = [{leaf.aggregate.user.number for term in (query.aggregate, query.having) for leaf in leaves(term)}
+               for query in shipped]  # fmt: skip
+    assert numbers[0] == {alone.aggregate.user.number} != numbers[1] and len(numbers[1]) == 1
 
 
 def test_queries_in_sql(spark):

@@ -1,0 +1,88 @@
+"""A statement over frames gives on Spark the rows that it gives in memory."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import frames as fr
+import swag as sw
+import swag.spark
+from swag.spark import Layout
+from tests.spark.compare import assert_same
+from tests.spark.test_frames import pieces, some_events, told_apart
+
+CUT = Layout(tasks=3, sample=1.0, block_rows=60)  # one key is cut; pieces fill many blocks
+
+STATEMENTS = [
+    "SELECT AVG(x), COUNT(*) AS n FROM s [FRAME WHERE x > 0.3 FOR 3 AND 2 TUPLES]",
+    "SELECT MAX(x), COUNT(x) FROM s [FRAME DELTA x 0.8] WHERE n <> 4",
+    "SELECT SUM(n) FILTER (WHERE x > 0) AS high, SUM(n) AS n FROM s [FRAME UNTIL SUM(n) >= 25] WHERE ts < 800",
+    "SELECT (MAX(x) - MIN(x)) / COUNT(*) AS spread FROM s [FRAME GRID x 0.5, n (2, 5)] HAVING COUNT(*) > 1",
+    """SELECT AVG(x) FILTER (WHERE NOT n > 6) AS low, COALESCE(SUM(n) FILTER (WHERE x IS NULL), 0) AS lost, MEDIAN(x),
+              LAST(id) FROM s [FRAME WHERE x <= 0 FOR 3 TUPLES PARTITION] WHERE id > 20 AND x < 0.9 OR x IS NULL
+       HAVING NOT (AVG(x) > -0.5 AND SUM(n) FILTER (WHERE n < 8) > 40)""",
+]
+
+
+def grouped(text: str) -> str:
+    asked, having, condition = text.partition("HAVING")
+    return f"{asked.replace('SELECT', 'SELECT key,', 1)} GROUP BY key {having}{condition}"
+
+
+def test_a_row_per_frame_of_a_stream(spark):
+    events = some_events()
+    df = spark.createDataFrame(events).cache()
+    for text in (STATEMENTS[1], STATEMENTS[4]):
+        expected = sw.evaluate(text, events)
+        assert expected.num_rows > 10
+        assert_same(swag.spark.evaluate(text, df, layout=CUT).toArrow(), expected, by="frame_id")
+
+
+def test_a_row_per_frame_of_each_key(spark):
+    events = some_events()
+    df = spark.createDataFrame(events).cache()
+    assert pieces(df, "key", CUT) >= 2
+    for text in map(grouped, STATEMENTS):
+        found = swag.spark.evaluate(text, df, key="key", layout=CUT).toArrow()
+        expected = sw.evaluate(text, events, key="key")
+        assert expected.num_rows > 10
+        assert_same(told_apart(found, "key"), told_apart(expected, "key"), by="number")
+
+
+def test_no_events_have_no_frames(spark):
+    empty = spark.createDataFrame(some_events().slice(0, 0))
+    found = swag.spark.evaluate(STATEMENTS[4], empty).toArrow()
+    expected = sw.evaluate(STATEMENTS[4], some_events().slice(0, 0))
+    assert_same(found, expected, by="frame_id")
+
+
+def test_keys_of_several_columns_and_aggregates_of_users(spark):
+    events = some_events()
+    sites = pa.array(np.arange(events.num_rows) % 2)
+    both = pa.array([f"{k} {s}" for k, s in zip(events["key"].to_pylist(), sites.to_pylist())])
+    events = events.append_column("site", sites).append_column("both", both)
+    bits = sw.aggregate("n", lambda x: x, lambda a, b: a | b, lambda a: a, identity=0)
+    query = fr.FrameQuery(fr.Delta("x", 0.8), {"bits": 2 * bits.filter("x > 0") + sw.count(), "n": bits}, "n < 7")
+    found = swag.spark.evaluate(query, spark.createDataFrame(events), key=["key", "site"]).toArrow()
+    expected = told_apart(sw.evaluate(query, events, key="both"), "both")
+    assert found.column_names == ["frame_id", "key", "site", "start", "end", "rows", "bits", "n"]
+    both = pa.array([f"{k} {s}" for k, s in zip(found["key"].to_pylist(), found["site"].to_pylist())])
+    found = found.drop_columns(["key", "site"]).add_column(1, "both", both)
+    assert_same(told_apart(found, "both"), expected, by="number")
+
+
+def test_what_is_refused_before_any_job(spark):
+    df = spark.createDataFrame(some_events())
+    with pytest.raises(sw.BadQuery, match="one row per frame, which no other query has"):
+        swag.spark.evaluate(f"{STATEMENTS[0]}; SELECT MAX(x) AS high FROM s [ROWS 2]", df)
+    with pytest.raises(sw.BadQuery, match="nor does it take requests"):
+        swag.spark.evaluate(STATEMENTS[0], df, at=df)
+    with pytest.raises(sw.BadQuery, match="has no GROUP BY, but the stream has key"):
+        swag.spark.evaluate(STATEMENTS[0], df, key="key")
+    with pytest.raises(sw.UnknownColumn, match='reads "m", but the events have: ts, key, x, n, id'):
+        swag.spark.evaluate("SELECT COUNT(*) FROM s [FRAME DELTA x 1] WHERE m > 1", df)
+    with pytest.raises(sw.BadType, match="can not be computed: key is"):
+        swag.spark.evaluate("SELECT COUNT(*) FROM s [FRAME DELTA x 1] WHERE key > 1", df)
+    for evaluate, events in ((swag.spark.evaluate, df), (sw.evaluate, some_events())):
+        with pytest.raises(sw.BadQuery, match=r'max\(x\) is named "key", as the key is'):
+            evaluate("SELECT key, MAX(x) AS key FROM s [FRAME DELTA x 1] GROUP BY key", events, key="key")

@@ -51,7 +51,7 @@ class Group:
         widths = (hi - lo)[hi > lo]
         if widths.size:
             logs = np.log2(widths)
-            self.levels.update(np.unique(logs.astype(np.int64)).tolist())
+            self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())
             self.log_width += float(logs.mean()) * lo.size
         self.lookups += lo.size
 

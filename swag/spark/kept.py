@@ -15,12 +15,13 @@ import pyarrow as pa
 from kernels.timeline import HEAD, TAIL
 from swag import intake
 from swag.aggregates import count
-from swag.columns import Clock
+from swag.columns import Clock, one_chunk
 from swag.engine import Engine
 from swag.frequency import Every
 from swag.keys import KeyTable
 from swag.lowering import simple_ones
 from swag.query import Query
+from swag.space import Batch, group
 from swag.spark.event_time import instants_of
 from swag.spark.shipping import digest, fingerprint
 from swag.spark.state import Log
@@ -32,18 +33,38 @@ NOTHING = int(np.iinfo(np.int64).min)
 
 
 class Recording(Engine):
-    """An engine that notes what its parts are given, for the log. deaf: this one takes nothing now."""
+    """An engine that notes what its parts are given, for the log. deaf: this one takes nothing now.
+
+    batches: the rows of each given table, by key.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.given: list[pa.Table] = []
+        self.batches: list[Batch | None] = []
         self.deaf, self.latest_promise = False, NOTHING
 
     def append(self, events: Any) -> int:
         if self.deaf or events.num_rows == 0:
             return 0
         self.given.append(events)
-        return super().append(events)
+        taken = super().append(events)
+        self.batches.append(self._store.batch)
+        return taken
+
+    def forget_given(self) -> None:
+        self.given, self.batches = [], []
+
+    def touched(self) -> tuple[np.ndarray, pa.Array | None]:
+        """The keys that were given rows, in order of id: as they lie in memory."""
+        store, key = self._store, self.key
+        if key is None or store.keys is None:
+            return np.zeros(1, np.int64), None
+        keys = one_chunk(pa.chunked_array([chunk for table in self.given for chunk in table.column(key).chunks]))
+        batch = self.batches[0] if len(self.batches) == 1 else None  # grouped already, when it was applied
+        if batch is None:
+            batch = group(store.keys.find(keys, key), store.seen)
+        return batch.keys, keys.take(pa.array(batch.order[batch.starts[:-1]]))
 
     def advance(self, ts: Any) -> None:
         """No further than the watermark: slots that could be known to be over are, once it has passed them."""

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.columns import Clock, one_chunk
+from swag.columns import Clock
 from swag.composites import of_nothing
 from swag.frequency import Every
 from swag.query import Query
-from swag.space import group
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.kept import EVENTS, NOTHING, Kept, Recording
 from swag.spark.shard import Step
@@ -93,7 +92,8 @@ class ShardWindows:
         self.requests.due(self.answered)  # were answered
         self.engine.emitted()  # were sent
         for kept in self.streams:
-            kept.engine.deaf, kept.engine.given = False, []
+            kept.engine.deaf = False
+            kept.engine.forget_given()
         self.upto, self._new = upto, False
 
     def _make_again(self, tables: dict[str, list[pa.Table]]) -> None:
@@ -121,7 +121,8 @@ class ShardWindows:
         self.upto, self._new = upto, False
         for kept in self.streams:
             step.log += [] if kept.above is None else kept.given()
-            kept.batch, kept.engine.given = sum(table.num_rows for table in kept.engine.given), []
+            kept.batch = sum(table.num_rows for table in kept.engine.given)
+            kept.engine.forget_given()
         self.streams[0].held = self.events.count
         step.counts["lookups"] = sum(table.num_rows for table in step.answers)
         step.counts["held"] = self.events.count + self.requests.count
@@ -197,7 +198,7 @@ class ShardWindows:
             if self.upto is None or instant != kept.upto(self.upto):
                 answered = [query for query in asked if query.having is None]
                 if answered and kept.engine.given:
-                    found.append(self._touched(kept, answered, instant, *self._given(kept.engine)))
+                    found.append(self._touched(kept, answered, instant, *kept.engine.touched()))
                 found += [self._passing(kept, query, instant) for query in asked if query.having is not None]
         return chain(*found, self._ticks() if self.plan.ticking else [])
 
@@ -213,15 +214,6 @@ class ShardWindows:
         if self.plan.key is None:
             return [] if answer is None else [self._rows(query.label, instant, None, pa.array([answer]))]
         return [self._rows(query.label, instant, answer.column(0), answer.column("value"))] if answer.num_rows else []
-
-    def _given(self, engine: Recording) -> tuple[np.ndarray, pa.Array | None]:
-        """The keys whose rows an engine got in this trigger, in order of id: as they lie in memory."""
-        store, key = engine._store, self.plan.key
-        if key is None or store.keys is None:
-            return np.zeros(1, np.int64), None
-        keys = one_chunk(pa.chunked_array([c for table in engine.given for c in table.column(key).chunks]))
-        batch = group(store.keys.find(keys, key), store.seen)
-        return batch.keys, keys.take(pa.array(batch.order[batch.starts[:-1]]))
 
     def _touched(
         self, kept: Kept, queries: list[Query], instant: int, ids: np.ndarray, keys: pa.Array | None

@@ -1,7 +1,7 @@
 """Frames of a Structured Streaming source: `frames.spark.stream`. The shards of swag.spark, with detectors."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from frames.spark.keyed_state import newest, record, restore
 from frames.spark.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
+from swag.spark.bodies import Step
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
 from swag.spark.schema import col, key_names
 from swag.spark.several import apart, joined, name_of
-from swag.spark.shard import Job, Step
+from swag.spark.shard import Job
 from swag.spark.state import Log
 from swag.spark.streaming import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
 from swag.windows import Duration
@@ -54,7 +55,7 @@ def stream(
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
     packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
-    return sharded(packed, job, job.time.delay(lateness), metrics)
+    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
 def _keyed_by_several(
@@ -114,6 +115,9 @@ class Frames:
 
 
 class ShardFrames:
+    latest: int | None = None
+    ahead: int | None = None  # never: what a detector finds is to be sent at once
+
     def __init__(self, plan: Frames, shard: int) -> None:
         self.plan, self.detector = plan, plan.detector()
         self.opened = OpenEvents(self.detector)
@@ -157,6 +161,8 @@ class ShardFrames:
         step.counts["held"] = self.detector.buffered
         step.counts["kept"] = len(self.detector._numbers) + self.opened.count
         return step
+
+    def go_ahead(self, upto: int) -> None: ...
 
     def _punctuate(self, step: Step, upto: int) -> None:
         detector = self.detector

@@ -60,21 +60,21 @@ class EventTime:
         """The first watermark that passes an instant."""
         return instant + SHIFT if self.integer else -(-instant // 1000)
 
-    def delay(self, lateness: Duration | None) -> str:
-        """Lateness as Spark wants it."""
+    def delay(self, lateness: Duration | None) -> int:
+        """Lateness as Spark wants it, in milliseconds."""
         spoken = ours(lateness) if isinstance(lateness, str) else lateness
         if spoken is None:
-            return "0 milliseconds"
+            return 0
         if isinstance(spoken, bool | float):
             raise BadQuery(f"lateness={lateness!r} is no duration.", 'lateness="10 seconds"')
         if self.integer:
-            return f"{in_units(spoken, None)} milliseconds"
+            return in_units(spoken, None)
         ns = int(spoken) * 1000 if isinstance(spoken, int | np.integer) else nanoseconds(spoken)
         if ns % 10**6 or ns < 0:
             raise BadQuery(
                 f"lateness={lateness!r}: Spark's watermark is in whole milliseconds.", 'lateness="10 seconds"'
             )
-        return f"{ns // 10**6} milliseconds"
+        return ns // 10**6
 
 
 def ours(duration: str) -> str:

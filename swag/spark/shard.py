@@ -4,67 +4,31 @@
                                                         no:  a new body, and all segments
                body.step(rows, watermark) -> answers; one more segment, a new header
 
-The body lives in this module's cache between triggers; it is taken out while it changes, so an attempt that fails half
-way leaves nothing behind, and a version it does not name (a retry, another run, an older worker) is never trusted.
+The body lives in a cache between triggers (swag/spark/bodies.py); it is taken out while it changes, and a version that
+the header does not name (a retry, another run, an older worker) is never trusted.
 """
 
 import hashlib
 import json
-import os
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from swag.spark import process
+from swag.spark.bodies import Body, Cache, Cached, Step, thread
 from swag.spark.event_time import EventTime
 from swag.spark.state import HEADER_AT, HISTORY, PURPOSE, PURPOSE_AT, BadState, Header, Log, from_ipc, opened, sealed
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
 COUNTS = "__swag"  # the column of a shard's counts, as text: one narrow column beside the answers
-
-
-@dataclass
-class Step:
-    """What a trigger gave: rows to emit, rows to log as (kind, table, until when each row is needed), and counts."""
-
-    answers: list[pa.Table] = field(default_factory=list)
-    further: Iterable[pa.Table] = ()  # answers that are looked up while Spark works on those before
-    log: list[tuple[str, pa.Table, np.ndarray]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-
-
-class Body(Protocol):
-    """An engine or a detector: a function of the log, and of a few numbers beside it."""
-
-    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
-        """Take what was logged since this body was last used (for a new one: all of it), and emit nothing."""
-
-    def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
-        """Take new rows, and that nothing with ts <= upto is still to come."""
-
-    def tend(self, log: Log) -> None:
-        """Let go of segments that nothing can reach; merge small ones."""
-
-    def rest(self) -> dict[str, Any]:
-        """What is not a function of the log, as JSON."""
-
-    def wakes(self) -> int | None:
-        """The next instant that must not pass unnoticed, even if nothing comes."""
-
-    @property
-    def bytes(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -75,6 +39,7 @@ class Job:
     purpose: dict[str, Any]  # whose state this is; "parts" may grow from one run to the next
     time: EventTime
     output: pa.Schema
+    delay: int = 0  # of the watermark, in milliseconds
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -82,36 +47,7 @@ class Job:
         return hashlib.blake2b(json.dumps(self.purpose, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-class Cache:
-    """Bodies by (job, shard), each with the version it is at; the least recently used go first."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], tuple[str, Body]] = OrderedDict()
-
-    def take(self, job: str, shard: int) -> tuple[str, Body] | None:
-        return self._kept.pop((job, shard), None)
-
-    def keep(self, job: str, shard: int, token: str, body: Body) -> None:
-        self._kept[job, shard] = token, body
-        while len(self._kept) > 1 and sum(body.bytes for _, body in self._kept.values()) > cache_limit():
-            self._kept.popitem(last=False)
-
-
-def cache_limit() -> int:
-    """$SWAG_SPARK_CACHE_MB, else half of this machine's share of a core."""
-    chosen = os.environ.get("SWAG_SPARK_CACHE_MB", "")
-    if chosen.isdigit():
-        return int(chosen) << 20
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 // (os.cpu_count() or 1))
-
-
 CACHE = Cache()
-
-
-@lru_cache
-def beside() -> ThreadPoolExecutor:
-    """One thread more. Made when it is needed: Spark forks its workers, and threads are not forked."""
-    return ThreadPoolExecutor(1, "swag state")
 
 
 class Shards(StatefulProcessor):
@@ -151,18 +87,18 @@ class Shards(StatefulProcessor):
         began = time.perf_counter()
         header = self._load(shard)
         log = Log(header, self._pieces, f"shard {shard}")
-        body, replayed = self._body(shard, log)
         passed = self.job.time.from_watermark(watermark)
         upto = passed if header.upto is None or passed is None else max(passed, header.upto)
+        body, replayed = self._body(shard, log, upto)
         step = body.step(fresh, upto)
         header.upto = upto
         timer = self._timer(body.wakes(), watermark)
-        saved = beside().submit(self._save, log, body, step, timer, expired)
+        saved = thread("state").submit(self._save, log, body, step, timer, expired)
         for table in chain(step.answers, step.further):
             if table.num_rows:
                 yield answer_rows(table, self.job.output)
         saved.result()
-        CACHE.keep(self.job.id, shard, header.token, body)
+        CACHE.keep(self.job.id, shard, header.token, body, self._next_upto(body, upto))
         counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
         counts["milliseconds"] = round(1000 * (time.perf_counter() - began))
         yield counts_row(counts, self.job.output)
@@ -206,20 +142,36 @@ class Shards(StatefulProcessor):
     def _put_purpose(self) -> None:
         self._put(PURPOSE_AT, sealed(PURPOSE, json.dumps(self.job.purpose).encode()))
 
-    def _body(self, shard: int, log: Log) -> tuple[Body, int]:
+    def _body(self, shard: int, log: Log, upto: int | None) -> tuple[Body, int]:
         """The body at the version that the header names, and how many rows had to be replayed for it."""
         header = log.header
         cached = CACHE.take(self.job.id, shard)
         versions = dict([*header.history, (header.token, header.following)])
-        if cached is not None and cached[0] in versions and versions[cached[0]] >= header.floor:
-            body, missed = cached[1], log.since(versions[cached[0]])
-            if cached[0] == header.token:
+        if cached is not None and self._usable(cached, versions, header, upto):
+            body, missed = cached.body, log.since(versions[cached.token])
+            if cached.token == header.token:
                 return body, 0
         else:
             body, missed = self.job.make(shard), list(header.entries)
         if header.token:
             body.replay(log.read(missed), header.rest, header.upto)
         return body, sum(entry.rows for entry in missed)
+
+    def _usable(self, cached: Cached, versions: dict[str, int], header: Header, upto: int | None) -> bool:
+        if cached.token not in versions or versions[cached.token] < header.floor:
+            return False
+        known = upto if cached.token == header.token else header.upto
+        if cached.body.ahead is None or (known is not None and cached.body.ahead <= known):
+            return True
+        CACHE.surprised.add(self.job.id)
+        return False
+
+    def _next_upto(self, body: Body, upto: int | None) -> int | None:
+        """What the next watermark will say, if this shard's events decide it: others can only make it later."""
+        if body.latest is None:
+            return None
+        expected = self.job.time.from_watermark(self.job.time.spark_time(body.latest) // 1000 - self.job.delay)
+        return None if expected is None or (upto is not None and expected <= upto) else expected
 
     def _timer(self, wakes: int | None, watermark: int) -> int | None:
         return None if wakes is None else max(self.job.time.timer(wakes), watermark + 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ def stream(
         if key is not None:  # equal keys must be of one type to meet in one shard
             requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
         packed = packed.unionByName(pack(requests, Pack(REQUESTS, ts, key, job.time, tells_time=False), numbers))
-    return sharded(packed, job, job.time.delay(lateness), metrics)
+    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
 def _keyed_by_several(
@@ -114,7 +115,7 @@ def windows_job(
     return Job(plan, purpose, time, output)
 
 
-def sharded(packed: "DataFrame", job: "Job", delay: str, metrics: str) -> "DataFrame":
+def sharded(packed: "DataFrame", job: "Job", metrics: str) -> "DataFrame":
     """Packed rows through the shards: answers, with the counts of the shards as observed metrics of this name."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -125,7 +126,7 @@ def sharded(packed: "DataFrame", job: "Job", delay: str, metrics: str) -> "DataF
     if not isinstance(metrics, str) or not metrics:
         raise BadQuery(f"metrics={metrics!r} is no name that counts could be reported by.", 'metrics="trades"')
     schema = StructType([StructField(COUNTS, StringType()), *from_arrow_schema(job.output).fields])
-    timed = packed.withWatermark("time", delay).select("shard", "kind", "place", "piece")
+    timed = packed.withWatermark("time", f"{job.delay} milliseconds").select("shard", "kind", "place", "piece")
     if job.purpose["shards"] == partitions_of(packed) == 1:
         timed = timed.coalesce(1)  # one stage, no shuffle: where all ends up in one task, that packs the rows, too
     with own_workers(packed):

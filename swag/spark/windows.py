@@ -14,9 +14,9 @@ from swag.columns import Clock
 from swag.composites import of_nothing
 from swag.frequency import Every
 from swag.query import Query
+from swag.spark.bodies import Step
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.kept import EVENTS, NOTHING, Kept, Recording
-from swag.spark.shard import Step
 from swag.spark.state import Log
 from swag.spark.waiting import Waiting
 from swag.store import MAX
@@ -68,6 +68,8 @@ class ShardWindows:
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
         self.answered: int | None = None  # the time up to which requests have been
+        self.latest: int | None = None
+        self.ahead: int | None = None
         self._new = True
         asked = {query.label for query in plan.queries if query.every is None}
         self._asked = [
@@ -94,7 +96,7 @@ class ShardWindows:
         for kept in self.streams:
             kept.engine.deaf = False
             kept.engine.forget_given()
-        self.upto, self._new = upto, False
+        self.upto, self.ahead, self._new = upto, None, False
 
     def _make_again(self, tables: dict[str, list[pa.Table]]) -> None:
         """Streams inside have rows of their own in the log: they do not listen while the events are replayed."""
@@ -105,7 +107,15 @@ class ShardWindows:
                 kept.take_again(tables.get(kept.rows, []))
                 kept.engine.deaf = True
 
+    def go_ahead(self, upto: int) -> None:
+        """Not where requests are answered: they ask for the time before the watermark, which would be gone."""
+        if self.plan.requests is None:
+            self.ahead = upto
+            self._promise(upto)
+            self._apply(self.events.due(upto), upto)
+
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        self.latest = self.ahead = None
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
         self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
         self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.answered)
@@ -159,6 +169,8 @@ class ShardWindows:
         if table is None:
             return
         instants = instants_of(table.column(self.plan.ts))
+        if kind == EVENTS and instants.size:
+            self.latest = int(instants.max())
         late = instants <= (NOTHING if passed is None else passed)
         if late.any():
             if kind == REQUESTS:

@@ -4,14 +4,16 @@ It does what Spark does, without Java: for tests of many small streams. What Spa
 """
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from swag.spark import shard as shard_module
+from swag.spark.bodies import Cache
 from swag.spark.packing import SHARD, Pack
-from swag.spark.shard import COUNTS, METRICS, Cache, Job, Shards
+from swag.spark.shard import COUNTS, METRICS, Job, Shards
 from swag.spark.state import HEADER_AT, Header
 
 
@@ -57,10 +59,15 @@ class Times:
 
 
 class Stream:
-    """shard_of: a function of a key. workers: how many caches there are; each call names the one it runs on."""
+    """shard_of: a function of a key. workers: how many caches there are; each call names the one it runs on.
 
-    def __init__(self, job: Job, packers: dict[str, Pack], delay: int, shards: int = 1, workers: int = 1) -> None:
-        self.job, self.packers, self.delay, self.shards = job, packers, delay, shards
+    held_back: by how much the watermark is earlier than this stream has it, as another one of the same query may be.
+    """
+
+    def __init__(
+        self, job: Job, packers: dict[str, Pack], delay: int, shards: int = 1, workers: int = 1, held_back: int = 0
+    ) -> None:
+        self.job, self.packers, self.delay, self.shards = replace(job, delay=delay), packers, delay + held_back, shards
         self.stores: dict[int, dict] = {}
         self.watermark = self.latest = 0
         self.caches = [Cache() for _ in range(workers)]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.spark.bodies import Cache
 from swag.spark.kept import EVENTS
 from swag.spark.packing import Pack, partition_of, shard_numbers
-from swag.spark.shard import Cache
 from swag.spark.state import HEADER_AT, PURPOSE_AT, BadState, from_ipc, opened
 from swag.spark.streaming import windows_job
 from swag.spark.windows import REQUESTS
@@ -42,10 +42,10 @@ def table(schema: pa.Schema, events: list[dict[str, Any]]) -> pa.Table:
 
 
 def streamed(queries: list[sw.Query], delay: int, workers: int = 3, requests: bool = False, shards: int = 2,
-             key: str | None = "k") -> Stream:  # fmt: skip
+             key: str | None = "k", held_back: int = 0) -> Stream:  # fmt: skip
     job = windows_job(queries, EVENT, REQUEST if requests else None, "ts", key, shards)
     packers = {EVENTS: Pack(EVENTS, "ts", key, job.time), REQUESTS: Pack(REQUESTS, "ts", key, job.time, False)}
-    return Stream(job, packers, delay, shards, workers)
+    return Stream(job, packers, delay, shards, workers, held_back)
 
 
 def timed(drawn: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
@@ -74,9 +74,9 @@ class Truth:
 
 
 @settings(max_examples=60)
-@given(batches=batches, delay=st.integers(0, 15))
-def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay):
-    stream, truth, now = streamed([q for q, _ in QUERIES.values()], delay), Truth(), 100
+@given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]))
+def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay, held_back):
+    stream, truth, now = streamed([q for q, _ in QUERIES.values()], delay, held_back=held_back), Truth(), 100
     for drawn, worker, fails in batches:
         events = timed(drawn, now)
         if fails:  # an attempt that is not committed, and then again
@@ -96,9 +96,9 @@ def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batche
 
 
 @settings(max_examples=40)
-@given(batches=batches, delay=st.integers(0, 15))
-def test_a_filter_is_the_set_of_keys_that_pass_in_all_shards_whenever_the_watermark_moves(batches, delay):
-    stream, truth, now, last = streamed([HOT], delay), Truth(), 100, None
+@given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]))
+def test_a_filter_is_the_set_of_keys_that_pass_in_all_shards_whenever_the_watermark_moves(batches, delay, held_back):
+    stream, truth, now, last = streamed([HOT], delay, held_back=held_back), Truth(), 100, None
     for drawn, worker, _ in batches:
         events = timed(drawn, now)
         found = stream.trigger({EVENTS: table(EVENT, events)}, worker)
@@ -228,6 +228,25 @@ def test_shards_are_dealt_evenly_to_partitions(shards, partitions):
         counts[partition_of(number, partitions)] += 1
     assert len(set(numbers)) == shards
     assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize(
+    ("held_back", "totals", "replayed"),
+    [(0, [[], [1], [2], [2]], [0, 0, 0, 0]), (5, [[], [], [1], [2]], [0, 1, 0, 0])],
+)
+def test_events_are_applied_ahead_of_the_watermark_unless_it_turns_out_to_be_held_back(held_back, totals, replayed):
+    stream = streamed([QUERIES["total"][0]], delay=0, workers=1, shards=1, held_back=held_back)
+    for i, read_again in enumerate(replayed):
+        found = stream.trigger({EVENTS: table(EVENT, [{"ts": 110 + 10 * i, "k": 1, "x": 1}])})
+        assert [row["value"] for row in found] == totals[i]
+        assert stream.metrics[0]["replayed"] == read_again
+        (cached,) = stream.caches[0]._kept.values()
+        goes_ahead = not (held_back and i)
+        assert (cached.busy is not None) == goes_ahead
+        if goes_ahead:
+            cached.busy.result()
+            assert cached.body.ahead == 110 + 10 * i
+            assert cached.body.events.count == 0  # none waits
 
 
 def test_state_is_sealed_json_and_arrow_and_what_is_damaged_or_foreign_is_refused_by_name():

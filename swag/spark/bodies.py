@@ -14,12 +14,15 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from swag.spark.state import Log
+
+DELAY = 0.05  # seconds: Spark commits meanwhile, and then plans the next trigger for longer than that
 
 
 @dataclass
@@ -65,12 +68,17 @@ class Body(Protocol):
 
 @dataclass(eq=False)
 class Cached:
-    """A body at a version of the state; busy: it goes ahead, or has done so."""
+    """A body at a version of the state; busy: it goes ahead, or has done so; wanted: without delay."""
 
     token: str
     body: Body
     bytes: int
     busy: "Future[None] | None" = None
+    wanted: Event = field(default_factory=Event)
+
+    def go_ahead(self, upto: int) -> None:
+        self.wanted.wait(DELAY)
+        self.body.go_ahead(upto)
 
 
 class Cache:
@@ -83,18 +91,23 @@ class Cache:
     def take(self, job: str, shard: int) -> Cached | None:
         """What is taken is no longer here: an attempt that fails half way leaves nothing behind."""
         found = self._kept.pop((job, shard), None)
-        if found is not None and found.busy is not None and found.busy.exception() is not None:
-            return None  # whatever it was: the log has it all, and the next step meets it again
+        if found is not None and found.busy is not None:
+            found.wanted.set()
+            if found.busy.exception() is not None:
+                return None  # whatever it was: the log has it all, and the next step meets it again
         return found
 
-    def keep(self, job: str, shard: int, token: str, body: Body, ahead: int | None) -> None:
-        """ahead: the next watermark, if it is known."""
-        cached = Cached(token, body, body.bytes)
-        if ahead is not None and job not in self.surprised:
-            cached.busy = thread("ahead").submit(body.go_ahead, ahead)
-        self._kept[job, shard] = cached
+    def keep(self, job: str, shard: int, token: str, body: Body) -> None:
+        self._kept[job, shard] = Cached(token, body, body.bytes)
         while len(self._kept) > 1 and sum(each.bytes for each in self._kept.values()) > cache_limit():
             self._kept.popitem(last=False)
+
+    def go_ahead(self, job: str, known: dict[int, int]) -> None:
+        """Let shards apply what their next watermark lets through."""
+        for shard, upto in known.items():
+            cached = self._kept.get((job, shard))
+            if cached is not None and job not in self.surprised:
+                cached.busy = thread("ahead").submit(cached.go_ahead, upto)
 
 
 def cache_limit() -> int:

@@ -31,13 +31,17 @@ MANY = 1 << 20  # rows packed at once, at most
 
 @dataclass(frozen=True)
 class Pack:
-    """What mapInArrow runs. tells_time: the watermark follows these rows (events do that, requests do not)."""
+    """What mapInArrow runs. tells_time: the watermark follows these rows (events do that, requests do not).
+
+    shard: where all rows go, if they go to one; else a column SHARD says.
+    """
 
     kind: str
     ts: str
     key: str | None
     time: EventTime
     tells_time: bool = True
+    shard: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -62,22 +66,28 @@ class Pack:
                 )
         index = table.column_names.index(self.ts)
         table = _in_utc(table.set_column(index, self.ts, self.time.normal(table.column(self.ts))))
+        parts = self._parts(table)
+        count = len(parts)
+        times = [self._time(part) for part in parts.values()]
+        columns = [
+            pa.array(list(parts), pa.int32()),
+            pa.array([self.kind] * count),
+            pa.array([place] * count, pa.int64()),
+            pa.array(times, pa.int64()).cast(TIME),
+            pa.array([to_ipc(part.combine_chunks()) for part in parts.values()], pa.binary()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=PACKED)
+
+    def _parts(self, table: pa.Table) -> dict[int, pa.Table]:
+        """The rows of each shard, in the order they came in."""
+        if self.shard is not None:
+            return {self.shard: table}
         shards = np.asarray(table.column(SHARD))
         order = np.argsort(shards, kind="stable")
         table, shards = table.drop_columns([SHARD]).take(pa.array(order)), shards[order]
         starts = np.flatnonzero(np.diff(shards, prepend=shards[0] - 1))
         ends = np.append(starts[1:], shards.size)
-        parts = [table.slice(a, b - a) for a, b in zip(starts, ends, strict=True)]
-        count = starts.size
-        times = [self._time(part) for part in parts]
-        columns = [
-            pa.array(shards[starts], pa.int32()),
-            pa.array([self.kind] * count),
-            pa.array([place] * count, pa.int64()),
-            pa.array(times, pa.int64()).cast(TIME),
-            pa.array([to_ipc(part.combine_chunks()) for part in parts], pa.binary()),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=PACKED)
+        return {int(shards[a]): table.slice(a, b - a) for a, b in zip(starts, ends, strict=True)}
 
     def _time(self, part: pa.Table) -> int | None:
         return self.time.spark_time(int(instants_of(part.column(self.ts)).max())) if self.tells_time else None

@@ -59,6 +59,7 @@ class Shards(StatefulProcessor):
     def init(self, handle: Any) -> None:
         process.begin()
         self._handle = handle
+        self._known: dict[int, int] = {}  # what the next watermark will be, for some shards
         number, content = StructField("number", LongType()), StructField("content", BinaryType())
         # One variable for all: Spark takes ten milliseconds per variable and trigger to set it up.
         self._pieces = handle.getMapState("pieces", StructType([number]), StructType([content]))
@@ -79,7 +80,8 @@ class Shards(StatefulProcessor):
         yield from self._step(int(key[0]), {}, timerValues.getCurrentWatermarkInMs(), expired)
 
     def close(self) -> None:
-        pass
+        """Spark has all answers and all state."""
+        CACHE.go_ahead(self.job.id, self._known)
 
     def _step(
         self, shard: int, fresh: dict[str, pa.Table], watermark: int, expired: int | None
@@ -98,7 +100,8 @@ class Shards(StatefulProcessor):
             if table.num_rows:
                 yield answer_rows(table, self.job.output)
         saved.result()
-        CACHE.keep(self.job.id, shard, header.token, body, self._next_upto(body, upto))
+        CACHE.keep(self.job.id, shard, header.token, body)
+        self._expect(shard, body, upto)
         counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
         counts["milliseconds"] = round(1000 * (time.perf_counter() - began))
         yield counts_row(counts, self.job.output)
@@ -166,12 +169,13 @@ class Shards(StatefulProcessor):
         CACHE.surprised.add(self.job.id)
         return False
 
-    def _next_upto(self, body: Body, upto: int | None) -> int | None:
-        """What the next watermark will say, if this shard's events decide it: others can only make it later."""
-        if body.latest is None:
-            return None
-        expected = self.job.time.from_watermark(self.job.time.spark_time(body.latest) // 1000 - self.job.delay)
-        return None if expected is None or (upto is not None and expected <= upto) else expected
+    def _expect(self, shard: int, body: Body, upto: int | None) -> None:
+        """What the next watermark will say if this shard's events decide it: others can only make it later."""
+        if body.latest is not None:
+            next_one = self.job.time.spark_time(body.latest) // 1000 - self.job.delay
+            expected = self.job.time.from_watermark(next_one)
+            if expected is not None and (upto is None or expected > upto):
+                self._known[shard] = expected
 
     def _timer(self, wakes: int | None, watermark: int) -> int | None:
         return None if wakes is None else max(self.job.time.timer(wakes), watermark + 1)

@@ -155,12 +155,13 @@ def own_workers(frame: "DataFrame") -> Iterator[None]:
 
 
 def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
+    """Rows in pieces for the shards of these numbers."""
     from pyspark.sql import functions as F
 
-    shard = F.lit(numbers[0])
-    if packer.key is not None and len(numbers) > 1:
-        which = F.pmod(F.xxhash64(col(packer.key)), F.lit(len(numbers))).cast("int")
-        shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
+    if packer.key is None or len(numbers) == 1:
+        return rows.mapInArrow(replace(packer, shard=numbers[0]), PACKED_SPARK)
+    which = F.pmod(F.xxhash64(col(packer.key)), F.lit(len(numbers))).cast("int")
+    shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
     return rows.withColumn(SHARD, shard.cast("int")).mapInArrow(packer, PACKED_SPARK)
 
 

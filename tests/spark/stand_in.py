@@ -121,6 +121,7 @@ class Stream:
         for expired in sorted(t for t in handle.timers if t <= self.watermark):
             frames += list(processor.handleExpiredTimer((number,), Times(self.watermark), Times(expired)))
             handle.timers.discard(expired)
+        processor.close()
         tables = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
         return [row for table in tables for row in self._rows(table)]
 

@@ -28,7 +28,8 @@ from swag.spark.event_time import EventTime
 from swag.spark.state import HEADER_AT, HISTORY, PURPOSE, PURPOSE_AT, BadState, Header, Log, from_ipc, opened, sealed
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
-COUNTS = "__swag"  # the column of a shard's counts, as text: one narrow column beside the answers
+COUNTS = "__swag"  # the column of a shard's counts: a long beside the answers, which is null there
+WHICH = 56  # the bits of a count; those above say which one it is
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Shards(StatefulProcessor):
         self._expect(shard, body, upto)
         counts = step.counts | {"bytes": header.bytes, "segments": len(header.entries), "replayed": replayed}
         counts["milliseconds"] = round(1000 * (time.perf_counter() - began))
-        yield counts_row(counts, self.job.output)
+        yield counts_rows(counts, self.job.output)
 
     def _save(self, log: Log, body: Body, step: Step, timer: int | None, expired: int | None) -> None:
         """The state as it is after a step.
@@ -207,14 +208,20 @@ def check_purpose(written: dict[str, Any], wanted: dict[str, Any]) -> None:
             raise BadState(f"the checkpoint is of other queries: it {what} {', '.join(map(repr, names))}.", hint)
 
 
-def counts_row(counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
-    """One row per shard and trigger beside the answers: Spark adds them up, and drops them (see streaming.py)."""
-    said = " ".join(str(counts.get(name, 0)) for name in METRICS)
-    return as_pandas({COUNTS: pa.array([said])} | {each.name: pa.nulls(1, each.type) for each in output})
+def counts_rows(counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
+    """A row per count beside the answers: Spark adds them up, and drops them (see streaming.py)."""
+    numbers = [counts.get(name, 0) | i << WHICH for i, name in enumerate(METRICS)]
+    columns = {each.name: pa.nulls(len(numbers), each.type) for each in output}
+    return as_pandas({COUNTS: pa.array(numbers, pa.int64())} | columns)
+
+
+def counted(numbers: list[int]) -> dict[str, int]:
+    """What rows of counts say."""
+    return {METRICS[number >> WHICH]: number & (1 << WHICH) - 1 for number in numbers}
 
 
 def answer_rows(table: pa.Table, output: pa.Schema) -> pd.DataFrame:
-    columns: dict[str, Any] = {COUNTS: pa.nulls(table.num_rows, pa.string())}
+    columns: dict[str, Any] = {COUNTS: pa.nulls(table.num_rows, pa.int64())}
     for each in output:
         columns[each.name] = table.column(each.name).cast(each.type)
     return as_pandas(columns)

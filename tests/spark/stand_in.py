@@ -13,7 +13,7 @@ import pyarrow as pa
 from swag.spark import shard as shard_module
 from swag.spark.bodies import Cache
 from swag.spark.packing import SHARD, Pack
-from swag.spark.shard import COUNTS, METRICS, Job, Shards
+from swag.spark.shard import COUNTS, Job, Shards, counted
 from swag.spark.state import HEADER_AT, Header
 
 
@@ -126,13 +126,11 @@ class Stream:
         return [row for table in tables for row in self._rows(table)]
 
     def _rows(self, table: pa.Table) -> list[dict]:
-        rows = []
-        for row in table.to_pylist():
-            if row[COUNTS] is not None:
-                self.metrics.append(dict(zip(METRICS, map(int, row[COUNTS].split()), strict=True)))
-            else:
-                rows.append({name: row[name] for name in self.job.output.names})
-        return rows
+        rows = table.to_pylist()
+        counts = [row[COUNTS] for row in rows if row[COUNTS] is not None]
+        if counts:
+            self.metrics.append(counted(counts))
+        return [{name: row[name] for name in self.job.output.names} for row in rows if row[COUNTS] is None]
 
     def upto(self, key: Any) -> float:
         """The time up to which the shard of a key has answered requests, and let go."""

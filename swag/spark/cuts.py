@@ -23,6 +23,7 @@ from swag.windows import Reach
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 GRAINS = 256  # quantiles that are known of a large substream
 ENOUGH = 100  # rows of a substream in a sample, for the sample to say anything
+SEEN = 0.4  # what an event costs that is seen, of one that is answered: a third to a half, for ten windows
 FINER = 1.5  # pieces per fair share: the rest of the keys comes on top
 
 
@@ -59,12 +60,32 @@ class Large:
     def starts(self, pieces: int, halo: Halo) -> np.ndarray:
         """Where pieces begin, but the first; fewer of them if the halos would outweigh the half of the events."""
         while True:
-            at = np.round(np.arange(1, pieces) * GRAINS / pieces).astype(int)
-            starts = np.unique(self.quantiles[at])
+            starts = np.unique(self.quantiles[self._level(pieces, halo)])
             starts = starts[starts > self.quantiles[0]]
             if pieces <= 2 or self.replicated(starts, halo) <= self.rows / 2:
                 return starts
             pieces = max(2, pieces * 2 // 3)
+
+    def _level(self, pieces: int, halo: Halo) -> list[int]:
+        """The quantiles at which to cut, so that all pieces take as long, with their halos: the first one has none."""
+        behind = [SEEN * GRAINS * self._behind(int(t), halo) for t in self.quantiles]
+
+        def cuts(each: float) -> list[int]:
+            found, end = [], each
+            while end < GRAINS:
+                found.append(round(end))
+                end += max(1.0, each - behind[round(end)])
+            return found
+
+        low, high = GRAINS / pieces, float(GRAINS)
+        while high - low > 0.01:
+            middle = (low + high) / 2
+            low, high = (low, middle) if len(cuts(middle)) < pieces else (middle, high)
+        return cuts(high)
+
+    def _behind(self, t: int, halo: Halo) -> float:
+        """The share of events that is the halo of a piece that begins there."""
+        return max(self.rank(t) - self.rank(t - halo.time), min(self.rank(t), halo.rows / self.rows))
 
     def replicated(self, starts: np.ndarray, halo: Halo) -> float:
         by_time = sum(self.rank(int(t)) - self.rank(int(t) - halo.time) for t in starts)

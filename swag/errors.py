@@ -1,5 +1,8 @@
 """Every error swag raises on purpose: what was found, the rule, and a hint with what to write instead."""
 
+# By the packages' own names: "swag" may be another's, where packages come from.
+NEEDS_SPARK = 'needs PySpark. Hint: pip install "pyspark>=4.1" "pandas>=2.2,<3" "protobuf>=5.29"'
+
 
 class SwagError(Exception):
     """The base of all of them; each is also the built-in error it is a kind of."""

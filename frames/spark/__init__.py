@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+from swag.errors import NEEDS_SPARK
+
 _WHERE = {  # no module is named as what it holds: an import of it would take the name
     "detect": "frames.spark.batch",
     "fill": "frames.spark.batch",
@@ -20,6 +22,4 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as why:
         if (why.name or "").split(".")[0] != "pyspark":
             raise
-        raise ModuleNotFoundError(
-            'frames.spark needs PySpark. Hint: pip install "swag[spark]"', name="pyspark"
-        ) from None
+        raise ModuleNotFoundError(f"frames.spark {NEEDS_SPARK}", name="pyspark") from None

@@ -214,7 +214,7 @@ def _plot(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key:
     try:
         import matplotlib
     except ImportError:
-        raise click.UsageError('--plot needs matplotlib. Hint: pip install "swag[plot]"') from None
+        raise click.UsageError("--plot needs matplotlib. Hint: pip install matplotlib") from None
     matplotlib.use("agg")
     from frames import plot
 

@@ -29,7 +29,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
 
         from swag.spark import evaluate
     except ModuleNotFoundError:
-        raise click.UsageError('--engine spark needs PySpark. Hint: pip install "swag[spark]"') from None
+        raise click.UsageError(f"--engine spark {NEEDS_SPARK}") from None
     session = SparkSession.builder.appName("swag run").config("spark.ui.enabled", "false").getOrCreate()
     if getattr(session, "sparkContext", None) is not None:  # there is none under Spark Connect
         session.sparkContext.setLogLevel("FATAL")  # what goes wrong is raised, and said once

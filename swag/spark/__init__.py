@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import Any
 
+from swag.errors import NEEDS_SPARK
+
 _WHERE = {  # no module is named as what it holds: an import of it would take the name
     "evaluate": "swag.spark.backfill",
     "filter_substreams": "swag.spark.filters",
@@ -21,4 +23,4 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as why:
         if (why.name or "").split(".")[0] != "pyspark":
             raise
-        raise ModuleNotFoundError('swag.spark needs PySpark. Hint: pip install "swag[spark]"', name="pyspark") from None
+        raise ModuleNotFoundError(f"swag.spark {NEEDS_SPARK}", name="pyspark") from None

@@ -13,6 +13,7 @@ import pyarrow.dataset
 
 from swag.cli.answering import check_alone, columns_read, key_of
 from swag.cli.files import Source, kind_of, written
+from swag.errors import NEEDS_SPARK
 
 
 def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None) -> None:

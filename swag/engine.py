@@ -21,6 +21,7 @@ from swag.lowering import simple_ones
 from swag.plan import Plan
 from swag.planner import ALGORITHMS, COMPARED
 from swag.query import Query, check_names
+from swag.space import Batch
 from swag.sql import sql
 from swag.store import MIN, Store
 from swag.windows import Duration, in_units, nanoseconds, reach
@@ -190,6 +191,7 @@ class Engine:
         masks = self._plan.masks(found)
         rows = intake.rows(ts, ids, found, intake.chosen_rows(masks, table, found))
         batch = self._store.grouped(rows)
+        self._took(batch)
         if self._held is None:
             self._emission.check_order(ts)
             self._filters.check(found, rows.chosen)
@@ -201,6 +203,9 @@ class Engine:
         self._emission.take(table, ts, ids)
         self._store.tidy(16 + ts.size // 8)
         return ts.size
+
+    def _took(self, batch: Batch) -> None:
+        """For those who want to know which keys a batch touches."""
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -319,7 +324,7 @@ class Engine:
             "held": 0 if held is None else held.ts.size,
             "late": 0 if held is None else held.late,
             "keys": self._store.key_count if self.key is not None else 0,
-            "kept": int(self._store.main.arena.kept(self._store.key_count).sum()) + self._emission.kept,
+            "kept": self.kept,
             "structures": len(self._plan.groups),
             "bytes": self._store.bytes + self._plan.bytes + self._filters.bytes + self._emission.bytes,
             "updates": self._plan.updates,
@@ -327,6 +332,11 @@ class Engine:
             "undelivered": self._emission.undelivered,
             "complete_since": self._complete_since(),
         }
+
+    @property
+    def kept(self) -> int:
+        """Rows that windows may still ask for."""
+        return int(self._store.main.arena.kept(self._store.key_count).sum()) + self._emission.kept
 
     def _complete_since(self) -> dict[str, Any]:
         plain = [query for query in self.queries if _is_plain(query)]

@@ -53,7 +53,6 @@ class Store:
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
         self.lost = np.zeros(0, np.int64)  # per key: the newest timestamp no longer kept
         self.seen = np.zeros(0, np.int64)  # scratch of `group`
-        self.batch: Batch | None = None  # the rows that came last, by key
         self.now = MIN
         self.promised = MIN
         self.events = 0
@@ -140,7 +139,6 @@ class Store:
         """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
         self.now = max(self.now, int(rows.ts.max(initial=MIN)))
         self.events += rows.ts.size
-        self.batch = batch
         runs = {EVERY_EVENT: (batch.keys, batch.counts)}
         main = self.main.arena
         main.make_room(batch.keys, batch.counts, self.expire)

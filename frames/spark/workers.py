@@ -23,7 +23,7 @@ OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is task. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer."""
+    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer."""
 
     by: tuple[str, ...]
     names: dict[str, str]

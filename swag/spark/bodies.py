@@ -5,7 +5,7 @@
 
 So a trigger finds its engine up to date, and has only to look answers up. If the watermark turns out to be an earlier
 one (another stream of the same query holds it back), the body has gone too far: it is made again from the log, and no
-body of that job goes ahead any more.
+body of that job goes ahead any more, in this worker.
 """
 
 import os
@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,7 +61,7 @@ class Body(Protocol):
 
     @property
     def latest(self) -> int | None:
-        """The latest ts that was seen in the last step."""
+        """The latest ts that was seen in the last step; None: it must not go ahead."""
 
     @property
     def bytes(self) -> int: ...
@@ -76,9 +77,10 @@ class Cached:
     busy: "Future[None] | None" = None
     wanted: Event = field(default_factory=Event)
 
-    def go_ahead(self, upto: int) -> None:
-        self.wanted.wait(DELAY)
+    def go_ahead(self, upto: int, begin: float) -> None:
+        self.wanted.wait(max(0.0, begin - monotonic()))
         self.body.go_ahead(upto)
+        self.bytes = self.body.bytes
 
 
 class Cache:
@@ -91,7 +93,7 @@ class Cache:
     def take(self, job: str, shard: int) -> Cached | None:
         """What is taken is no longer here: an attempt that fails half way leaves nothing behind."""
         found = self._kept.pop((job, shard), None)
-        if found is not None and found.busy is not None:
+        if found is not None and found.busy is not None and not found.busy.cancel():  # it has begun
             found.wanted.set()
             if found.busy.exception() is not None:
                 return None  # whatever it was: the log has it all, and the next step meets it again
@@ -104,10 +106,11 @@ class Cache:
 
     def go_ahead(self, job: str, known: dict[int, int]) -> None:
         """Let shards apply what their next watermark lets through."""
+        begin = monotonic() + DELAY
         for shard, upto in known.items():
             cached = self._kept.get((job, shard))
             if cached is not None and job not in self.surprised:
-                cached.busy = thread("ahead").submit(cached.go_ahead, upto)
+                cached.busy = thread("ahead").submit(cached.go_ahead, upto, begin)
 
 
 def cache_limit() -> int:

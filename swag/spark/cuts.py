@@ -59,37 +59,20 @@ class Large:
 
     def starts(self, pieces: int, halo: Halo) -> np.ndarray:
         """Where pieces begin, but the first; fewer of them if the halos would outweigh the half of the events."""
+        behind = [self._behind(int(t), halo) for t in self.quantiles]
         while True:
-            starts = np.unique(self.quantiles[self._level(pieces, halo)])
+            starts = np.unique(self.quantiles[_level(pieces, behind)])
             starts = starts[starts > self.quantiles[0]]
             if pieces <= 2 or self.replicated(starts, halo) <= self.rows / 2:
                 return starts
             pieces = max(2, pieces * 2 // 3)
-
-    def _level(self, pieces: int, halo: Halo) -> list[int]:
-        """The quantiles at which to cut, so that all pieces take as long, with their halos: the first one has none."""
-        behind = [SEEN * GRAINS * self._behind(int(t), halo) for t in self.quantiles]
-
-        def cuts(each: float) -> list[int]:
-            found, end = [], each
-            while end < GRAINS:
-                found.append(round(end))
-                end += max(1.0, each - behind[round(end)])
-            return found
-
-        low, high = GRAINS / pieces, float(GRAINS)
-        while high - low > 0.01:
-            middle = (low + high) / 2
-            low, high = (low, middle) if len(cuts(middle)) < pieces else (middle, high)
-        return cuts(high)
 
     def _behind(self, t: int, halo: Halo) -> float:
         """The share of events that is the halo of a piece that begins there."""
         return max(self.rank(t) - self.rank(t - halo.time), min(self.rank(t), halo.rows / self.rows))
 
     def replicated(self, starts: np.ndarray, halo: Halo) -> float:
-        by_time = sum(self.rank(int(t)) - self.rank(int(t) - halo.time) for t in starts)
-        return float(max(by_time * self.rows, halo.rows * len(starts)))
+        return self.rows * sum(self._behind(int(t), halo) for t in starts)
 
     def rank(self, t: int) -> float:
         """The share of events before t, about."""
@@ -99,6 +82,23 @@ class Large:
         """A time so that about so many events lie between it and `start`."""
         share = self.rank(start) - rows / self.rows
         return EARLIEST if share <= 0 else int(self.quantiles[int(share * GRAINS)])
+
+
+def _level(pieces: int, behind: list[float]) -> list[int]:
+    """The quantiles at which to cut so that all pieces take as long, with the halo behind each but the first."""
+
+    def cuts(each: float) -> list[int]:
+        found, end = [], each
+        while end < GRAINS:
+            found.append(round(end))
+            end += max(1.0, each - SEEN * GRAINS * behind[round(end)])
+        return found
+
+    low, high = GRAINS / pieces, float(GRAINS)
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (low, middle) if len(cuts(middle)) < pieces else (middle, high)
+    return cuts(high)
 
 
 def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: int, most_tasks: int) -> Pieces | None:
@@ -122,7 +122,7 @@ def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: 
     starts = [each.starts(min(tasks, max(2, ceil(FINER * each.rows * sample * tasks / total))), halo) for each in large]
     if not any(each.size for each in starts):
         return None
-    since = [_since(each, own, halo) for each, own in zip(large, starts, strict=True)]
+    since = [_since(own, halo) for own in starts]
     if halo.rows:
         since = _counted(events, by, keys, large, starts, since, halo)
     return Pieces(_table(events, by, keys, large, starts, since, tasks), tasks)
@@ -155,7 +155,7 @@ def _quantiles() -> Column:
     return F.percentile_approx("t", [i / GRAINS for i in range(GRAINS + 1)], 4 * GRAINS).alias("quantiles")
 
 
-def _since(large: Large, starts: np.ndarray, halo: Halo) -> list[int]:
+def _since(starts: np.ndarray, halo: Halo) -> list[int]:
     """From where on each piece but the first sees events, given the lengths of windows in time alone."""
     return [max(EARLIEST, int(start) - max(halo.time - 1, 0)) for start in starts]
 

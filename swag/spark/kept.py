@@ -6,6 +6,7 @@ in the log for as long as anything can reach them.
                                                                          what they were computed from
 """
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,16 +42,17 @@ class Recording(Engine):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.given: list[pa.Table] = []
-        self.batches: list[Batch | None] = []
+        self.batches: list[Batch] = []
         self.deaf, self.latest_promise = False, NOTHING
 
     def append(self, events: Any) -> int:
         if self.deaf or events.num_rows == 0:
             return 0
         self.given.append(events)
-        taken = super().append(events)
-        self.batches.append(self._store.batch)
-        return taken
+        return super().append(events)
+
+    def _took(self, batch: Batch) -> None:
+        self.batches.append(batch)
 
     def forget_given(self) -> None:
         self.given, self.batches = [], []
@@ -61,9 +63,8 @@ class Recording(Engine):
         if key is None or store.keys is None:
             return np.zeros(1, np.int64), None
         keys = one_chunk(pa.chunked_array([chunk for table in self.given for chunk in table.column(key).chunks]))
-        batch = self.batches[0] if len(self.batches) == 1 else None  # grouped already, when it was applied
-        if batch is None:
-            batch = group(store.keys.find(keys, key), store.seen)
+        grouped = len(self.given) == len(self.batches) == 1  # when it was applied
+        batch = self.batches[0] if grouped else group(store.keys.find(keys, key), store.seen)
         return batch.keys, keys.take(pa.array(batch.order[batch.starts[:-1]]))
 
     def advance(self, ts: Any) -> None:
@@ -76,7 +77,7 @@ class Kept:
     rows that wait for the watermark, and those that it got last.
 
     name: how its part of the log is named; nothing for the events themselves. above: the stream that it is made of, by
-    the ticks of an inner query with `every`.
+    the ticks of an inner query with `every`; it refers to that one weakly, so that no cycle keeps engines in memory.
     """
 
     def __init__(self, engine: Recording, unit: str | None, name: str = "", above: "Kept | None" = None,
@@ -97,10 +98,11 @@ class Kept:
         self.counting = any(not every.by_time for every in tickers)  # does a tick depend on how many rows there were?
 
     def _parts(self, name: str) -> Iterator[tuple[Any, ...]]:
+        above = weakref.proxy(self)
         for query, answers in self.engine._emission.inner.items():
-            yield answers.engine, self.unit, f"{name} {fingerprint(query)}", self, query.every
+            yield answers.engine, self.unit, f"{name} {fingerprint(query)}", above, query.every
         for where, chosen in self.engine._emission.chosen.items():
-            yield chosen.engine, self.unit, f"{name} {digest(where)}", self, None
+            yield chosen.engine, self.unit, f"{name} {digest(where)}", above, None
 
     def _keeping(self) -> list[Query]:
         """What undecided ticks, and lookups of a part that is a moment ahead, can still see, as windows that end now:
@@ -147,7 +149,7 @@ class Kept:
             log.drop_until(self.rows, upto - self._by_time, gone)
             log.merge(self.rows)
         else:
-            needed = self.engine.stats()["kept"] + self.held  # of a segment, known row by row only
+            needed = self.engine.kept + self.held  # of a segment, known row by row only
             self.sweep.tend(log, self.rows, needed, self.batch, lambda table: self._needed(table, upto))
         for table in self._noted:
             log.append(self.counts, table, np.zeros(1, np.int64))

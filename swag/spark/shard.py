@@ -13,6 +13,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -97,9 +98,12 @@ class Shards(StatefulProcessor):
         header.upto = upto
         timer = self._timer(body.wakes(), watermark)
         saved = thread("state").submit(self._save, log, body, step, timer, expired)
-        for table in chain(step.answers, step.further):
-            if table.num_rows:
-                yield answer_rows(table, self.job.output)
+        try:
+            for table in chain(step.answers, step.further):
+                if table.num_rows:
+                    yield answer_rows(table, self.job.output)
+        finally:  # whatever happens to the answers: nobody writes state behind the back of the next attempt
+            wait([saved])
         saved.result()
         CACHE.keep(self.job.id, shard, header.token, body)
         self._expect(shard, body, upto)

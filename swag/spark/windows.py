@@ -108,11 +108,9 @@ class ShardWindows:
                 kept.engine.deaf = True
 
     def go_ahead(self, upto: int) -> None:
-        """Not where requests are answered: they ask for the time before the watermark, which would be gone."""
-        if self.plan.requests is None:
-            self.ahead = upto
-            self._promise(upto)
-            self._apply(self.events.due(upto), upto)
+        self.ahead = upto
+        self._promise(upto)
+        self._apply(self.events.due(upto), upto)
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         self.latest = self.ahead = None
@@ -161,7 +159,7 @@ class ShardWindows:
 
     @property
     def _kept(self) -> int:
-        return sum(kept.engine.stats()["kept"] for kept in self.streams)
+        return sum(kept.engine.kept for kept in self.streams)
 
     def _take(self, step: Step, table: pa.Table | None, waiting: Waiting, kind: str, passed: int | None) -> None:
         """Rows that are not late. Late are events that the watermark has passed, and requests for a time whose windows
@@ -169,7 +167,7 @@ class ShardWindows:
         if table is None:
             return
         instants = instants_of(table.column(self.plan.ts))
-        if kind == EVENTS and instants.size:
+        if self.plan.requests is None and instants.size:  # which ask for the time before the next watermark
             self.latest = int(instants.max())
         late = instants <= (NOTHING if passed is None else passed)
         if late.any():

@@ -1,5 +1,7 @@
 """Queries over the answers of others, and over chosen events, in shards: against the oracle, without Spark."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -314,3 +316,19 @@ def test_a_query_that_is_added_reads_the_answers_from_then_on():
         answered += grown.trigger({EVENTS: table(EVENT, [{"ts": 100 + 10 * i, "k": 1, "x": i}])}, worker=i % 3)
     assert [row["value"] for row in answered if row["query"] == "q"] == [1 + 5, 5 + 9]
     assert [row["value"] for row in answered if row["query"] == "more"] == [2 + 3, 3 + 4, 4 + 5, 5 + 6]
+
+
+def test_a_body_with_streams_inside_is_let_go_without_the_garbage_collector():
+    """Workers set apart from the collector what they have; an engine in a cycle would then stay for good."""
+    queries = [replace(CASES[name].query, name=name) for name in ("slots", "pairs of chosen")]
+    job = streamed(queries, delay=0).job
+    gc.collect()
+    gc.disable()
+    try:
+        body = job.make(0)
+        engines = [weakref.ref(kept.engine._store) for kept in body.streams]
+        assert len(engines) > 2
+        del body
+        assert [engine() for engine in engines] == [None] * len(engines)
+    finally:
+        gc.enable()

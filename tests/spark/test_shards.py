@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.spark import bodies
 from swag.spark.bodies import Cache
 from swag.spark.kept import EVENTS
 from swag.spark.packing import Pack, partition_of, shard_numbers
@@ -247,6 +248,15 @@ def test_events_are_applied_ahead_of_the_watermark_unless_it_turns_out_to_be_hel
             cached.busy.result()
             assert cached.body.ahead == 110 + 10 * i
             assert cached.body.events.count == 0  # none waits
+
+
+def test_an_engine_that_is_wanted_before_it_has_gone_ahead_is_as_it_was(monkeypatch):
+    monkeypatch.setattr(bodies, "DELAY", 60.0)  # whoever waited for that would notice
+    stream = streamed([QUERIES["total"][0]], delay=0, workers=1, shards=2)
+    for i, total in enumerate([[], [1, 1], [2, 2]]):
+        found = stream.trigger({EVENTS: table(EVENT, [{"ts": 110 + 10 * i, "k": k, "x": 1} for k in (0, 1)])})
+        assert [row["value"] for row in found] == total
+        assert [counts["replayed"] for counts in stream.metrics] == [0, 0]
 
 
 def test_state_is_sealed_json_and_arrow_and_what_is_damaged_or_foreign_is_refused_by_name():

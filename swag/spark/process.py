@@ -19,7 +19,7 @@ def begin() -> None:
 def set_apart() -> None:
     """What is there for good is no longer looked at when garbage is collected.
 
-    Spark collects after every task: with Numba and kernels loaded that took 60-150 ms of a core each time, as long as
+    Spark collects after every task: with Numba and kernels loaded that took 50-100 ms of a core each time, as long as
     the task itself where a stream's triggers are short. A collection has just been, so what is set apart is in use,
     but for what this task has brought along; hence not with every one: the 1st, 2nd, 4th, 8th …
     """

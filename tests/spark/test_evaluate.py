@@ -96,3 +96,21 @@ def test_nothing_is_cut_that_fits_a_task(spark):
     rows = spark.range(1000).select((F.col("id") % 100).alias("k0"), F.col("id").alias("t"))
     assert cut(rows, ["k0"], Halo(time=30), sample=1.0, task_rows=100, most_tasks=8) is None
     assert cut(rows, [], Halo(time=30), sample=1.0, task_rows=1000, most_tasks=8) is None
+
+
+def test_progress_of_a_job_is_told_by_spark_task_by_task(spark):
+    """What docs/spark.md says of long jobs: one stage is swag's, and its tasks end one by one."""
+    context, layout = spark.sparkContext, Layout(tasks=7, sample=0)
+    context.setJobGroup("progress", "a backfill")
+    try:
+        answers = swag.spark.evaluate(
+            QUERIES[1:3], spark.createDataFrame(some_events(300)), key="symbol", layout=layout
+        )
+        answers.write.format("noop").mode("overwrite").save()
+        tracker = context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("progress")]
+        stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    finally:
+        for name in ("spark.jobGroup.id", "spark.job.description"):
+            context.setLocalProperty(name, None)
+    assert [(stage.numTasks, stage.numCompletedTasks) for stage in stages if stage.numTasks == 7] == [(7, 7)]

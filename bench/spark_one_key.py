@@ -51,7 +51,7 @@ def run(quick: bool) -> Report:
         said = f"local[2] with the check {checked:.1f} s, without {two:.1f} s"
         report.findings.append(Finding(f"Spark's check of bytes, {upto}", said, checked / two, "x"))
         rows += [[name, "local[1]", one, busy, 2 / busy], [name, "local[2]", two, busy_two, "-"]]
-    header = ["windows up to", "setting", "wall, s", "cores kept busy", "at most to be gained by two cores, x"]
+    header = ["windows up to", "setting", "wall, s", "cores kept busy", "2 cores / those, x"]
     report.tables.append(Table("CPU time of Spark and its workers / wall time", header, rows))
     report.notes.append(
         f"Each in a session of its own: the best of {MEASURED}, after {WARM} that are not counted. "

@@ -66,7 +66,7 @@ def planned(
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
     simple = [each for query in asked for each in simple_queries(query)]
     clock = Clock(schema.arrow_schema(events).field(ts).type)
-    halo = Halo.of(reach(query.window, clock.unit) for query in simple)
+    halo = Halo.of((reach(query.window, clock.unit) for query in simple), len(out))
     read = columns_read(simple)
     rows, columns = laid_out(*_inputs(simple, events, at, ts, keys, read), halo, layout)
     names, types = dict(zip(columns.keys, keys, strict=True)), schema.arrow_of(out, events)

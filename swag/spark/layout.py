@@ -3,16 +3,20 @@
     k0 k1 …    the key's columns              t      ts as int64 in its own unit
     g0 …       what tells keys apart, where the key itself does not: 0.0 from -0.0
     piece      of a substream that is cut     seq    where the event stood in its input: ties keep that order
-    asks       answer at this row             e0 …   the columns that queries read        r0 …   those of the requests
+    asks       a request, among events        e0 …   the columns that queries read        r0 …   those of the requests
 
 A substream that is too large for one task is cut at quantiles of its ts. A piece gets, as rows that do not ask, the
 halo of earlier events that its first rows can see; so pieces are answered apart, with the answers of the whole.
+What follows from the piece is not sent with every row: the key is null, and workers know where its halo ends (`Cut`).
 """
 
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -56,14 +60,37 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """What workers know of pieces: the key of each (k0, k1 …, if rows come without it), and where it starts."""
+
+    keys: pa.Table
+    starts: np.ndarray
+
+    def with_keys(self, rows: pa.Table) -> pa.Table:
+        """Rows with the keys of their pieces; those that are in none have their own."""
+        piece = pc.if_else(pc.equal(rows["piece"], WHOLE), None, rows["piece"])
+        for name in self.keys.column_names:
+            of_piece, place = self.keys.column(name).take(piece), rows.schema.get_field_index(name)
+            if piece.null_count:
+                of_piece = pc.if_else(piece.is_null(), rows.column(name), of_piece)
+            rows = rows.set_column(place, rows.schema.field(name), of_piece)
+        return rows
+
+    def asks(self, piece: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Events that are no halo."""
+        return (piece == WHOLE) | (t >= self.starts[piece])
+
+
+@dataclass(frozen=True)
 class Columns:
-    """Which columns laid-out rows have. ties: seq is there. asks: that is; else every row does."""
+    """Which columns laid-out rows have. ties: seq is there. asks: that is; else every event that is no halo does."""
 
     keys: tuple[str, ...]
     by: tuple[str, ...]
     ties: bool
     asks: bool
     others: tuple[str, ...]
+    cut: Cut | None = None
 
     @property
     def all(self) -> list[str]:
@@ -81,13 +108,14 @@ def laid_out(
             raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.")
         return events.select(*columns.all), columns
     pieces = pieces_of(events, columns.by, halo, layout)
-    rows = _with_pieces(events, "since", columns, pieces, asks=requests is None)
+    rows = _with_pieces(events, "since", columns, pieces)
     if requests is not None:
-        asking = _with_pieces(requests, "start", columns, pieces, asks=True)
-        rows = rows.unionByName(asking, allowMissingColumns=True)
+        asking = _with_pieces(requests, "start", columns, pieces).withColumn("asks", F.lit(True))
+        rows = rows.withColumn("asks", F.lit(False)).unionByName(asking, allowMissingColumns=True)
     rows = _spread(rows, columns, pieces, layout)
     if pieces is not None:
-        columns = replace(columns, by=(*columns.by, "piece"), asks=True)
+        known = pieces.keys.select(_follow_from_the_piece(columns))
+        columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts))
     order = [*columns.by, "t", *(["asks"] if requests is not None else []), *(["seq"] if columns.ties else [])]
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
 
@@ -99,24 +127,29 @@ def pieces_of(events: DataFrame, by: tuple[str, ...], halo: Halo, layout: Layout
     return cut(events, list(by), halo, layout.sample, fair, most)
 
 
-def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces | None, asks: bool) -> DataFrame:
+def _follow_from_the_piece(columns: Columns) -> list[str]:
+    """The columns of the key that are equal wherever keys are: not 0.0, which is -0.0."""
+    return [name for name in columns.keys if name in columns.by]
+
+
+def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces | None) -> DataFrame:
     """Each row once for every piece that it is in; `since`: from where on rows are."""
     if pieces is None:
-        return rows.withColumn("asks", F.lit(asks)) if columns.asks else rows
+        return rows
     inside = (F.col("t") >= F.col(since)) & (F.col("t") <= F.col("until"))
     for name in columns.by:
         inside = inside & F.col(name).eqNullSafe(F.col(f"cut_{name}"))
     # Left: keys that are not cut are in no piece; nor are rows without a time, which are to be refused, not lost.
-    joined = rows.join(F.broadcast(pieces.table), inside, "left")
-    mine = F.coalesce(F.col("t") >= F.col("start"), F.lit(True)) if asks else F.lit(False)
-    piece = F.coalesce(F.col("piece"), F.lit(WHOLE)).alias("piece")
-    return joined.select(*rows.columns, piece, mine.alias("asks"), "task")
+    joined, known = rows.join(F.broadcast(pieces.table), inside, "left"), _follow_from_the_piece(columns)
+    own = [F.when(F.col("piece").isNull(), F.col(name)).alias(name) if name in known else name for name in rows.columns]
+    return joined.select(*own, F.coalesce("piece", F.lit(WHOLE).cast("long")).alias("piece"))
 
 
 def _spread(rows: DataFrame, columns: Columns, pieces: Pieces | None, layout: Layout) -> DataFrame:
     if pieces is not None:
-        hashed = F.pmod(F.hash(*columns.by), F.lit(pieces.tasks)) if columns.by else F.lit(0)
-        return rows.repartitionById(pieces.tasks, F.coalesce(F.col("task"), hashed).cast("int"))
+        hashed = F.hash(*columns.by).cast("long") if columns.by else F.lit(0)
+        turn = F.when(F.col("piece") == WHOLE, hashed).otherwise(F.col("piece"))
+        return rows.repartitionById(pieces.tasks, F.pmod(turn, F.lit(pieces.tasks)).cast("int"))
     if not columns.by:
         return rows.repartition(1)
     return rows.repartition(*columns.by) if layout.tasks is None else rows.repartition(layout.tasks, *columns.by)

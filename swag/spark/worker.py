@@ -9,6 +9,7 @@ mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas ta
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,10 @@ from swag.spark import process
 from swag.spark.cuts import EARLIEST, Halo
 from swag.spark.layout import Columns
 from swag.spark.substreams import refuse_null, run_starts
-from swag.stored import Requests, Stored
+from swag.stored import Requests, Selection, Stored
 
 CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
+HELD = 1 << 25  # values that are there at a time: 256 MB
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Rows:
     def answer(self) -> Iterator[pa.RecordBatch]:
         if not self.waiting:
             return
-        new = pa.Table.from_batches(self._new)
+        new, cut = pa.Table.from_batches(self._new), self.task.columns.cut
+        new = new if cut is None else cut.with_keys(new)
         refuse_null(new, self.task.names, "key")
         refuse_null(new, {"t": self.task.ts}, "timestamp")
         block = Block.of(self.task, self._halo, new)
@@ -98,9 +101,13 @@ class Block:
         starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
         if not edges.ordered(t, np.append(starts, t.size)):
             raise OutOfOrder(f'rows are not sorted by "{task.ts}".', "leave Layout(ordered=True) out")
-        asks = np.asarray(one_chunk(table.column("asks"))) if task.columns.asks else np.ones(t.size, bool)
-        if halo is not None and not task.at_requests:  # of requests, the halo holds none
-            asks = np.concatenate([np.zeros(halo.num_rows, bool), asks[halo.num_rows :]])
+        if task.at_requests:  # of which the halo holds none
+            asks = np.asarray(one_chunk(table.column("asks")))
+        else:
+            cut, asks = task.columns.cut, np.ones(t.size, bool)
+            if cut is not None:
+                asks = cut.asks(np.asarray(one_chunk(table.column("piece"))), t)
+            asks[: 0 if halo is None else halo.num_rows] = False
         return cls(task, table, t, starts, asks)
 
     def halo(self) -> pa.Table:
@@ -115,34 +122,37 @@ class Block:
         return table.slice(max(0, min(by_time, t.size - self.task.halo.rows)))
 
     def answers(self) -> Iterator[pa.RecordBatch]:
-        if not self.asks.any():
-            return
-        stored, requests = self._at_requests() if self.task.at_requests else self._at_events()
-        evaluation = Evaluation(stored, requests)
+        """Some rows at a time, where windows are so long that there are many."""
+        rows = np.flatnonzero(self.asks)
+        stored, end = self._at_requests(rows) if self.task.at_requests else (self._stored(self.table, self.t), rows + 1)
+        some, selections = max(1, HELD // len(self.task.out)), dict[Any, Selection]()
+        for first in range(0, rows.size, some):
+            mine = slice(first, first + some)
+            if not self.task.at_requests and self.t.size == rows.size <= some:
+                requests = Requests.at_events(stored)
+            else:
+                requests = Requests(self.t[rows[mine]], end[mine], self._runs(rows[mine]), None, False)
+            yield from self._answered(Evaluation(stored, requests, selections=selections), rows[mine])
+
+    def _answered(self, evaluation: Evaluation, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
         columns = [evaluation.add(query) for query in self.task.queries]
         evaluation.run()
-        arrays = [*self._front(), *(column.array(stored) for column in columns)]
+        arrays = [*self._front(rows), *(column.array(evaluation.stored) for column in columns)]
         arrays = [of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=self.task.out)
         yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
 
-    def _at_events(self) -> tuple[Stored, Requests]:
-        stored = Stored(
-            self._events(self.table), self.task.clock, self.t, np.append(self.starts, self.t.size), None, None
-        )
-        if self.asks.all():
-            return stored, Requests.at_events(stored)
-        rows = np.flatnonzero(self.asks)
-        return stored, Requests(self.t[rows], rows + 1, self._runs(rows), None, False)
-
-    def _at_requests(self) -> tuple[Stored, Requests]:
+    def _at_requests(self, rows: np.ndarray) -> tuple[Stored, np.ndarray]:
         """Events before a request in the order of rows are those it sees."""
-        before = np.concatenate([[0], np.cumsum(~self.asks)])
-        starts = np.append(before[self.starts], before[-1])
-        events = self._events(self.table.filter(pa.array(~self.asks)))
-        stored = Stored(events, self.task.clock, self.t[~self.asks], starts, None, None)
-        rows = np.flatnonzero(self.asks)
-        return stored, Requests(self.t[rows], before[rows], self._runs(rows), None, False)
+        events, before = ~self.asks, np.concatenate([[0], np.cumsum(~self.asks)])
+        return self._stored(self.table.filter(pa.array(events)), self.t[events], before), before[rows]
+
+    def _stored(self, table: pa.Table, t: np.ndarray, before: np.ndarray | None = None) -> Stored:
+        """Events under the names that queries know; t is there so that there is a column at all."""
+        starts = np.append(self.starts, self.t.size)
+        columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
+        events = pa.Table.from_arrays(columns, names=[*self.task.read, " t"])
+        return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
 
     def _runs(self, rows: np.ndarray) -> np.ndarray:
         """Runs of asking rows: where each substream's begin, and which substream that is."""
@@ -150,18 +160,15 @@ class Block:
         some = np.flatnonzero(np.diff(ends))
         return np.column_stack([np.append(ends[some], rows.size), np.append(some, -1)])
 
-    def _events(self, table: pa.Table) -> pa.Table:
-        """Under the names that queries know; t is there so that there is a column at all."""
-        columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
-        return pa.Table.from_arrays(columns, names=[*self.task.read, " t"])
-
     def _named(self, letter: str) -> list[str]:
         return [name for name in self.task.columns.others if name.startswith(letter)]
 
-    def _front(self) -> list[pa.ChunkedArray]:
+    def _front(self, rows: np.ndarray) -> list[pa.ChunkedArray]:
         """The columns before the answers."""
         table = self.table.select(self._named("r") if self.task.at_requests else [*self.task.columns.keys, "t"])
-        return list((table if self.asks.all() else table.filter(pa.array(self.asks))).columns)
+        if rows[-1] - rows[0] == rows.size - 1:
+            return list(table.slice(rows[0], rows.size).columns)
+        return list(table.take(pa.array(rows)).columns)
 
 
 def of_type(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:

@@ -5,13 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swag.spark.cuts import EARLIEST, GRAINS, LATEST, SEEN, Halo, Large
+from swag.spark.cuts import EARLIEST, GRAINS, LATEST, Halo, Large
 
 EVENLY = Large(0, 1e6, np.arange(GRAINS + 1) * 1000)
 
 
 @pytest.mark.parametrize(
-    ("pieces", "halo"), [(2, Halo()), (8, Halo(5_000)), (2, Halo(10**9)), (6, Halo(0, 20_000)), (2, Halo(0, 10**7))]
+    ("pieces", "halo"),
+    [
+        (2, Halo()),
+        (8, Halo(5_000, columns=3)),
+        (2, Halo(10**9, columns=30)),
+        (2, Halo(10**9, columns=300)),
+        (6, Halo(0, 20_000, columns=20)),
+        (2, Halo(0, 10**7, columns=150)),
+    ],
 )
 def test_pieces_take_as_long_as_each_other(pieces: int, halo: Halo) -> None:
     starts = EVENLY.starts(pieces, halo)
@@ -19,19 +27,19 @@ def test_pieces_take_as_long_as_each_other(pieces: int, halo: Halo) -> None:
     edges = [EVENLY.rank(int(t)) for t in (0, *starts, 10**9)]
     behind = [0.0, *(EVENLY.rank(int(t)) - EVENLY.rank(int(t) - halo.time) for t in starts)]
     behind = [max(seen, min(edge, halo.rows / EVENLY.rows)) for seen, edge in zip(behind, edges)]
-    costs = np.diff(edges) + SEEN * np.array(behind)
+    costs = np.diff(edges) + halo.cost * np.array(behind)
     assert costs.max() - costs.min() <= 2.5 / GRAINS  # to the grain that is known of them
 
 
 def test_halos_that_outweigh_the_events_make_pieces_fewer() -> None:
-    assert len(EVENLY.starts(8, Halo(10**9))) == 1
+    assert len(EVENLY.starts(8, Halo(10**9, columns=30))) == 1
     assert len(EVENLY.starts(8, Halo(1_000))) == 7
 
 
 @given(
     times=st.lists(st.integers(EARLIEST, LATEST) | st.integers(0, 3), min_size=1, max_size=5),
     pieces=st.integers(2, 300),
-    halo=st.builds(Halo, st.integers(0, 2**63 - 1), st.integers(0, 10**9)),
+    halo=st.builds(Halo, st.integers(0, 2**63 - 1), st.integers(0, 10**9), st.integers(0, 500)),
     rows=st.integers(1, 10**9),
 )
 def test_cuts_lie_between_different_times_and_are_no_more_than_asked_for(times, pieces, halo, rows) -> None:

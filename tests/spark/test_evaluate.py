@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 import swag as sw
 import swag.spark
 from swag.spark import Layout
-from swag.spark.cuts import Halo, cut
+from swag.spark.cuts import EARLIEST, Halo, cut
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
@@ -81,9 +81,10 @@ def test_a_large_substream_is_cut_and_pieces_see_far_enough_back(spark, key):
     pieces = cut(rows, ["k0"] if key else [], Halo(time=30, rows=20), sample=1.0, task_rows=200, most_tasks=8)
     assert pieces is not None and pieces.tasks == 8
     found = pieces.table.toArrow().to_pylist()
-    assert len(found) >= 4 and len({piece["task"] for piece in found}) >= 4
+    assert len(found) >= 4 and [piece["piece"] for piece in found] == list(range(len(found)))
+    assert [piece["start"] for piece in found] == pieces.starts.tolist()
     for before, piece in itertools.pairwise(found):
-        if piece["piece"]:
+        if piece["start"] > EARLIEST:
             own = [row["ts"] for row in events.to_pylist() if key is None or row["symbol"] == piece["cut_k0"]]
             seen = [t for t in own if piece["since"] <= t < piece["start"]]
             assert before["until"] + 1 == piece["start"] and piece["since"] <= piece["start"] - 29

@@ -26,7 +26,9 @@ from swag.spark.substreams import refuse_null, run_starts
 from swag.stored import Requests, Selection, Stored
 
 CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
-HELD = 1 << 25  # values that are there at a time: 256 MB
+# Values that are there at a time: 256 MB. To answer some rows, all that their windows see is gone over again; still, 50
+# windows up to all of 5M rows took no longer than with 760 MB: what is gone over costs no more than memory to be had.
+HELD = 1 << 25
 
 
 @dataclass(frozen=True)

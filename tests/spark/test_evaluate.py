@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
-from swag.spark import Layout
+from swag.spark import Layout, worker
+from swag.spark.backfill import planned
 from swag.spark.cuts import EARLIEST, Halo, cut
 from tests.spark.compare import assert_same
 
@@ -72,6 +73,21 @@ def test_at_requests(spark, key, layout):
     frames = spark.createDataFrame(events), spark.createDataFrame(requests)
     found = swag.spark.evaluate(QUERIES, frames[0], at=frames[1], key=key, layout=layout).toArrow()
     assert_same(found, sw.evaluate(QUERIES, events, at=requests, key=key), by="request")
+
+
+@pytest.mark.parametrize("layout", [Layout(tasks=1, sample=0), Layout(tasks=1, sample=0, block_rows=50)])
+def test_a_block_is_answered_some_rows_at_a_time(spark, monkeypatch, layout):
+    """In this process, with the rows that Spark lays out for a worker."""
+    monkeypatch.setattr(worker, "HELD", 20 * len(QUERIES))
+    events = some_events()
+    requests = pa.table({"symbol": [f"s{k % 7}" for k in range(300)], "ts": range(0, 600, 2), "id": range(300)})
+    for at in (None, requests):
+        own = [query for query in QUERIES if query.label != "id"] if at else QUERIES
+        asked = None if at is None else spark.createDataFrame(at)
+        rows, task, _ = planned(own, spark.createDataFrame(events), asked, "ts", ["symbol"], layout)
+        found = list(worker.answers(task, rows.toArrow().to_batches()))
+        assert max(batch.num_rows for batch in found) <= 20
+        assert_same(pa.Table.from_batches(found), sw.evaluate(own, events, at=at, key="symbol"), by="id")
 
 
 @pytest.mark.parametrize("key", ["symbol", None])

@@ -56,7 +56,8 @@ def run(quick: bool) -> Report:
     header = ["windows up to", "setting", "wall, s", "cores kept busy", "2 cores / those, x"]
     report.tables.append(Table("CPU time of Spark and its workers / wall time", header, rows))
     report.notes.append(
-        f"Each in a session of its own: the best of {MEASURED}, after one that is not counted and {WARM} over a twentieth of the events. "
+        f"Each in a session of its own: the best of {MEASURED}, after {WARM} over a twentieth of the events and one "
+        "over all, which are not counted. "
         "Spark's check of the bytes of Arrow batches is off but where it says otherwise, as advised above."
     )
     return report

@@ -108,17 +108,30 @@ def summarize(
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
     whole = united(frames)
     _check_names(wanted, whole.column_names)
-    table, (_, instants, ids), (_, frame_ids, count, starts, ends) = _meet(whole, events, ts, key, before, after)
-    for aggregate in wanted:
+    for aggregate, each in zip(wanted, answers(whole, events, wanted, ts, key, before, after), strict=True):
+        whole = whole.append_column(str(aggregate), each)
+    return whole
+
+
+def answers(
+    frames: Any,
+    events: Any,
+    aggregates: Sequence[Aggregate],
+    ts: str,
+    key: str | None,
+    before: Duration = 0,
+    after: Duration = 0,
+) -> list[pa.Array]:
+    """A column per aggregate, of the events in each frame."""
+    table, (_, instants, ids), (_, frame_ids, count, starts, ends) = _meet(frames, events, ts, key, before, after)
+    for aggregate in aggregates:
         for name in aggregate.columns:
             column(table, name, f"{aggregate} reads")
     order, segments = laid_out(instants, ids, count)
     lo, hi = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
     frame_fill.spans(instants if order is None else instants[order], segments, frame_ids, starts, ends, lo, hi)
     intervals = Intervals(table, order)
-    for aggregate in wanted:
-        whole = whole.append_column(str(aggregate), intervals.answer(aggregate, lo, hi))
-    return whole
+    return [intervals.answer(aggregate, lo, hi) for aggregate in aggregates]
 
 
 def laid_out(instants: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndarray | None, np.ndarray]:

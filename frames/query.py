@@ -1,14 +1,14 @@
 """A query over frames: which frames, and what to say of each. A frozen value, for `sw.evaluate`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from frames.detection import detect
-from frames.filling import summarize
+from frames.filling import answers
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.calculation import calculate, holds
 from swag.columns import as_table, one_chunk
@@ -93,13 +93,11 @@ class FrameQuery:
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
         columns: dict[Any, Any] = {}
         for where in dict.fromkeys(leaf.where for leaf in wanted):
-            some = {
-                leaf: replace(leaf.aggregate, name=f"value {i}") for i, leaf in enumerate(wanted) if leaf.where == where
-            }
+            some = [leaf for leaf in wanted if leaf.where == where]
             condition = conjunction(self.where, where)
             rows = table if condition is None else table.filter(pa.array(predicate_holds(condition, table)))
-            summary = summarize(found, rows, list(some.values()), ts=ts, key=key)
-            columns |= {leaf: one_chunk(summary.column(str(aggregate))) for leaf, aggregate in some.items()}
+            said = answers(found, rows, [leaf.aggregate for leaf in some], ts, key)
+            columns |= {leaf: one_chunk(each) for leaf, each in zip(some, said, strict=True)}
         passing = None if self.having is None else holds(self.having, columns)
         return [calculate(value, columns) for _, value in self.values], passing
 

@@ -126,6 +126,8 @@ class Block:
     def answers(self) -> Iterator[pa.RecordBatch]:
         """Some rows at a time, where windows are so long that there are many."""
         rows = np.flatnonzero(self.asks)
+        if not rows.size:
+            return
         stored, end = self._at_requests(rows) if self.task.at_requests else (self._stored(self.table, self.t), rows + 1)
         some, selections = max(1, HELD // len(self.task.out)), dict[Any, Selection]()
         for first in range(0, rows.size, some):

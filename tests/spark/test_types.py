@@ -169,6 +169,10 @@ def test_a_null_key_or_time_is_refused(spark):
     for rows, message in ((df.where("ts IS NOT NULL"), "no key"), (df.where("k IS NOT NULL"), "no timestamp")):
         with pytest.raises(PythonException, match=message):
             swag.spark.evaluate(COUNT[1:], rows, key="k").collect()
-    many = spark.range(100).selectExpr("CASE WHEN id <> 50 THEN id END AS ts")
+    many = spark.range(100).selectExpr(
+        "CASE WHEN id <> 50 THEN id END AS ts", "id AS t", "CASE WHEN id = 0 THEN 'a' END AS k"
+    )
     with pytest.raises(PythonException, match="no timestamp"):
         swag.spark.evaluate(COUNT[1:], many, layout=CUT).collect()
+    with pytest.raises(PythonException, match='no key: "k" is null'):  # it has most events, and is cut
+        swag.spark.evaluate(COUNT[1:], many, ts="t", key="k", layout=CUT).collect()

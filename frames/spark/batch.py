@@ -227,7 +227,7 @@ class Stream:
         arrival = F.monotonically_increasing_id().alias("seq")
         when = schema.instant(self.events, self.ts).alias("t")
         rows = self.events.select(*self.key_columns, when, arrival, *columns)
-        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces.table)
+        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces)
 
     def among(self, read: list[str], frames: DataFrame) -> DataFrame:
         """Events and frames, for a worker that passes over them once."""

@@ -10,15 +10,15 @@ To summarise, b is answered apart, over a copy of the events from its start to i
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from swag.spark.cuts import Pieces
 from swag.spark.layout import WHOLE
 
 BESIDE = -2  # BESIDE - p: the frames that begin in piece p and end behind it, with their events
 
 
-def placed(rows: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> DataFrame:
+def placed(rows: DataFrame, by: tuple[str, ...], pieces: Pieces) -> DataFrame:
     """Each event with its piece; those of keys that are not cut, and of none, are WHOLE's."""
-    inside = F.col("t").between(F.col("start"), F.col("until"))
-    return _joined(rows, by, pieces, inside).select(*rows.columns, _piece().alias("piece"))
+    return pieces.around(rows, by).select(*rows.columns, _piece().alias("piece"))
 
 
 def told(frames: DataFrame, by: tuple[str, ...], pieces: DataFrame) -> DataFrame:

@@ -70,7 +70,7 @@ def planned(
     read = columns_read(simple)
     rows, columns = laid_out(*_inputs(simple, events, at, ts, keys, read), halo, layout)
     names, types = dict(zip(columns.keys, keys, strict=True)), schema.arrow_of(out, events)
-    task = Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, at is not None, layout.block_rows)
+    task = Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, layout.block_rows)
     return rows, task, out
 
 

@@ -23,11 +23,15 @@ from swag.windows import Reach
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 GRAINS = 256  # quantiles that are known of a large substream
-SEED = 1  # any, but always the same: Spark writes it into code that it generates, and compiles again for another
+# Always the same: Spark writes it into code that it generates, and compiles again for another. None that anyone else
+# would choose: F.rand(seed) draws the very numbers that a sample is drawn by.
+SEED = 7_264_915_038_411
 SHARES = np.arange(GRAINS + 1) / GRAINS
 ENOUGH = 100  # rows of a substream in a sample, for the sample to say anything
 SOME = 1 << 20  # rows of large substreams that the driver gets, at most: their quantiles are those of a sample
 WIDE = 20  # columns of answers that cost as much as to bring an event to a worker
+WORTHWHILE = 0.8  # of the events, in the first of two pieces
+CELLS = 4  # of time per piece
 FINER = 1.5  # pieces per fair share: the rest of the keys comes on top
 
 
@@ -53,6 +57,26 @@ class Halo:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Time in cells of equal length, a few for each piece: an event is compared with the pieces in its cell alone."""
+
+    begin: float
+    length: float
+    cells: int
+
+    @classmethod
+    def of(cls, large: "list[Large]", pieces: int) -> "Grid":
+        begin, end = (float(f(each.quantiles[at] for each in large)) for f, at in ((min, 0), (max, -1)))
+        return cls(begin, max(1.0, (end - begin) / (CELLS * pieces)), CELLS * pieces)
+
+    def cell(self, t: Column) -> Column:
+        """Never less for a later time, however it is rounded; all that lies beyond is in the first cell or the last."""
+        return F.least(F.greatest((t.cast("double") - self.begin) / self.length, F.lit(0.0)), F.lit(self.cells)).cast(
+            "long"
+        )
+
+
+@dataclass(frozen=True)
 class Pieces:
     """cut_<key> …, piece, since, start, until: a row per piece. The same as arrays, in order of `piece`: the key of
     each, and its `starts`. tasks: of the whole job, among which pieces take turns."""
@@ -61,6 +85,14 @@ class Pieces:
     keys: pa.Table
     starts: np.ndarray
     tasks: int
+    grid: Grid
+
+    def around(self, rows: DataFrame, by: Iterable[str], since: str = "start") -> DataFrame:
+        """Rows with each piece of their key that since <= t <= until holds for; with nulls where there is none."""
+        cells = F.sequence(self.grid.cell(F.col(since)), self.grid.cell(F.col("until")))
+        inside = (F.col("t") >= F.col(since)) & (F.col("t") <= F.col("until"))
+        inside = inside & (self.grid.cell(F.col("t")) == F.col("cut_cell"))
+        return _joined(rows, self.table.withColumn("cut_cell", F.explode(cells)), by, inside, "left")
 
 
 @dataclass(frozen=True)
@@ -72,13 +104,14 @@ class Large:
     quantiles: np.ndarray
 
     def starts(self, pieces: int, halo: Halo) -> np.ndarray:
-        """Where pieces begin, but the first; fewer of them if the halos would outweigh the half of the events."""
+        """Where pieces begin, but the first; fewer of them if the halos would outweigh the half of the events, and none
+        if the longest of two would still take most of the time."""
         behind = [self._behind(int(t), halo) for t in self.quantiles]
         while True:
             starts = np.unique(self.quantiles[_level(pieces, behind, halo.cost)])
             starts = starts[starts > self.quantiles[0]]
             if pieces <= 2 or self.replicated(starts, halo) <= self.rows / 2:
-                return starts
+                return starts if starts.size and self.rank(int(starts[0])) <= WORTHWHILE else starts[:0]
             pieces = max(2, pieces * 2 // 3)
 
     def _behind(self, t: int, halo: Halo) -> float:
@@ -165,7 +198,8 @@ def _with_quantiles(looked: DataFrame, by: list[str], keys: pa.Table, rows: np.n
     By hand: to have percentile_approx find them, group by group, took 0.2 s longer.
     """
     if not by:
-        return [Large(0, float(rows[0]), np.array(keys.column("quantiles")[0].as_py()))]
+        quantiles = keys.column("quantiles")[0].as_py()  # None: no event has a time
+        return [] if quantiles is None else [Large(0, float(rows[0]), np.array(quantiles))]
     some = _joined(looked, _named(looked, keys, by, {"at": np.arange(keys.num_rows)}), by)
     some = some if sampled <= SOME else some.sample(SOME / sampled, SEED + 1)
     found = some.where("t IS NOT NULL").select("at", "t").toArrow()
@@ -224,7 +258,7 @@ def _pieces(
         columns["until"] += [*(b - 1 for b in begin[1:]), LATEST]
     keys = keys.take(pa.array(at)).select(by)
     table = _named(events, keys, by, {"piece": np.arange(len(at)), **columns})
-    return Pieces(table, keys, np.array(columns["start"]), tasks)
+    return Pieces(table, keys, np.array(columns["start"]), tasks, Grid.of(large, len(at)))
 
 
 def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str, Any]) -> DataFrame:
@@ -235,8 +269,10 @@ def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str
     return frame.sparkSession.createDataFrame(pa.Table.from_arrays(arrays, names=schema.names), schema)
 
 
-def _joined(rows: DataFrame, found: DataFrame, by: list[str], inside: Column | None = None) -> DataFrame:
+def _joined(
+    rows: DataFrame, found: DataFrame, by: Iterable[str], inside: Column | None = None, how: str = "inner"
+) -> DataFrame:
     condition = F.lit(True) if inside is None else inside
     for name in by:
         condition = condition & F.col(name).eqNullSafe(F.col(f"cut_{name}"))
-    return rows.join(F.broadcast(found), condition, "inner")
+    return rows.join(F.broadcast(found), condition, how)

@@ -70,10 +70,12 @@ class Cut:
         """Rows with the keys of their pieces; those that are in none have their own."""
         piece = pc.if_else(pc.equal(rows["piece"], WHOLE), None, rows["piece"])
         for name in self.keys.column_names:
-            of_piece, place = self.keys.column(name).take(piece), rows.schema.get_field_index(name)
+            place = rows.schema.get_field_index(name)
+            wanted = rows.schema.field(place)  # the driver gets timestamps in UTC, workers in the session's time zone
+            of_piece = self.keys.column(name).cast(wanted.type).take(piece)
             if piece.null_count:
                 of_piece = pc.if_else(piece.is_null(), rows.column(name), of_piece)
-            rows = rows.set_column(place, rows.schema.field(name), of_piece)
+            rows = rows.set_column(place, wanted, of_piece)
         return rows
 
     def asks(self, piece: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -128,7 +130,7 @@ def pieces_of(events: DataFrame, by: tuple[str, ...], halo: Halo, layout: Layout
 
 
 def _follow_from_the_piece(columns: Columns) -> list[str]:
-    """The columns of the key that are equal wherever keys are: not 0.0, which is -0.0."""
+    """The columns of the key that are the same wherever keys are equal: not 0.0, which is -0.0."""
     return [name for name in columns.keys if name in columns.by]
 
 
@@ -136,11 +138,8 @@ def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces |
     """Each row once for every piece that it is in; `since`: from where on rows are."""
     if pieces is None:
         return rows
-    inside = (F.col("t") >= F.col(since)) & (F.col("t") <= F.col("until"))
-    for name in columns.by:
-        inside = inside & F.col(name).eqNullSafe(F.col(f"cut_{name}"))
-    # Left: keys that are not cut are in no piece; nor are rows without a time, which are to be refused, not lost.
-    joined, known = rows.join(F.broadcast(pieces.table), inside, "left"), _follow_from_the_piece(columns)
+    # Keys that are not cut are in no piece; nor are rows without a time, which are to be refused, not lost.
+    joined, known = pieces.around(rows, columns.by, since), _follow_from_the_piece(columns)
     own = [F.when(F.col("piece").isNull(), F.col(name)).alias(name) if name in known else name for name in rows.columns]
     return joined.select(*own, F.coalesce("piece", F.lit(WHOLE).cast("long")).alias("piece"))
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from kernels import edges
 from swag.columns import Clock, one_chunk
 from swag.errors import OutOfOrder
-from swag.evaluate import Evaluation
+from swag.evaluate import Evaluation, simple_queries
 from swag.query import Query
 from swag.spark import process
 from swag.spark.cuts import EARLIEST, Halo
@@ -26,9 +26,8 @@ from swag.spark.substreams import refuse_null, run_starts
 from swag.stored import Requests, Selection, Stored
 
 CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
-# Values that are there at a time: 256 MB. To answer some rows, all that their windows see is gone over again; still, 50
-# windows up to all of 5M rows took no longer than with 760 MB: what is gone over costs no more than memory to be had.
-HELD = 1 << 25
+HELD = 1 << 25  # values that are there at a time: 256 MB, or …
+SHARE = 8  # … those of one row in so many: to answer some, all rows that their windows see are gone over again
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,16 @@ class Task:
     clock: Clock
     halo: Halo
     out: pa.Schema
-    at_requests: bool
     block_rows: int
+
+    @property
+    def at_requests(self) -> bool:
+        return self.columns.asks
+
+    @property
+    def width(self) -> int:
+        """How many columns there are at a time, those that others are computed from included."""
+        return len(self.out) + sum(len(simple_queries(query)) for query in self.queries if not query.is_simple)
 
 
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -124,12 +131,13 @@ class Block:
         return table.slice(max(0, min(by_time, t.size - self.task.halo.rows)))
 
     def answers(self) -> Iterator[pa.RecordBatch]:
-        """Some rows at a time, where windows are so long that there are many."""
+        """Some rows at a time, where there are many, or many columns."""
         rows = np.flatnonzero(self.asks)
         if not rows.size:
             return
         stored, end = self._at_requests(rows) if self.task.at_requests else (self._stored(self.table, self.t), rows + 1)
-        some, selections = max(1, HELD // len(self.task.out)), dict[Any, Selection]()
+        some = max(1, HELD // self.task.width, self.t.size // SHARE)
+        selections: dict[Any, Selection] = {}
         for first in range(0, rows.size, some):
             mine = slice(first, first + some)
             if not self.task.at_requests and self.t.size == rows.size <= some:

@@ -31,6 +31,12 @@ def test_pieces_take_as_long_as_each_other(pieces: int, halo: Halo) -> None:
     assert costs.max() - costs.min() <= 2.5 / GRAINS  # to the grain that is known of them
 
 
+def test_nothing_is_cut_where_that_gains_little() -> None:
+    assert len(EVENLY.starts(2, Halo(10**9, columns=3))) == 0
+    assert len(EVENLY.starts(8, Halo(10**9, columns=3))) == 0
+    assert len(EVENLY.starts(2, Halo(1000, columns=3))) == 1
+
+
 def test_halos_that_outweigh_the_events_make_pieces_fewer() -> None:
     assert len(EVENLY.starts(8, Halo(10**9, columns=30))) == 1
     assert len(EVENLY.starts(8, Halo(1_000))) == 7

@@ -4,12 +4,14 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
-from swag.spark import Layout, worker
+from swag.spark import Layout, cuts, worker
 from swag.spark.backfill import planned
 from swag.spark.cuts import EARLIEST, Halo, cut
 from tests.spark.compare import assert_same
@@ -75,17 +77,20 @@ def test_at_requests(spark, key, layout):
     assert_same(found, sw.evaluate(QUERIES, events, at=requests, key=key), by="request")
 
 
-@pytest.mark.parametrize("layout", [Layout(tasks=1, sample=0), Layout(tasks=1, sample=0, block_rows=50)])
+@pytest.mark.parametrize("layout", [Layout(tasks=1, sample=0), Layout(tasks=1, sample=0, block_rows=50), CUT])
 def test_a_block_is_answered_some_rows_at_a_time(spark, monkeypatch, layout):
     """In this process, with the rows that Spark lays out for a worker."""
     monkeypatch.setattr(worker, "HELD", 20 * len(QUERIES))
+    monkeypatch.setattr(worker, "SHARE", 10**9)
     events = some_events()
     requests = pa.table({"symbol": [f"s{k % 7}" for k in range(300)], "ts": range(0, 600, 2), "id": range(300)})
     for at in (None, requests):
         own = [query for query in QUERIES if query.label != "id"] if at else QUERIES
         asked = None if at is None else spark.createDataFrame(at)
         rows, task, _ = planned(own, spark.createDataFrame(events), asked, "ts", ["symbol"], layout)
-        found = list(worker.answers(task, rows.toArrow().to_batches()))
+        by_task = rows.withColumn("task", F.spark_partition_id()).toArrow()
+        shares = [by_task.filter(pc.field("task") == i).drop_columns(["task"]) for i in range(layout.tasks)]
+        found = [batch for share in shares for batch in worker.answers(task, share.to_batches())]
         assert max(batch.num_rows for batch in found) <= 20
         assert_same(pa.Table.from_batches(found), sw.evaluate(own, events, at=at, key="symbol"), by="id")
 
@@ -107,6 +112,26 @@ def test_a_large_substream_is_cut_and_pieces_see_far_enough_back(spark, key):
             assert len(seen) >= min(20, sum(t < piece["start"] for t in own))
     answers = swag.spark.evaluate(QUERIES, spark.createDataFrame(events), key=key, layout=CUT)
     assert answers.select(F.spark_partition_id()).distinct().count() == 3
+
+
+@pytest.mark.parametrize("sample", [1.0, 0.5])
+def test_quantiles_are_those_of_a_sample(spark, monkeypatch, sample):
+    """However many rows are looked at, the driver gets some of them; rows without a time are not among them."""
+    monkeypatch.setattr(cuts, "SOME", 2000)
+    monkeypatch.setattr(cuts, "ENOUGH", 1)
+    when = F.when(F.col("id") % 7 > 0, F.col("id")).alias("t")
+    rows = spark.range(20_000).select(F.when(F.col("id") < 15_000, "a").otherwise("b").alias("k0"), when)
+    pieces = cut(rows, ["k0"], Halo(), sample=sample, task_rows=5000, most_tasks=8)
+    for key, first, count in (("a", 0, 15_000), ("b", 15_000, 5000)):
+        starts = pieces.starts[np.asarray(pieces.keys["k0"]) == key]
+        evenly = first + count * np.arange(1, starts.size) / starts.size
+        assert starts.size >= 2 and np.abs(starts[1:] - evenly).max() < 700
+
+
+def test_a_stream_without_any_time_is_refused_by_the_workers(spark):
+    rows = spark.range(100).selectExpr("CAST(NULL AS BIGINT) AS ts")
+    with pytest.raises(PythonException, match="no timestamp"):
+        swag.spark.evaluate([sw.Query(sw.count(), sw.Rows(3))], rows, layout=CUT).collect()
 
 
 def test_nothing_is_cut_that_fits_a_task(spark):

@@ -33,6 +33,15 @@ KEYS = {
 }
 
 
+@pytest.fixture
+def set_zone(spark):
+    """Of the session, for this test."""
+    name = "spark.sql.session.timeZone"
+    before = spark.conf.get(name)
+    yield lambda zone: spark.conf.set(name, zone)
+    spark.conf.set(name, before)
+
+
 def numbered(n: int = 400) -> list[tuple[int, int, int]]:
     """row, key, ts: half of the events are of one key."""
     rng = np.random.default_rng(0)
@@ -52,7 +61,25 @@ def test_keys_of_any_type(spark, kind):
         for row, k, _ in sorted(rows, key=lambda each: each[2]):
             group = repr(of(k)).replace("-0.0", "0.0")
             expected[row] = seen[group] = seen.get(group, 0) + 1
-        assert {row["row"]: row["n"] for row in found.collect()} == expected, kind
+        answers = found.collect()
+        assert {row["row"]: row["n"] for row in answers} == expected, kind
+        assert {row["row"]: repr(row["key"]) for row in answers} == {
+            row["row"]: repr(row["key"]) for row in df.collect()
+        }
+
+
+@pytest.mark.parametrize("at", [False, True])
+def test_keys_that_are_times_of_a_zone(spark, set_zone, at):
+    """Workers get them in the zone of the session, the driver in UTC."""
+    set_zone("America/New_York")
+    of = KEYS["timestamp"]
+    df = spark.createDataFrame([(row, of(k), t) for row, k, t in numbered()], "row long, key timestamp, ts long")
+    asked = df.select(F.col("row").alias("request"), "key", "ts") if at else None
+    cut, whole = (
+        swag.spark.evaluate(COUNT, df, at=asked, key="key", layout=layout).toArrow()
+        for layout in (CUT, Layout(sample=0))
+    )
+    assert_same(cut, whole, by="row")
 
 
 def test_keys_of_several_columns(spark):
@@ -78,9 +105,8 @@ TIMES = {
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_timestamps_of_any_type_in_any_zone(spark, zone):
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
+def test_timestamps_of_any_type_in_any_zone(spark, set_zone, zone):
+    set_zone(zone)
     rng = np.random.default_rng(2)
     hours = rng.permutation(300)  # over the night in which New York's clocks are put forward
     for name, kind in TIMES.items():
@@ -95,7 +121,6 @@ def test_timestamps_of_any_type_in_any_zone(spark, zone):
         found = swag.spark.evaluate(queries, df, key="k", layout=CUT)
         assert found.schema["latest"].dataType == df.schema["ts"].dataType
         assert_same(found.toArrow(), sw.evaluate(queries, events, key="k"), by="row")
-    spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def test_hundreds_of_answers_and_a_function_of_ones_own(spark):

@@ -4,8 +4,8 @@ Windows reach up to an hour, or up to a day: over all events that there are, and
 `local[1]` is one task at a time, not one core: Spark, its collector and its Python workers overlap. So the cores that
 were kept busy (CPU time of all processes / wall time) are told, and the same with all of them pinned to one CPU.
 
-Each setting has a session of its own, all of them are there at once, and they take turns: a ratio is one of times
-within the same minute. A session answers some events many times, and all of them once, before it is measured: Java
+Each setting has a session of its own, all of them are there at once, and they take turns: the machine's moods meet all
+of them. A session answers some events many times, and all of them once, before it is measured: Java
 compiles for some twenty seconds of CPU time, on whatever core is free, and until then nothing else can be seen.
 
 python -m bench.spark_one_key FOLDER SETTING        a session: reads lines that say how long the longest window is,

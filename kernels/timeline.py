@@ -249,7 +249,7 @@ def edges(rings, ts, lost, keys, windows, now, lo, hi):
             if windows[w, 0]:
                 lo[i, w] = first_after(ts, offset, mask, head, m, far)
                 hi[i, w] = first_after(ts, offset, mask, lo[i, w], m, near)
-                gone = head > 0 and lost[k] > far
+                gone = lost[k] > far
             else:
                 lo[i, w] = max(m - far, 0)
                 hi[i, w] = max(m - near, 0)

@@ -165,6 +165,15 @@ class Emission:
         self.inner = {source: each for source, each in self.inner.items() if each.engine._is_read}
         self.chosen = {where: each for where, each in self.chosen.items() if each.engine._is_read}
 
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def needs(self, count: int) -> np.ndarray:
+        """Which of the first `count` keys ticks have still to do with."""
+        return np.full(count, bool(self._all()))
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+
     # -- events -------------------------------------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
@@ -209,7 +218,7 @@ class Emission:
             return
         for chosen in self.chosen.values():
             in_order = self.top if self.key is None or self.ordered else MIN
-            chosen.pass_time(self.store.now if kept else MIN, max(promise, in_order), kept)
+            chosen.pass_time(self.store.now, max(promise, in_order), kept)
         if not tickers:
             return
         latest = self.store.latest[: self.store.key_count]

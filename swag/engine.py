@@ -1,8 +1,10 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,20 +13,34 @@ from swag import intake
 from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
 from swag.emission import Emission
 from swag.emitted import emitted_table
-from swag.errors import BadQuery, TooFarBack, UnknownQuery, nearest
+from swag.errors import BadQuery, SwagError, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
 from swag.filters import Filters
 from swag.having import filter_table
-from swag.lateness import Held
+from swag.lateness import Held, later_of
 from swag.lookups import Lookups
 from swag.lowering import simple_ones
 from swag.plan import Plan
 from swag.planner import ALGORITHMS, COMPARED
 from swag.query import Query, check_names
-from swag.space import Batch
+from swag.space import Batch, Mask
 from swag.sql import sql
 from swag.store import MIN, Store
 from swag.windows import Duration, in_units, nanoseconds, reach
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
+    """One thread at a time: nobody sees half of a batch, and no batch is taken between the halves of another."""
+
+    @wraps(method)
+    def locked(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **options)
+
+    return locked
 
 
 class Engine:
@@ -33,6 +49,9 @@ class Engine:
     ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. epsilon: how far
     off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys). algorithm:
     "auto", or one of swag.planner.ALGORITHMS for every group that it can serve.
+
+    With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
+    applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
     """
 
     def __init__(
@@ -56,6 +75,7 @@ class Engine:
         self.ts, self.key, self.algorithm, self.lateness = ts, key, algorithm, lateness
         if lateness is not None and (lateness if isinstance(lateness, int) else nanoseconds(lateness)) < 0:
             raise BadQuery(f"lateness={lateness!r} is negative.", 'lateness="10s"')
+        self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._shared = Shared()
         self._store = Store(keyed=key is not None)
@@ -69,6 +89,7 @@ class Engine:
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
+    @alone
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
         """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
         query = sql(query) if isinstance(query, str) else query
@@ -76,13 +97,41 @@ class Engine:
         check_names(queries, self._queries)
         check_grouping(queries, self.key)
         self._check(queries)
-        flowing = self._store.events > 0 or (self._held is not None and self._held.ts.size > 0)
-        self._emission.add([q for q in queries if not _is_plain(q)], flowing, self._over_answers)
+        self._add_emitting([q for q in queries if not _is_plain(q)])
         self._queries |= {q.label: q for q in queries}
-        self._plan.add(self._shared.add(filter(_is_plain, queries)), self._reaches, flowing)
+        self._plan.add(self._shared.add(filter(_is_plain, queries)), self._reaches, self._flowing, self._unread)
         self._filters.changed = True
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
+    def _add_emitting(self, queries: list[Query]) -> None:
+        """Queries that answer at ticks, or over the answers of others: all or none of them."""
+        added: list[Query] = []
+        try:
+            for query in queries:
+                self._emission.add([query], self._flowing, self._over_answers)
+                added.append(query)
+            waiting = self._waiting(self._readers)
+            if waiting is not None and self._store.clock is not None:
+                self._emission.check(waiting, self._store.clock)
+        except SwagError:
+            for query in reversed(added):
+                self._emission.remove(query)
+            raise
+
+    @property
+    def _flowing(self) -> bool:
+        """Have events come?"""
+        return self._store.events > 0 or self._waiting([]) is not None
+
+    def _unread(self, query: Query) -> int:
+        """Events up to this time wait without what a new query reads: nobody read it when they came."""
+        waiting = self._waiting([])
+        if self._held is None or waiting is None:
+            return MIN
+        lacks = set(intake.needed([query], self.ts, self.key)) - set(waiting.column_names)
+        return self._held.now if lacks else MIN
+
+    @alone
     def unregister(self, name: str) -> None:
         query = self._known(name)
         del self._queries[name]
@@ -98,9 +147,11 @@ class Engine:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
+    @alone
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store
+        self._forget()
         table = intake.read(events, self._readers, self.ts, self.key)
         if table.num_rows == 0:
             return 0
@@ -121,7 +172,7 @@ class Engine:
             chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
             self._filters.check(found, chosen)
             slots, together = self._emission.steps(store.clock.unit), self._emission.ordered
-            taken = self._held.add(table, ts, ids, store.now, store.latest, store.seen, slots, together)
+            taken = self._held.add(table, ts, ids, store.latest, store.seen, slots, together)
         except Exception:
             self._take_back(first, known)
             raise
@@ -163,29 +214,65 @@ class Engine:
             store.clock, store.keys, self._held = None, None, None
             store.now = store.promised = MIN
 
+    @alone
     def advance(self, ts: Any) -> None:
-        """Time passes: nothing older than `ts` is to come (other than what `lateness` allows)."""
+        """Time passes: nothing older than `ts` is to come (other than what `lateness` allows).
+
+        Rows and keys that no window can reach any more are let go at once.
+        """
         if self._store.clock is None:
-            self._advanced = ts if self._advanced is None else max(self._advanced, ts)
+            self._advanced = later_of(self._advanced, ts)
             return
         instant = self._store.clock.instant(ts, "advance")
         if self._held is None:
             self._store.promised = max(self._store.promised, instant)
         self._pass(instant)
+        self._store.tidy_all()
+        self._forget()
 
     def _pass(self, instant: int) -> None:
         """Time goes on to `instant`; what waited for that is applied."""
-        self._store.now = max(self._store.now, instant)
-        released = None if self._held is None else self._held.release(self._store.now)
-        if released is not None:
-            table, ts, ids = released
+        store, held = self._store, self._held
+        if held is None:
+            store.now = max(store.now, instant)
+        else:
+            held.now = max(held.now, instant)
+            store.now = max(store.now, held.watermark)
+            self._release(held)
+        store.tidy(0)
+        self._emission.decide(store.promised if held is None else held.watermark, kept=held is None)
+
+    def _release(self, held: Held) -> None:
+        """Apply what the watermark has passed."""
+        due = held.due()
+        if due is not None:
+            table, ts, ids = due
             table = intake.with_missing(table, self._readers, self.ts, self.key)
             self._apply(table, ts, ids, intake.fields(table, self._plan.readers, self._store))
-        self._store.tidy(16)
-        if self._held is None:
-            self._emission.decide(self._store.promised, kept=True)
-        else:
-            self._emission.decide(self._held.passed(self._store.now), kept=False)
+            held.released()
+
+    def _forget(self) -> None:
+        """Forget keys that nobody asks for any more, where they are half of all: memory follows what windows hold."""
+        empty = self._store.forgettable()
+        if empty is None:
+            return
+        needed = self._emission.needs(empty.size)
+        if self._held is not None:
+            needed[self._held.ids] = True
+        kept = np.flatnonzero(~empty | needed)
+        if 2 * kept.size <= empty.size:
+            self._forget_keys(kept)
+
+    def _forget_keys(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and there are no others."""
+        assert self._store.keys is not None
+        self._store.keys.keep(kept)
+        self._store.renumber(kept)
+        self._plan.renumber(kept)
+        self._filters.forget()
+        self._emission.renumber(kept)
+        if self._held is not None:
+            self._held.renumber(kept)
 
     def _apply(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, found: dict[str, Any]) -> int:
         masks = self._plan.masks(found)
@@ -201,7 +288,7 @@ class Engine:
         self._plan.update(self._store.append(rows, batch))
         self._filters.update(rows)
         self._emission.take(table, ts, ids)
-        self._store.tidy(16 + ts.size // 8)
+        self._store.tidy(ts.size)
         return ts.size
 
     def _took(self, batch: Batch) -> None:
@@ -209,6 +296,7 @@ class Engine:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
+    @alone
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
 
@@ -240,6 +328,7 @@ class Engine:
             found = self._filters.candidates(guard, self._store.now if at is None else self._store.clock.instant(at))
         return self._asked.ids(None, self.key) if found is None else found
 
+    @alone
     def lookup_all(self, at: Any = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query."""
         queries = [query for query in self.queries if query.having is None and _is_plain(query)]
@@ -255,11 +344,13 @@ class Engine:
         table = {self.key: self._key_column(ids[some])}
         return pa.table(table | {n: c.take(pa.array(some)) for n, c in zip(names, columns, strict=True)})
 
+    @alone
     def filters(self, at: Any = None) -> pa.Table:
         """All queries with `having` at once: the keys that pass, and their values."""
         asked = [query for query in self.queries if query.having is not None and query.every is None]
         return filter_table({query.label: self.lookup(query.label, at=at) for query in asked}, self.key)
 
+    @alone
     def emitted(self) -> pa.Table:
         """The ticks decided since the last call: query, tick, ts, [key], value. Until fetched they are kept.
 
@@ -301,11 +392,14 @@ class Engine:
         self._plan.reconsider()
         return combine(queries, simple, columns, present)
 
-    def _too_far_back(self, query: Query, key: int, instant: int) -> TooFarBack:
+    def _too_far_back(self, query: Query, key: int | None, instant: int) -> TooFarBack:
+        """key: the one whose events are missing; None: one that is not known any more."""
         store = self._store
         assert store.clock is not None
-        of = "" if store.keys is None else f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
-        oldest = store.clock.show(store.kept_from(key))
+        of = "" if store.keys is None else " of keys that are no longer known"
+        if store.keys is not None and key is not None:
+            of = f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
+        oldest = store.clock.show(store.forgotten + 1 if key is None else store.kept_from(key))
         return TooFarBack(
             f'query "{query.title}" at {store.clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {store.clock.show(store.now)})",
@@ -313,10 +407,12 @@ class Engine:
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
+    @alone
     def explain(self) -> str:
         """Which queries share what, which structure was chosen, why, and what it costs."""
         return explain(self)
 
+    @alone
     def stats(self) -> dict[str, Any]:
         held = self._held
         return {
@@ -343,6 +439,7 @@ class Engine:
         since = self._shared.complete_since(plain, self._plan) | self._emission.complete_since()
         return {name: since[name] for name in self._queries}
 
+    @alone
     def save(self, path: str | Path) -> None:
         """Write a snapshot; an older one at `path` is replaced in one step."""
         from swag.snapshot import save
@@ -374,22 +471,36 @@ class Engine:
             for query in simple_ones(queries):
                 reach(query.window, self._store.clock.unit)
         self._emission.check_queries([query for query in queries if not _is_plain(query)])
-        self._plan.check(simple_ones(filter(_is_plain, queries)))
+        plain = simple_ones(filter(_is_plain, queries))
+        self._plan.check(plain)
+        waiting = self._waiting(plain)
+        if waiting is not None:
+            found = intake.fields(waiting, plain, self._store)
+            intake.chosen_rows([Mask(query.where) for query in plain], waiting, found)
 
     def _reaches(self, queries: Iterable[Query]) -> list[Any]:
         unit = None if self._store.clock is None else self._store.clock.unit
         return [reach(query.window, unit) for query in queries]
+
+    def _waiting(self, readers: list[Query]) -> pa.Table | None:
+        """The events that wait, as these queries will read them when they are due; None if there are none."""
+        held = self._held
+        if held is None or held.table is None or held.ts.size == 0:
+            return None
+        return intake.with_missing(held.table, readers, self.ts, self.key)
 
     def _start(self) -> None:
         """The first batch tells what time is."""
         clock = self._store.clock
         assert clock is not None
         self._check(self.queries)
+        promised = MIN if self._advanced is None else clock.instant(self._advanced, "advance")
         if self.lateness is not None:
             self._held = Held(in_units(self.lateness, clock.unit))
-        if self._advanced is not None:
-            self._store.now = clock.instant(self._advanced, "advance")
-            self._store.promised = MIN if self._held else self._store.now
+            self._held.now = promised
+            self._store.now = self._held.watermark
+        else:
+            self._store.now = self._store.promised = promised
         self._store.retain(self._reaches(self._plan.queries.values()))
 
     def _over_answers(self, algorithm: str | None = None) -> "Engine":

@@ -156,6 +156,11 @@ class Filters:
         entry.index.update(ids, ts, values)
         entry.index.expire(self.store.now)
 
+    def forget(self) -> None:
+        """Keys were numbered anew: every index is made again, from the rows kept, when it is next needed."""
+        for entry in self.entries.values():
+            entry.index = None
+
     def restore(self, key: Key, entry: Entry, arrays: dict[str, np.ndarray]) -> None:
         """An index as a snapshot has it."""
         entry.index = self._empty(key, entry)

@@ -53,6 +53,13 @@ class KeyTable:
             hashing.forget(self._table, count)
             self.count, self._all = count, None
 
+    def keep(self, ids: np.ndarray) -> None:
+        """Forget all other keys. These are numbered anew, in the order given."""
+        kept = KeyTable(self.type)
+        if ids.size:
+            kept._add(self.column(ids))
+        self.__dict__.update(kept.__dict__)
+
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
         if self._all is None or len(self._all) != self.count:  # made once for as long as no key is new
@@ -70,6 +77,11 @@ class KeyTable:
         buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
         every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
         return every.cast(pa.large_string()).cast(self.type) if is_string(self.type) else every.cast(self.type)
+
+    @property
+    def bytes(self) -> int:
+        arrays: list[np.ndarray] = [self._table, self._values, self._hashes, self._text, self._ends]
+        return sum(int(array.nbytes) for array in arrays) + (0 if self._all is None else int(self._all.nbytes))
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays to save; `restore` takes them."""

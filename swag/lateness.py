@@ -4,7 +4,9 @@ What happens does not depend on how a stream is cut into batches: an event is ju
 it arrived, event by event (in one kernel).
 """
 
+import datetime
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +15,15 @@ from kernels.timeline import judge
 from swag.errors import BadType
 from swag.space import group
 
+MIN = int(np.iinfo(np.int64).min)
+
 
 class Held:
     """The events that wait, in order of arrival: a table of the columns queries need, their timestamps and key ids."""
 
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
+        self.now = MIN  # the latest time known: of an event, held or not, or of `advance`
         self.table: pa.Table | None = None
         self.ts = np.zeros(0, np.int64)
         self.ids = np.zeros(0, np.int64)
@@ -29,7 +34,6 @@ class Held:
         table: pa.Table,
         ts: np.ndarray,
         ids: np.ndarray,
-        now: int,
         latest: np.ndarray,
         seen: np.ndarray,
         slots: Iterable[int] = (),
@@ -39,7 +43,7 @@ class Held:
 
         slots: an event in a slot of such a length that was passed is late too. together: keys are judged as one.
         """
-        late = self._late(ts, ids, now, latest, seen, slots, together)
+        late = self._late(ts, ids, latest, seen, slots, together)
         fresh = np.flatnonzero(~late)
         table = table if fresh.size == ts.size else table.take(pa.array(fresh))
         self.table = table if self.table is None else _joined(self.table, table)
@@ -47,37 +51,42 @@ class Held:
         self.ts, self.ids = np.concatenate([self.ts, ts[fresh]]), np.concatenate([self.ids, ids[fresh]])
         return fresh.size
 
-    def passed(self, now: int) -> int:
-        """The time up to which events have been applied."""
-        return max(int(np.iinfo(np.int64).min), now - self.lateness)
+    @property
+    def watermark(self) -> int:
+        """The time up to which events have been applied, and as of which lookups answer."""
+        return max(MIN, self.now - self.lateness)
 
-    def release(self, now: int) -> tuple[pa.Table, np.ndarray, np.ndarray] | None:
-        """What is due at `now`, in order of time, ties as they arrived."""
-        due = self.ts <= self.passed(now)
-        if self.table is None or not due.any():
+    def due(self) -> tuple[pa.Table, np.ndarray, np.ndarray] | None:
+        """What the watermark has passed, in order of time, ties as they arrived; it waits until it is `released`."""
+        rows = np.flatnonzero(self.ts <= self.watermark)
+        if self.table is None or not rows.size:
             return None
-        rows = np.flatnonzero(due)
         rows = rows[np.argsort(self.ts[rows], kind="stable")]
-        released = self.table.take(pa.array(rows)), self.ts[rows], self.ids[rows]
-        stay = np.flatnonzero(~due)
-        self.table = self.table.take(pa.array(stay))
-        self.ts, self.ids = self.ts[stay], self.ids[stay]
-        return released
+        return self.table.take(pa.array(rows)), self.ts[rows], self.ids[rows]
+
+    def released(self) -> None:
+        """What was due waits no longer."""
+        stay = np.flatnonzero(self.ts > self.watermark)
+        if self.table is not None and stay.size < self.ts.size:
+            self.table = self.table.take(pa.array(stay))
+            self.ts, self.ids = self.ts[stay], self.ids[stay]
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on; those of the events that wait are among them."""
+        self.ids = np.searchsorted(kept, self.ids)
 
     def _late(
         self,
         ts: np.ndarray,
         ids: np.ndarray,
-        now: int,
         latest: np.ndarray,
         seen: np.ndarray,
         slots: Iterable[int],
         together: bool,
     ) -> np.ndarray:
-        floor = np.iinfo(np.int64).min
-        before = np.maximum.accumulate(np.concatenate([[now], ts]))[:-1]  # `now` as each event arrives
+        before = np.maximum.accumulate(np.concatenate([[self.now], ts]))[:-1]  # `now` as each event arrives
         with np.errstate(over="ignore"):
-            due = np.where(before < floor + self.lateness, floor, before - self.lateness)
+            due = np.where(before < MIN + self.lateness, MIN, before - self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)
         missed = np.zeros(ts.size, bool)
@@ -89,7 +98,7 @@ class Held:
         all_ts, all_ids = np.concatenate([self.ts[earlier], ts]), np.concatenate([self.ids[earlier], ids])
         if together:
             all_ids, latest, seen = np.zeros_like(all_ids), latest.max(keepdims=True), np.zeros(1, np.int64)
-        all_due = np.concatenate([np.full(self.ts.size, floor), due])
+        all_due = np.concatenate([np.full(self.ts.size, MIN), due])
         batch = group(all_ids, seen)
         late = np.zeros(all_ts.size, np.bool_)
         waiting = np.empty(all_ts.size, np.int64)
@@ -104,3 +113,33 @@ def _joined(waiting: pa.Table, table: pa.Table) -> pa.Table:
         return pa.concat_tables([waiting, table], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
         raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
+
+
+def later_of(one: Any, other: Any) -> Any:
+    """The later of two times that were given before the first event, whose type nobody knows yet; `one` may be None."""
+    new = _instant(other)
+    if one is None:
+        return new
+    try:
+        return max(one, new)
+    except TypeError:
+        raise BadType(
+            f"advance({other!r}) after advance({one!r}): these can not be times of one stream.",
+            "times of one kind: that of the ts column",
+        ) from None
+
+
+def _instant(at: Any) -> int | datetime.datetime:
+    """A whole number, or a datetime: what can be compared, and written down."""
+    kind: Any = None
+    try:
+        value = pa.scalar(datetime.datetime.fromisoformat(at) if isinstance(at, str) else at)
+        kind = value.type
+        if pa.types.is_integer(kind):
+            return int(value.cast(pa.int64()).as_py())
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            zone = kind.tz if pa.types.is_timestamp(kind) else None
+            return value.cast(pa.timestamp("us", zone)).as_py()
+    except (pa.ArrowException, ValueError, OverflowError, TypeError):
+        pass
+    raise BadType(f"advance({at!r}) is no point in time.", "a datetime, or a whole number in the unit of ts")

@@ -43,6 +43,9 @@ class Lookups:
         which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
         lo, hi, short = self.store.edges(ids, list(windows), instant)
         columns, present = self._columns(queries, which, ids, (lo, hi))
+        if short is None and instant < self.store.now:
+            gone = self.store.reaches_forgotten(list(windows), instant)
+            return columns, present, None if gone is None else (None, which.index(gone))
         return columns, present, None if short is None else (short[0], which.index(short[1]))
 
     def each(

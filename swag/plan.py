@@ -12,8 +12,8 @@ from swag.families import PRODUCT, Part, parts_of
 from swag.planner import Group, choose
 from swag.query import Query
 from swag.space import Mask
-from swag.store import EVERY_EVENT, MIN, Store, values_of
-from swag.windows import Range, Reach, reach
+from swag.store import EVERY_EVENT, MAX, MIN, Store, values_of
+from swag.windows import Reach, Rows, reach
 
 Reaches = Callable[[Iterable[Query]], list[Reach]]
 
@@ -27,6 +27,7 @@ class Plan:
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
+        self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._settled = True  # every query has its spaces and structures
@@ -39,12 +40,12 @@ class Plan:
             for part in parts_of(query.aggregate):
                 choose(part, np.dtype(np.float64), self.algorithm)
 
-    def add(self, queries: list[Query], reaches: Reaches, flowing: bool) -> None:
-        """flowing: events have come before these queries."""
+    def add(self, queries: list[Query], reaches: Reaches, flowing: bool, unread: Callable[[Query], int]) -> None:
+        """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
         store = self.store
         for query in queries:
             if flowing:
-                self._add_late(query)
+                self._add_late(query, unread(query))
             self.queries[query.label] = query
             for name in query.aggregate.columns:
                 self._columns.setdefault(name, store.events)
@@ -52,30 +53,31 @@ class Plan:
             store.retain(reaches(queries), more=True)
         self._readers, self._settled = None, False
 
-    def _add_late(self, query: Query) -> None:
+    def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
         store = self.store
         since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
         if since:
             self._since[query.label] = since
-            self._kept_since[query.label] = store.now
-        elif store.lost.max(initial=MIN) > MIN:
-            self._kept_since[query.label] = int(store.lost.max())
+        missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=MIN)))
+        if max(missing, unread) > MIN:
+            self._kept_since[query.label] = max(missing, unread)
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
         if query.where is not None and Mask(query.where, since=since) not in self.store.spaces:
             return False
-        if query.aggregate.kind == "count":
-            return all(self._columns.get(name, since + 1) <= since for name in query.aggregate.columns)
-        space = self.store.spaces.get(Mask(query.where, frozenset(query.aggregate.columns) & self.nullable, since))
+        read = query.aggregate.columns
+        space = self.store.spaces.get(Mask(query.where, frozenset(read) & self.nullable, since))
+        if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
+            return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
         return space is not None and self._raw_of(query) <= set(space.raw)
 
     def remove(self, queries: list[Query], reaches: Reaches) -> None:
         for query in queries:
             del self.queries[query.label]
-            self._kept_since.pop(query.label, None)
-            self._since.pop(query.label, None)
+            for known in (self._since, self._kept_since, self._complete):
+                known.pop(query.label, None)
         if self.store.clock is not None:
             self.store.retain(reaches(self.queries.values()))
         self._readers, self._settled = None, False
@@ -141,6 +143,11 @@ class Plan:
             before = group.structure.updates
             group.structure.update(keys, counts)
             group.updates += group.structure.updates - before
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+        for group in self.groups.values():
+            group.structure.renumber(kept)
 
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
@@ -258,15 +265,32 @@ class Plan:
         return sum(group.structure.updates for group in self.groups.values())
 
     def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Per query: None if complete from the first event; else the time since which its window is all kept."""
+        """Per query: None if complete from the first event; else the time since which its window is all kept.
+
+        Of a window by rows that is not complete yet nobody knows when it will be: later than now, for certain.
+        """
         clock = self.store.clock
         since: dict[str, Any] = {}
         for query in queries:
             start = self._kept_since.get(query.label)
-            if start is not None and clock is not None and isinstance(query.window, Range):
-                start += reach(query.window, clock.unit).far
+            if start is not None and clock is not None:
+                start = (
+                    self._rows_since(query)
+                    if isinstance(query.window, Rows)
+                    else start + reach(query.window, clock.unit).far
+                )
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
+
+    def _rows_since(self, query: Query) -> int:
+        """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
+        if query.label not in self._complete:
+            now = self.store.now
+            start, since = self._kept_since[query.label], self._since.get(query.label, 0)
+            if not self.store.has_all_rows(query.window.n, start, since > 0):
+                return min(now + 1, int(MAX))
+            self._complete[query.label] = now
+        return self._complete[query.label]
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

@@ -28,7 +28,7 @@ from swag.query import Query
 from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
 from swag.saved_ticks import load_emission, save_emission, table_from_bytes, table_to_bytes
 from swag.space import Arena, Column, Mask, Space
-from swag.store import EVERY_EVENT
+from swag.store import EVERY_EVENT, MIN, Store
 from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
 
 MAGIC, VERSION = b"SWAGSNAP", 2
@@ -123,12 +123,13 @@ def save(engine: Engine, path: Path) -> None:
         "lateness": duration_to_json(engine.lateness),
         "queries": [query_to_json(query) for query in engine.queries],
         "order": list(plan.queries),
-        "advanced": engine._advanced if isinstance(engine._advanced, int) else None,
+        "advanced": _save_advanced(engine._advanced, writer),
         "lookups": engine._lookups,
         "types": writer.put(_schema(engine).serialize().to_pybytes()),
         "store": {
             "now": store.now, "promised": store.promised, "events": store.events, "tidy": store._next_to_tidy,
-            "keep_rows": store.keep_rows, "keep_time": store.keep_time, "ts": writer.put(store.ts.data),
+            "keep_rows": store.keep_rows, "keep_time": store.keep_time,
+            "forgotten": store.forgotten, "ts": writer.put(store.ts.data),
             "latest": writer.put(store.latest), "lost": writer.put(store.lost),
         },
         "keys": None if store.keys is None else {name: writer.put(a) for name, a in store.keys.state().items()},
@@ -138,7 +139,7 @@ def save(engine: Engine, path: Path) -> None:
         },
         "plan": {
             "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": plan._columns, "since": plan._since,
-            "kept_since": plan._kept_since,
+            "kept_since": plan._kept_since, "complete": plan._complete,
         },
         "spaces": [_save_space(space, writer) for space in spaces],
         "groups": [_save_group(group, spaces, writer) for group in plan.groups.values()],
@@ -150,6 +151,10 @@ def save(engine: Engine, path: Path) -> None:
         "emission": save_emission(engine._emission, writer.put),
     }  # fmt: skip
     writer.write(path, header)
+
+
+def _save_advanced(instant: Any, writer: _Writer) -> int | None:
+    return None if instant is None else writer.put(table_to_bytes(pa.table({"ts": [instant]})))
 
 
 def _schema(engine: Engine) -> pa.Schema:
@@ -194,6 +199,7 @@ def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
         "ts": writer.put(held.ts),
         "ids": writer.put(held.ids),
         "late": held.late,
+        "now": held.now,
         "lateness": held.lateness,
     }
 
@@ -209,18 +215,20 @@ def load(path: Path, queries: list[Query]) -> Engine:
     plain = [query for query in engine.queries if query.every is None and query.source is None]
     simple = {each.label: each for each in engine._shared.add(plain)}
     engine._plan.queries = {label: simple[label] for label in header.get("order", simple)}
-    engine._advanced, engine._lookups = header["advanced"], header["lookups"]
+    if header["advanced"] is not None:
+        engine._advanced = table_from_bytes(arrays[header["advanced"]]).column(0)[0].as_py()
+    engine._lookups = header["lookups"]
     types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
     _load_store(engine, header, arrays, types)
     plan, saved = engine._plan, header["plan"]
     plan.nullable, plan.largest, plan._columns = set(saved["nullable"]), saved["largest"], saved["columns"]
-    plan._kept_since, plan._since = saved["kept_since"], saved["since"]
+    plan._kept_since, plan._since, plan._complete = saved["kept_since"], saved["since"], saved.get("complete", {})
     for entry in header["groups"]:
         _load_group(engine, entry, arrays)
     plan._settled = False  # what had no structure yet gets one as soon as its columns are known
     _load_filters(engine, header["filters"], arrays)
     if header["held"] is not None:
-        engine._held = _load_held(header["held"], arrays)
+        engine._held = _load_held(header["held"], arrays, engine._store)
     if header.get("emission"):
         load_emission(engine, header["emission"], arrays, given, path)
     return engine
@@ -233,6 +241,7 @@ def _load_store(
     store.now, store.promised, store.events = saved["now"], saved["promised"], saved["events"]
     store.keep_rows, store.keep_time, store._next_to_tidy = saved["keep_rows"], saved["keep_time"], saved["tidy"]
     store.latest, store.lost = arrays[saved["latest"]], arrays[saved["lost"]]
+    store.forgotten = saved.get("forgotten", MIN)
     store.seen = np.zeros(store.latest.size, np.int64)
     store.clock = Clock(types["ts"]) if "ts" in types else None
     if header["keys"] is not None:
@@ -287,8 +296,12 @@ def _load_filters(engine: Engine, saved: list[dict[str, Any]], arrays: list[np.n
         filters.restore(key, entry, {name: arrays[index] for name, index in each["arrays"].items()})
 
 
-def _load_held(entry: dict[str, Any], arrays: list[np.ndarray]) -> Held:
+def _load_held(entry: dict[str, Any], arrays: list[np.ndarray], store: Store) -> Held:
     held = Held(entry["lateness"])
+    if "now" in entry:
+        held.now = entry["now"]
+    else:  # Version 0.1 said only what the latest time was, and answered as of that.
+        held.now, store.now = store.now, max(MIN, store.now - held.lateness)
     held.ts, held.ids, held.late = arrays[entry["ts"]], arrays[entry["ids"]], entry["late"]
     if entry["table"] is not None:
         held.table = table_from_bytes(arrays[entry["table"]])

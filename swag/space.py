@@ -14,6 +14,8 @@ import numpy as np
 from kernels import timeline
 from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
+LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
+
 
 class Mask(NamedTuple):
     """Which rows count: where a predicate holds, and these columns are not null, from some event on."""
@@ -93,6 +95,16 @@ class Arena:
         nothing = np.zeros(keys.size, np.int64)
         expire(keys, nothing)
         self._resize(keys, nothing)
+        self._shrink()
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and there are no others: what those had is given back."""
+        self.add_keys(int(kept.max(initial=-1)) + 1)
+        gone = np.ones(self.rings.shape[0], bool)
+        gone[kept] = False
+        self._give_back(self.rings[gone, OFFSET], self.rings[gone, CAPACITY])
+        self.rings = self.rings[kept]
+        self._shrink()
 
     def take_slots(self, batch: Batch) -> np.ndarray:
         slots = np.empty(batch.order.size, np.int64)
@@ -159,6 +171,12 @@ class Arena:
         self._slots = total if np.count_nonzero(all_capacities) <= 1 else total + (total >> 2 >> 6 << 6)
         self._used, self._free = total, {}
         self._move(np.arange(self.rings.shape[0]), offsets, all_capacities, self._slots)
+
+    def _shrink(self) -> None:
+        """Give memory back where three quarters of it are in no ring."""
+        free = sum(capacity * offsets.size for capacity, offsets in self._free.items())
+        if self._slots > LARGE and 4 * (self._used - free) <= self._slots:
+            self._repack(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def _move(self, keys: np.ndarray, offsets: np.ndarray, capacities: np.ndarray, size: int | None) -> None:
         for column in self.columns:

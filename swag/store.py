@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import in_step, timeline
-from kernels.timeline import HEAD, TAIL
+from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.columns import Clock, Field
 from swag.errors import OutOfOrder
 from swag.families import PRODUCT
@@ -17,6 +17,7 @@ from swag.words import Words
 
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EVERY_EVENT = Mask()
+MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
 FEW = 4  # windows for each of which all keys are searched in step; with 60, going key by key was 5 to 20 % faster
 
 
@@ -58,7 +59,10 @@ class Store:
         self.events = 0
         self.keep_rows = 0
         self.keep_time: int | None = None
+        self.forgotten = MIN  # the newest timestamp of a key that is no longer known
         self._next_to_tidy = 0
+        self._known = 0  # keys, when some were last looked after
+        self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
         self.each_by_itself = False  # `now` is another for each key: the time of its latest event
         self.keeps_all = False  # while answers of the recent past are still to be given
         self.answers_from = MAX  # windows that end before now, but not before this, are still to be asked for
@@ -109,7 +113,7 @@ class Store:
         if self.key_count > known:
             more = max(self.key_count, 2 * known if self.keyed else 1) - known
             self.latest = np.concatenate([self.latest, np.full(more, MIN)])
-            self.lost = np.concatenate([self.lost, np.full(more, MIN)])
+            self.lost = np.concatenate([self.lost, np.full(more, self.forgotten)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
         for space in self.spaces.values():
             space.arena.add_keys(self.key_count)
@@ -182,13 +186,19 @@ class Store:
             coming = np.minimum(coming, seen - rings[keys, TAIL])
         timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.keep_rows)
 
-    def tidy(self, some: int) -> None:
-        """Look after a few more keys, in turn, so that silent ones do not hold memory for ever."""
+    def tidy(self, rows: int) -> None:
+        """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
+
+        Every key is looked at within 64 batches. Of keys that come and go, two are looked at for each that comes, so
+        that those that are gone can not outnumber the others whatever the churn.
+        """
         self.words.tidy(self.spaces.values())
         count = self.key_count
         if count == 0 or self.keeps_all:
             return
-        keys = (self._next_to_tidy + np.arange(min(some, count))) % count
+        new, self._known = max(0, count - self._known), count
+        some = min(count, max(16 + rows // 8 + 2 * new, count >> 6))
+        keys = (self._next_to_tidy + np.arange(some)) % count
         self._next_to_tidy = (self._next_to_tidy + some) % count
         self.tidy_keys(keys)
 
@@ -197,12 +207,44 @@ class Store:
         found = np.empty(keys.size, np.int64)
         rings = self.main.arena.rings
         keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.keep_rows, found)]
-        if keys.size == 0:
-            return
+        if keys.size:
+            self._expire_all(keys)
+
+    def tidy_all(self) -> None:
+        """Let go of all that no window can reach, at once."""
+        if self.key_count and not self.keeps_all:
+            self._expire_all(np.flatnonzero(self.main.arena.kept(self.key_count)))
+
+    def _expire_all(self, keys: np.ndarray) -> None:
         self.main.arena.tidy(keys, self.expire)
         for space in self.spaces.values():
             if space is not self.main:
                 space.arena.tidy(keys, space.expire_with_parent)
+        self._emptied += int(np.count_nonzero(self.main.arena.kept(self.key_count)[keys] == 0))
+
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def forgettable(self) -> np.ndarray | None:
+        """The keys without rows, as a mask, if they are so many that it pays to number the others anew; else None.
+
+        They are counted as they lose their rows, and only looked for once they may be half of all.
+        """
+        count = self.key_count
+        if not self.keyed or self.keeps_all or count < MANY_KEYS or 2 * self._emptied < count:
+            return None
+        empty: np.ndarray = self.main.arena.kept(count) == 0
+        self._emptied = int(np.count_nonzero(empty))
+        return empty if 2 * self._emptied >= count else None
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that."""
+        gone = np.ones(self.lost.size, bool)
+        gone[kept] = False
+        self.forgotten = max(self.forgotten, int(self.lost[gone].max(initial=MIN)))
+        self.latest, self.lost, self.seen = self.latest[kept], self.lost[kept], np.zeros(kept.size, np.int64)
+        for space in self.spaces.values():
+            space.arena.renumber(kept)
+        self._next_to_tidy, self._emptied, self._known = 0, 0, kept.size
 
     def edges(
         self, keys: np.ndarray, reaches: list[Reach], at: int
@@ -218,6 +260,13 @@ class Store:
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+
+    def reaches_forgotten(self, reaches: list[Reach], at: int) -> int | None:
+        """The first of these windows that may hold rows of keys that are no longer known, if any does."""
+        if self.forgotten == MIN:
+            return None
+        early = (w for w, reach in enumerate(reaches) if reach.by_time and at - reach.far < self.forgotten)
+        return next(early, None)
 
     def _until_now(self, keys: np.ndarray, after: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The same of windows that end now, the usual request."""
@@ -243,6 +292,21 @@ class Store:
         timeline.edges_each(rings, ts, keys, instants, seen, windows, lo, hi)
         return lo, hi
 
+    def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
+        """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?
+
+        none_before: rows up to that time do not count, lost or not.
+        """
+        count = self.key_count
+        rings, lost = self.main.arena.rings[:count], self.lost[:count]
+        oldest = np.maximum(rings[:, TAIL] - n, 0)
+        slots = rings[:, OFFSET] + (oldest & (rings[:, CAPACITY] - 1))
+        there = (oldest >= rings[:, HEAD]) & (rings[:, TAIL] > oldest)
+        newer = there.copy()
+        newer[there] = self.ts.data[slots[there]] > after
+        whole = (lost == MIN) & (not none_before)
+        return self.forgotten == MIN and bool((newer & ((oldest > 0) | (lost == MIN)) | whole).all())
+
     def kept_from(self, key: int) -> int:
         """The oldest timestamp kept of a key."""
         rings = self.main.arena.rings
@@ -252,7 +316,8 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + self.words.bytes
+        keys = self.words.bytes + (0 if self.keys is None else self.keys.bytes)
+        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + keys
 
 
 def _window(reach: Reach, at: int) -> tuple[int, int, int]:

@@ -50,6 +50,9 @@ class Structure:
 
     def add_keys(self, count: int) -> None: ...
 
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on. What lies in the space's arena follows by itself."""
+
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         raise NotImplementedError
 
@@ -105,6 +108,10 @@ class Running(Structure):
         grown = tuple(_extended(array, count, fill) for array, fill in zip(arrays, self.identity, strict=True))
         self.total = grown if tuples else grown[0]
 
+    def renumber(self, kept: np.ndarray) -> None:
+        self.add_keys(int(kept.max(initial=-1)) + 1)
+        self.total = tuple(each[kept] for each in self.total) if isinstance(self.total, tuple) else self.total[kept]
+
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         running.update(self.op, self.columns, _state(self.op, self.held), self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
@@ -137,6 +144,10 @@ class RunningFloats(Structure):
 
     def add_keys(self, count: int) -> None:
         self.total = _extended(self.total, count, 0)
+
+    def renumber(self, kept: np.ndarray) -> None:
+        self.add_keys(int(kept.max(initial=-1)) + 1)
+        self.total = self.total[kept]
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
@@ -187,6 +198,10 @@ class Landmark(Structure):
         super().__init__(space, part)
         self.op = operator(part)
         self.groups: dict[int, LandmarkGroup] = {}
+
+    def renumber(self, kept: np.ndarray) -> None:
+        for group in self.groups.values():
+            group.arena.renumber(kept)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         for group in self.groups.values():

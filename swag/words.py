@@ -60,7 +60,7 @@ class Words:
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for table in self.tables.values() for array in table.state().values())
+        return sum(table.bytes for table in self.tables.values())
 
     def state(self) -> dict[str, dict[str, np.ndarray]]:
         return {name: table.state() for name, table in self.tables.items()}

@@ -189,16 +189,21 @@ class Engine:
         if self.lateness is None:
             self.promised = max(self.promised, t)
 
+    @property
+    def watermark(self) -> float:
+        """The time as of which lookups answer: with lateness L, now - L."""
+        return self.now - (self.lateness or 0)
+
     def applied(self) -> list[Event]:
-        """What lookups see: with lateness L, the events with ts <= now - L."""
-        return in_order(e for e in self.taken if self.lateness is None or e["ts"] <= self.now - self.lateness)
+        """What lookups see: with lateness, the events that the watermark has passed."""
+        return in_order(e for e in self.taken if self.lateness is None or e["ts"] <= self.watermark)
 
     def keys(self) -> list[Any]:
         return list(dict.fromkeys(e[self.key] for e in self.taken))
 
     def window(self, query: Q, key: Any = None, at: int | None = None) -> list[Event]:
         past = substream(self.applied(), self.key, key)
-        return window_at_time(query, past, self.now if at is None else at)
+        return window_at_time(query, past, self.watermark if at is None else at)
 
     def lookup(self, query: Q, key: Any = None, at: int | None = None) -> Any:
         """A value; on a keyed stream without `key`: {key: value} of the keys in the relation (5)."""

@@ -83,4 +83,5 @@ def _alike(values: tuple[Any, ...]) -> list[Any]:
     """Floats, if any of them is one: coalesce wants one type."""
     if any(pa.types.is_floating(each.type) for each in values):
         return [pc.cast(each, pa.float64(), safe=False) for each in values]
-    return list(values)
+    known = [each.type for each in values if not pa.types.is_null(each.type)]
+    return [pc.cast(each, known[0]) if known and pa.types.is_null(each.type) else each for each in values]

@@ -67,7 +67,7 @@ class Lowered:
 
 def nothing(query: Query) -> pa.Array:
     """What a simple query answers before the first event."""
-    return pa.array([0], pa.int64()) if query.aggregate.kind == "count" else pa.nulls(1, pa.float64())
+    return pa.array([0], pa.int64()) if query.aggregate.kind == "count" else pa.nulls(1)
 
 
 @lru_cache(maxsize=65536)

@@ -133,6 +133,7 @@ class KeyTable:
                 self._values = _grown(self._values, most)
                 self._make_table(most)
                 self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
+                self._trim()
             return ids
         data, offsets, hashes = self._bytes(array, raw)
         hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
@@ -143,6 +144,7 @@ class KeyTable:
             self._text = _grown(self._text, int(self._ends[self.count] + np.diff(offsets)[new_rows].sum()))
             self._make_table(most)
             self.count = hashing.encode_bytes(data, offsets, hashes, self._table, self._known(), self.count, ids)
+            self._trim()
         return ids
 
     def _find(self, array: pa.Array) -> np.ndarray:
@@ -164,6 +166,16 @@ class KeyTable:
                 hashing.rehash_integers(self._table, self._values, 0, self.count)
             else:
                 hashing.rehash_bytes(self._table, self._hashes, 0, self.count)
+
+    def _trim(self) -> None:
+        """Give back what was there for rows of new keys, where those were far more than the keys."""
+        if self._table.size <= 64 * max(self.count, 16):
+            return
+        self._table = np.zeros(0, np.int32)
+        self._make_table(max(self.count, 16))
+        self._values, self._hashes = self._values[: self.count].copy(), self._hashes[: self.count].copy()
+        self._ends = self._ends[: self.count + 1].copy()
+        self._text = self._text[: self._ends[-1]].copy()
 
     def _numbers(self, array: pa.Array) -> np.ndarray:
         if pa.types.is_uint64(array.type):

@@ -1,13 +1,16 @@
 """Snapshots: what was saved answers as before; what is damaged or foreign is refused by the name of the defect."""
 
 import datetime as dt
+import gzip
 import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import swag as sw
+from tests.snapshots import recipe
 from tests.test_engine_stateful import assert_identical
 
 AGGREGATES = [
@@ -117,3 +120,28 @@ def test_foreign_files_are_refused(tmp_path, content, message):
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(sw.BadSnapshot, match="No such file"):
         sw.Engine.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", recipe.RECIPES)
+def test_snapshots_of_version_0_1_load_and_go_on(tmp_path, name):
+    path = tmp_path / "snapshot"
+    path.write_bytes(gzip.decompress((Path(recipe.__file__).parent / f"format-2-{name}.swag.gz").read_bytes()))
+    loaded, engine = sw.Engine.load(path), recipe.make(name)
+    for more in (None, 150, 200):
+        if more is not None:
+            assert loaded.append(recipe.batch(more)) == engine.append(recipe.batch(more))
+        for query in engine.queries:
+            if query.every is None:
+                assert_identical(loaded.lookup(query.label), engine.lookup(query.label))
+        assert loaded.emitted("ticks") == engine.emitted("ticks")
+
+
+def test_time_that_passed_before_the_first_event_is_saved(tmp_path):
+    for instant, late in ((7, [6]), (dt.datetime(2020, 1, 1), pa.array([0], pa.timestamp("us")))):
+        engine = sw.Engine()
+        engine.register(sw.Query(sw.count(), sw.Rows(2), name="n"))
+        engine.advance(instant)
+        engine.save(tmp_path / "snapshot")
+        for each in (engine, sw.Engine.load(tmp_path / "snapshot")):
+            with pytest.raises(sw.OutOfOrder):
+                each.append({"ts": late})

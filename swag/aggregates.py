@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from swag.errors import BadQuery
 from swag.expression import Operators
 
@@ -114,12 +116,12 @@ def corr(x: str, y: str) -> Aggregate:
 
 def quantile(column: str, phi: float, method: str = "floor") -> Aggregate:
     """The element at position max(1, floor(phi N)) of the sorted window; method="linear" is NumPy's default."""
-    if isinstance(phi, bool) or not isinstance(phi, int | float) or not 0 < phi <= 1:
-        raise BadQuery(f"quantile takes a fraction in (0, 1], not {phi!r}.", f'sw.quantile("{column}", 0.99)')
     if method not in ("floor", "linear"):
-        raise BadQuery(
-            f'method="{method}" is neither "floor" nor "linear".', f'sw.quantile("{column}", {phi}, method="linear")'
-        )
+        raise BadQuery(f'method={method!r} is neither "floor" nor "linear".', 'sw.quantile("x", 0.5, method="linear")')
+    number = isinstance(phi, int | float | np.integer | np.floating) and not isinstance(phi, bool)
+    if not number or not 0 <= phi <= 1 or (phi == 0 and method == "floor"):
+        fractions = "(0, 1]" if method == "floor" else "[0, 1]"
+        raise BadQuery(f"quantile takes a fraction in {fractions}, not {phi!r}.", 'sw.quantile("x", 0.99)')
     return _of("quantile", column, phi=float(phi), method=method)
 
 

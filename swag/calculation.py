@@ -1,7 +1,6 @@
 """Expressions over columns: one Arrow call per operator, whatever the number of rows. Nulls as in SQL.
 
-Integers stay exact and refuse to overflow. Division is that of floats: by zero it gives ±inf, and 0 / 0 NaN. A
-comparison with NaN is unknown, so NaN satisfies no condition, negated or not.
+NaN satisfies no condition, negated or not. How numbers are computed is said in swag/arithmetic.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,22 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag import arithmetic
 from swag.columns import one_chunk
 from swag.errors import BadType, SumOverflow
 from swag.expression import COMPARISONS, Expression, Operators, Windowed
 
 Columns = Mapping[Any, Any]  # by leaf: an array, or a scalar
 
-_COMPARE = {
-    ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
-}  # fmt: skip
 _COMPUTE: dict[str, Callable[..., Any]] = {
-    "+": pc.add_checked,
-    "-": pc.subtract_checked,
-    "*": pc.multiply_checked,
-    "/": lambda a, b: pc.divide(_float(a), _float(b)),
-    "neg": pc.negate_checked,
-    "abs": pc.abs_checked,
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "neg": arithmetic.negate,
+    "abs": arithmetic.absolute,
     "coalesce": lambda *each: pc.coalesce(*_alike(each)),
     "and": lambda *each: reduce(pc.and_kleene, each),
     "or": lambda *each: reduce(pc.or_kleene, each),
@@ -43,9 +40,9 @@ def calculate(term: Any, columns: Columns) -> Any:
     try:
         return _value(term, columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as why:
-        if "overflow" in str(why):
+        if "overflow" in str(why) or "not in range" in str(why):
             raise SumOverflow(f"{term} does not fit int64.", "compute with floats: 1.0 * …") from None
-        raise BadType(f"{term} can not be computed of these columns: {why}.") from None
+        raise BadType(f"{term} can not be computed of these columns: {why}.", "numbers with numbers") from None
 
 
 def holds(term: Any, columns: Columns) -> np.ndarray:
@@ -63,7 +60,7 @@ def _value(term: Any, columns: Columns) -> Any:
 
 
 def _compare(op: str, a: Any, b: Any) -> Any:
-    return _COMPARE[op](_known(a), _known(b))
+    return arithmetic.compare(op, _known(a), _known(b))
 
 
 def _known(a: Any) -> Any:
@@ -73,15 +70,15 @@ def _known(a: Any) -> Any:
     return pc.if_else(pc.is_nan(a), pa.scalar(None, a.type), a)
 
 
-def _float(a: Any) -> Any:
-    if pa.types.is_floating(a.type) or pa.types.is_integer(a.type) or pa.types.is_null(a.type):
-        return pc.cast(a, pa.float64(), safe=False)
-    raise pa.ArrowTypeError(f"{a.type} is not divided")
-
-
 def _alike(values: tuple[Any, ...]) -> list[Any]:
-    """Floats, if any of them is one: coalesce wants one type."""
-    if any(pa.types.is_floating(each.type) for each in values):
-        return [pc.cast(each, pa.float64(), safe=False) for each in values]
-    known = [each.type for each in values if not pa.types.is_null(each.type)]
-    return [pc.cast(each, known[0]) if known and pa.types.is_null(each.type) else each for each in values]
+    """coalesce wants one type: that which all have, or wide integers, or floats."""
+    kinds = {each.type for each in values if not pa.types.is_null(each.type)}
+    if len(kinds) <= 1:
+        kind = kinds.pop() if kinds else pa.float64()
+    elif all(pa.types.is_integer(kind) for kind in kinds):
+        kind = pa.int64()
+    elif any(pa.types.is_floating(kind) for kind in kinds):
+        kind = pa.float64()
+    else:
+        return list(values)
+    return [pc.cast(each, kind, safe=pa.types.is_integer(kind)) for each in values]

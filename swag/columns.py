@@ -1,6 +1,5 @@
 """Events in: anything tabular to Arrow, Arrow to the two kinds of array that kernels know (int64, float64)."""
 
-import datetime
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,50 +8,59 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadEvents, BadQuery, BadType, UnknownColumn, nearest
+from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
+from swag.plain import plain
+from swag.points import is_whole_number, point, whole_number
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 
 
 def as_table(events: Any) -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be."""
+    try:
+        return plain(_table_of(events))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as why:
+        if isinstance(why, SwagError):
+            raise
+        raise BadType(f"the events can not be read: {_sentence(why)}", "columns of one type each") from None
+
+
+def _table_of(events: Any) -> pa.Table:
     if isinstance(events, pa.Table):
-        return _without_views(events)
+        return events
     if isinstance(events, pa.RecordBatch):
-        return _without_views(pa.Table.from_batches([events]))
+        return pa.Table.from_batches([events])
     if isinstance(events, dict):
-        return _without_views(_from_dict(events))
-    if type(events).__module__.split(".")[0] == "pandas":
+        return _from_dict(events)
+    if type(events).__module__.split(".")[0] == "pandas" and type(events).__name__ == "DataFrame":
         return pa.Table.from_pandas(events, preserve_index=False)
-    if hasattr(events, "__arrow_c_stream__"):
-        return _without_views(pa.table(events))
+    if hasattr(events, "__arrow_c_stream__") and not isinstance(events, pa.ChunkedArray):
+        return pa.table(events)
     raise BadType(
         f"events are a {type(events).__name__}, which is no table.",
         "a pyarrow.Table, a pandas or Polars frame, a DuckDB relation, or a dict of NumPy arrays",
     )
 
 
-def _without_views(table: pa.Table) -> pa.Table:
-    """Polars hands out string views, which Arrow can not take rows of yet."""
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(pa.large_string()))
-        elif pa.types.is_binary_view(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(pa.large_binary()))
-    return table
-
-
 def _from_dict(columns: dict[str, Any]) -> pa.Table:
     arrays = {}
     for name, values in columns.items():
+        if not isinstance(name, str):
+            raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
         try:
             arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as why:
-            raise BadType(f'column "{name}" can not be read: {why}.', "values of one type, None for null") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
+            raise BadType(
+                f'column "{name}" can not be read: {_sentence(why)}', "a list or array of one type, None for null"
+            ) from None
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise BadEvents(f"the columns are not equally long: {lengths}.")
     return pa.table(arrays)
+
+
+def _sentence(why: Exception) -> str:
+    return f"{str(why).strip().splitlines()[0].rstrip('.')}." if str(why).strip() else f"{type(why).__name__}."
 
 
 def room(size: int, dtype: Any) -> np.ndarray:
@@ -123,34 +131,25 @@ class Clock:
 
     def instant(self, at: Any, what: str = "at") -> int:
         """A point in time as users write it (an integer, a datetime, a NumPy or pandas timestamp), as int64."""
-        if isinstance(at, pa.Scalar):
-            at = at.as_py() if at.type != self.type else at.cast(pa.int64()).as_py()
-        if isinstance(at, int | np.integer) and not isinstance(at, bool):
-            return int(at)
-        if isinstance(at, str) and self.unit is not None:
-            try:
-                at = datetime.datetime.fromisoformat(at)
-            except ValueError:
-                raise BadType(f"{what}={at!r} is no point in time.", f'{what}="2024-03-01T09:30:00"') from None
+        if isinstance(at, pa.Scalar) and at.is_valid and pa.types.is_integer(at.type):
+            at = at.as_py()
+        if is_whole_number(at):
+            return whole_number(at, what)
         if self.unit is None:
             raise BadType(f"{what}={at!r} is not a whole number, but ts is an integer column.", f"{what}=1700000000")
-        try:
-            return int(pa.scalar(at, self.type).cast(pa.int64()).as_py())
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError):
-            raise BadType(
-                f"{what}={at!r} is no point in time of type {self.type}.", "a datetime, or an integer in the unit of ts"
-            ) from None
+        return point(at, self.type, self.unit, what)
 
     def value(self, instant: int) -> Any:
         """An instant as a value of the type of ts."""
-        return instant if self.unit is None else pa.scalar(instant, pa.int64()).cast(self.type).as_py()
+        if self.unit is None:
+            return instant
+        width = pa.int32() if self.type.bit_width == 32 else pa.int64()
+        return pa.scalar(instant, width).cast(self.type).as_py()
 
     def show(self, instant: int) -> str:
         """An instant as a reader would want it in a message."""
-        if self.unit is None:
-            return str(instant)
         try:
-            return str(pa.scalar(instant, pa.int64()).cast(self.type).as_py())
+            return str(self.value(instant))
         except (ValueError, OverflowError, pa.ArrowInvalid):
             return f"{instant} {self.unit}"
 
@@ -181,12 +180,10 @@ class Field:
     type: pa.DataType
 
 
-def field(table: pa.Table, name: str, asked_by: str) -> Field:
-    array = one_chunk(column(table, name, asked_by))
+def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
+    """as_they_are: values are only handed back, so uint64 beyond int64 may wrap round: they come out as they went in."""
+    array = decoded(one_chunk(column(table, name, asked_by)))
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        array = array.dictionary_decode()
-        kind = array.type
     valid = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
     if pa.types.is_null(kind):
         return Field(np.zeros(len(array)), np.zeros(len(array), bool), kind)
@@ -194,7 +191,9 @@ def field(table: pa.Table, name: str, asked_by: str) -> Field:
         filled = array if valid is None else pc.fill_null(array, 0)
         return Field(np.asarray(filled.cast(pa.float64())), valid, kind)
     if is_discrete(kind):
-        return Field(_integers(array if valid is None else array.fill_null(_zero(kind)), name), valid, kind)
+        array = array if valid is None else array.fill_null(_zero(kind))
+        wrapped = as_they_are and pa.types.is_uint64(kind)
+        return Field(np.asarray(array).view(np.int64) if wrapped else _integers(array, name), valid, kind)
     raise BadType(
         f'{asked_by} "{name}", a column of type {kind}.', 'cast it to float64 or int64; sw.count("…") takes any type'
     )
@@ -204,6 +203,20 @@ def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
     """Which rows of a column of any type are not null (None: all)."""
     array = column(table, name, asked_by)
     return None if array.null_count == 0 else np.asarray(pc.is_valid(one_chunk(array)))
+
+
+def decoded_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are written down."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def decoded(array: Any) -> Any:
+    """The values of a column, one by one."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    if isinstance(array, pa.Array):
+        return array.dictionary_decode()
+    return pa.chunked_array([chunk.dictionary_decode() for chunk in array.chunks], array.type.value_type)
 
 
 def is_discrete(kind: pa.DataType) -> bool:
@@ -249,6 +262,8 @@ def to_arrow(values: np.ndarray, valid: np.ndarray | None, kind: pa.DataType) ->
 
 def with_bitmap(values: np.ndarray, bitmap: np.ndarray | None, kind: pa.DataType) -> pa.Array:
     """The same, given a bit for each value, as Arrow has them: 0 where it is null."""
+    if pa.types.is_null(kind):
+        return pa.nulls(values.size)
     carrier = pa.float64() if values.dtype == np.float64 else pa.int64()
     buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(np.ascontiguousarray(values))]
     array = pa.Array.from_buffers(carrier, values.size, buffers)

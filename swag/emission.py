@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from swag.answers import own_name
 from swag.columns import Clock
 from swag.counters import Progress
 from swag.errors import BadQuery, OutOfOrder, SwagError
@@ -90,8 +91,6 @@ class Emission:
         if self.store.clock is not None:
             for simple in simple_ones([query]):
                 reach(simple.window, self.store.clock.unit)
-        if query.every is not None and "tick" in (self.ts, self.key):
-            raise BadQuery('ticks are numbered in a column "tick", which is the name of ts or key here.', "rename that")
 
     def add(self, queries: list[Query], flowing: bool, make: Any) -> None:
         """make: an engine for the answers of a query."""
@@ -244,21 +243,29 @@ class Emission:
 
     def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
         for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):
-            ticks = front.append_column("value", values)
+            ticks = front.append_column(own_name("value", self.ts, self.key), values)
             ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
             if ticks.num_rows:
                 self.outbox.append((query.label, ticks))
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
-    def emitted(self) -> list[tuple[str, pa.Table]]:
-        """What nobody has fetched yet, by query."""
+    def raise_error(self) -> None:
+        """An error in a tick is told once."""
         why = self._wrong()
         if why is not None:
             raise why
-        found = [part for each in self._inside() for part in each.emitted()]
-        found, self.outbox = self.outbox + found, []
-        return found
+
+    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table]]:
+        """What nobody has fetched yet, of all queries or of one."""
+        own = [part for part in self.outbox if name in (None, part[0])]
+        return own + [part for each in self._inside() for part in each.waiting(name)]
+
+    def fetched(self, name: str | None = None) -> None:
+        """What waited is somebody's now."""
+        self.outbox = [part for part in self.outbox if name not in (None, part[0])]
+        for each in self._inside():
+            each.fetched(name)
 
     def _wrong(self) -> SwagError | None:
         """The first error that nobody was told of."""
@@ -271,7 +278,7 @@ class Emission:
         """The types of the answers, as far as they are known."""
         found: dict[str, pa.DataType] = {}
         for ticker in self.tickers.values():
-            found |= ticker.kinds
+            found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
         for each in self._inside():
             found |= each.kinds
         return found

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag import intake
+from swag.answers import own_name
 from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
 from swag.emission import Emission
 from swag.emitted import emitted_table
@@ -309,16 +310,22 @@ class Engine:
         self._lookups += 1
         if key is not None and self.key is None:
             raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
-        ids = self._candidates(query, at) if key is None and self.key is not None else self._asked.ids(key, self.key)
-        if not exact and query.having is not None and self.key is not None:
-            return pa.table({self.key: self._key_column(ids)})
+        if self.key is not None and key is None:
+            return self._passing(query, at, exact)
+        columns, present = self._answer([query], self._asked.ids(key, self.key), at)
+        if len(columns[0]) == 0:
+            return of_nothing(query)
+        return columns[0][0].as_py() if query.having is None or present[0, 0] else None
+
+    def _passing(self, query: Query, at: Any, exact: bool = True) -> pa.Table:
+        """Table([key], value) of the keys, or the one stream, that have an event in the window and pass `having`."""
+        ids = self._candidates(query, at)
+        if not exact and query.having is not None:
+            return pa.table(self._keyed(ids))
         columns, present = self._answer([query], ids, at)
-        if self.key is None or key is not None:
-            if len(columns[0]) == 0:
-                return of_nothing(query)
-            return columns[0][0].as_py() if query.having is None or present[0, 0] else None
         chosen = np.flatnonzero(present[:, 0])
-        return pa.table({self.key: self._key_column(ids[chosen]), "value": columns[0].take(pa.array(chosen))})
+        value = {own_name("value", self.key): columns[0].take(pa.array(chosen))}
+        return pa.table(self._keyed(ids[chosen]) | value)
 
     def _candidates(self, query: Query, at: Any) -> np.ndarray:
         """The keys to look at: those that an index can not rule out, or all."""
@@ -341,23 +348,35 @@ class Engine:
                 columns = [pa.array([of_nothing(query)]) for query in queries]
             return pa.table(dict(zip(names, columns, strict=True)))
         some = np.flatnonzero(present.any(axis=1))
-        table = {self.key: self._key_column(ids[some])}
-        return pa.table(table | {n: c.take(pa.array(some)) for n, c in zip(names, columns, strict=True)})
+        if self.key in names:
+            raise BadQuery(f'query "{self.key}" has the name of the key column.', 'name it apart: sw.Query(…, name="…")')
+        return pa.table(self._keyed(ids[some]) | {n: c.take(some) for n, c in zip(names, columns, strict=True)})
 
     @alone
-    def filters(self, at: Any = None) -> pa.Table:
-        """All queries with `having` at once: the keys that pass, and their values."""
+    def filters(self, name: str | None = None, *, at: Any = None) -> pa.Table:
+        """All queries with `having` at once, or one: the keys that pass, and their values, in a type that holds all."""
         asked = [query for query in self.queries if query.having is not None and query.every is None]
-        return filter_table({query.label: self.lookup(query.label, at=at) for query in asked}, self.key)
+        if name is not None:
+            asked = [query for query in asked if query is self._known(name)]
+            if not asked:
+                raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
+        self._lookups += len(asked)
+        passing = {}
+        for query in asked:
+            over, instant = self._asked_of(query, at)
+            passing[query.label] = over._passing(over._known(query.label), instant)
+        return filter_table(passing, self.key)
 
     @alone
-    def emitted(self) -> pa.Table:
+    def emitted(self, name: str | None = None) -> pa.Table:
         """The ticks decided since the last call: query, tick, ts, [key], value. Until fetched they are kept.
 
-        The answers of a query come in order of its ticks. An error in a tick (an integer sum that does not fit) is
-        raised here, once; the other ticks are there on the next call.
+        name: those of one query, values in its own type. The answers of a query come in order of its ticks. An error in
+        a tick (an integer sum that does not fit) is raised here, once; the other ticks are there on the next call.
         """
-        return emitted_table(self._emission, self.ts, self.key)
+        if name is not None and not self._emission.waiting(name) and self._known(name).every is None:
+            raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
+        return emitted_table(self._emission, name)
 
     def _lookup_over_answers(self, query: Query, key: Any, at: Any, exact: bool) -> Any:
         if query.every is not None:
@@ -365,10 +384,17 @@ class Engine:
                 f'query "{query.label}" answers at its ticks, not on lookup.',
                 "engine.emitted(), or register it without `every` too",
             )
+        over, at = self._asked_of(query, at)
+        return over.lookup(query.label, key, at, exact)
+
+    def _asked_of(self, query: Query, at: Any) -> "tuple[Engine, Any]":
+        """The engine whose events a query reads, this one or one inside, and the time to ask it for."""
+        if query.source is None:
+            return self, at
         over = self._emission.outer[query.label]
         if at is None and over._store.clock is not None:
             at = max(self._store.now, over._store.now)
-        return over.lookup(query.label, key, at, exact)
+        return over, at
 
     def _answer(self, queries: list[Query], ids: np.ndarray, at: Any) -> tuple[list[pa.Array], np.ndarray]:
         """A column per query, and which keys are in its answer."""
@@ -456,12 +482,12 @@ class Engine:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _known(self, name: str) -> Query:
-        if name not in self._queries:
+        if not isinstance(name, str) or name not in self._queries:
             names = list(self._queries)
             known = ", ".join(names[:20]) if names else "none"
             raise UnknownQuery(
                 f'no query is named "{name}"; registered: {known}.',
-                nearest(name, names) if names else "engine.register(…)",
+                nearest(str(name), names) if names else "engine.register(…)",
             )
         return self._queries[name]
 
@@ -507,8 +533,11 @@ class Engine:
         """An engine for a part of this one: the answers of a query, say, are its events."""
         return type(self)(self.ts, self.key, epsilon=self._filters.epsilon, algorithm=algorithm or self.algorithm)
 
-    def _key_column(self, ids: np.ndarray) -> pa.Array:
-        return pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)
+    def _keyed(self, ids: np.ndarray) -> dict[str, pa.Array]:
+        """The column of keys, if there are any."""
+        if self.key is None:
+            return {}
+        return {self.key: pa.nulls(0) if self._store.keys is None else self._store.keys.column(ids)}
 
 
 def _is_plain(query: Query) -> bool:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from kernels import monoids
 from swag.aggregates import Aggregate, UserDefined
-from swag.columns import is_discrete, is_number
+from swag.columns import decoded_type, is_discrete, is_number
 from swag.errors import BadType
 from swag.user_defined import compiled
 
@@ -40,9 +40,11 @@ class Part:
 
 PRODUCT = " * "  # a derived column: "price * volume"
 AS_FLOAT = " * 1"
+TINIEST = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
 
 _FAMILY = {"sum": "sum", "mean": "sum", "var": "moments", "std": "moments", "min": "min", "max": "max"}
 _FAMILY |= {"cov": "comoments", "corr": "comoments", "quantile": "quantile", "aggregate": "user"}
+_ORDERED = {"min", "max", "quantile"}
 _ARITHMETIC = {"sum", "mean", "var", "std", "wmean", "cov", "corr", "aggregate"}
 
 
@@ -71,10 +73,15 @@ def operator(part: Part) -> Any:
 def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
     """Refuse an aggregate over columns it can not be computed of."""
     for name in aggregate.columns:
-        kind = kinds[name]
+        kind = decoded_type(kinds[name])
         if aggregate.kind in _ARITHMETIC and not is_number(kind):
             raise BadType(
                 f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64"
+            )
+        if aggregate.kind in _ORDERED and not (is_number(kind) or is_discrete(kind)):
+            raise BadType(
+                f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
+                "numbers, times and booleans can be compared; sw.first, sw.last and sw.count take any type",
             )
 
 
@@ -135,7 +142,14 @@ def _lower_pair(aggregate: Aggregate, n: np.ndarray, state: Any) -> tuple[np.nda
     if aggregate.kind == "cov":
         return np.where(finite, xy / (n - (aggregate.ddof or 0)), np.nan), n > (aggregate.ddof or 0)
     r = np.clip(xy / (np.sqrt(xx) * np.sqrt(yy)), -1.0, 1.0)
-    return np.where(finite & (xx > 0) & (yy > 0), r, np.nan), n > 0
+    return np.where(finite & _in_range(xx) & _in_range(yy), r, np.nan), n > 0
+
+
+def _in_range(squares: np.ndarray) -> np.ndarray:
+    """Sums of squares that neither vanish nor overflow. What is left of others says nothing: values beyond 1e154, whose
+    squares are infinite, would correlate with nothing."""
+    in_range: np.ndarray = (squares >= TINIEST) & (squares < np.inf)
+    return in_range
 
 
 def _lower_user(aggregate: Aggregate, n: np.ndarray, state: Any) -> np.ndarray:

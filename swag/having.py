@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.answers import common_type, of_common_type, own_name
 from swag.errors import BadQuery, BadType
 
 _TESTS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
@@ -37,19 +38,17 @@ class Condition:
         return np.asarray(pc.fill_null(passed, False))
 
 
-def filter_table(passing: dict[str, Any], key: str | None) -> pa.Table:
-    """Table(query, key, value) of what each query lets pass: a table, or on one stream a value or None."""
-    if key is None:
-        found = {name: value for name, value in passing.items() if value is not None}
-        return pa.table({"query": pa.array(list(found), pa.string()), "value": pa.array(list(found.values()))})
+def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
+    """Table(query, [key], value) of what each query lets pass: a table of its keys, if there are any, and values."""
+    kind = common_type({name: table.schema.types[-1] for name, table in passing.items()}, "filters")
+    names = [own_name("query", key), *([] if key is None else [key]), own_name("value", key)]
     tables = []
-    whole = all(pa.types.is_integer(table.schema.field("value").type) for table in passing.values())
     for name, table in passing.items():
-        value = table.column("value").cast(pa.int64() if whole else pa.float64())
-        query = pa.array([name] * table.num_rows, pa.string())
-        tables.append(pa.table({"query": query, key: table.column(key), "value": value}))
+        value = of_common_type(name, table.column(table.num_columns - 1), kind, "filters")
+        columns = [pa.array([name] * table.num_rows, pa.string()), *table.columns[:-1], value]
+        tables.append(pa.table(columns, names=names))
     if not tables:
-        return pa.table({"query": pa.array([], pa.string()), key: pa.nulls(0), "value": pa.array([], pa.float64())})
+        return pa.table([pa.array([], pa.string()), *([] if key is None else [pa.nulls(0)]), pa.array([], kind)], names)
     return pa.concat_tables(tables, promote_options="permissive")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.aggregates import Aggregate
+from swag.answers import own_name
 from swag.columns import Clock, one_chunk
 from swag.jumping import Jumped
 from swag.nested import front_columns
@@ -52,7 +53,7 @@ class Answers:
         assert ticks is not None
         if not self.engine._emission.ordered or not self.ticker.every.per_key:
             return ticks
-        ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), ("tick", "ascending")])
+        ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
         times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
         due = int(np.searchsorted(times, promise, side="left"))
         self.waiting = ticks[due:] if due < ticks.num_rows else None

@@ -15,7 +15,7 @@ from swag.query import Query
 from swag.space import Mask
 from swag.store import Rows, Store
 
-ENDS = ("first", "last")  # they take values of any type that can be told apart
+UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
 
 
 def needed(queries: Iterable[Query], ts: str, key: str | None) -> dict[str, str]:
@@ -70,6 +70,7 @@ def key_ids(table: pa.Table, key: str | None, store: Store) -> np.ndarray:
 def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them."""
     found: dict[str, Field] = {}
+    computed = {name for q in queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
     for query in queries:
         for name in query.aggregate.columns:
             asked_by = f'query "{query.title}" reads'
@@ -78,11 +79,13 @@ def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str,
                     kind = table.schema.field(name).type
                     found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), kind)
             elif name not in found or found[name].values.size != table.num_rows:
-                told_apart = query.aggregate.kind in ("first", "last") and store.words.needed(
-                    table.schema.field(name).type
-                )
-                read_field = store.words.field if told_apart else field
-                found[name] = _same_type(name, read_field(table, name, asked_by), store)
+                if name not in computed and store.words.needed(table.schema.field(name).type):
+                    if name not in store.types:  # what is known of it comes from batches that were refused
+                        store.words.tables.pop(name, None)
+                    new = store.words.field(table, name, asked_by)
+                else:
+                    new = field(table, name, asked_by, as_they_are=name not in computed)
+                found[name] = _same_type(name, new, store)
     for query in queries:
         check_columns(query.aggregate, {name: found[name].type for name in query.aggregate.columns})
     return found

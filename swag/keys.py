@@ -76,7 +76,11 @@ class KeyTable:
         ends = self._ends[: self.count + 1]
         buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
         every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
-        return every.cast(pa.large_string()).cast(self.type) if is_string(self.type) else every.cast(self.type)
+        if is_string(self.type):
+            return every.cast(pa.large_string()).cast(self.type)
+        if pa.types.is_decimal(self.type):
+            return every.cast(pa.binary(self.type.byte_width)).view(self.type)
+        return every.cast(self.type)
 
     @property
     def bytes(self) -> int:
@@ -186,6 +190,8 @@ class KeyTable:
 
     def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not raw:
+            if pa.types.is_decimal(array.type):
+                array = array.view(pa.binary(array.type.byte_width))
             array = array.cast(pa.large_string()) if is_string(array.type) else array.cast(pa.large_binary())
         _, ends, text = array.buffers()
         offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
@@ -197,7 +203,7 @@ class KeyTable:
 
 def is_groupable(kind: pa.DataType) -> bool:
     """Can values of this type be told apart by their bytes?"""
-    return is_discrete(kind) or _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind))
+    return is_discrete(kind) or _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind))
 
 
 def is_string(kind: pa.DataType) -> bool:

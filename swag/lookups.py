@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from kernels import running
 from swag.aggregates import Aggregate
-from swag.columns import to_arrow
-from swag.errors import SumOverflow
+from swag.columns import Clock, to_arrow
+from swag.errors import SumOverflow, SwagError
 from swag.families import Part, interpolate, lower, parts_of, ranks, result_type
 from swag.plan import Plan
 from swag.query import Query
@@ -28,10 +28,15 @@ class Lookups:
         """The ids of all keys, or of one (none if it was never seen)."""
         if key is None or self.store.keys is None or name is None:
             return np.arange(self.store.key_count)
+        known = self.store.keys
         try:
-            found = self.store.keys.find(pa.array([key], self.store.keys.type), name)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            return np.zeros(0, np.int64)
+            if pa.types.is_timestamp(known.type):  # a zone is not guessed, nor is an hour cut off
+                key = pa.scalar(Clock(known.type).instant(key, "key")).cast(known.type)
+            found = known.find(pa.array([key], known.type), name)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
+            if isinstance(why, SwagError):
+                raise
+            return np.zeros(0, np.int64)  # a value that no key can have
         return found[found >= 0]
 
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.answers import own_name
 from swag.columns import Clock, column, to_arrow
 from swag.errors import BadQuery
 from swag.evaluate import evaluate, keep_apart, simple_queries
@@ -40,11 +41,9 @@ def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key:
 
 
 def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str | None) -> pa.Table:
-    """tick, ts, and the key."""
-    if "tick" in (ts, key):
-        raise BadQuery('ticks are numbered in a column "tick", which is the name of ts or key here.', "rename that")
+    """tick (another name where ts or key has that one), ts, and the key."""
     kind = pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type  # a slot may end beyond int32
-    columns = {"tick": pa.array(jumped.number), ts: to_arrow(jumped.now, None, kind)}
+    columns = {own_name("tick", ts, key): pa.array(jumped.number), ts: to_arrow(jumped.now, None, kind)}
     return pa.table(columns if key is None else columns | {key: jumped.key_column})
 
 

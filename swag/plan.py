@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from swag.columns import Field
 from swag.comparison import MaterializeAll
-from swag.families import PRODUCT, Part, parts_of
+from swag.families import PRODUCT, Part, check_columns, parts_of
 from swag.planner import Group, choose
 from swag.query import Query
-from swag.space import Mask
+from swag.space import Mask, Space
 from swag.store import EVERY_EVENT, MAX, MIN, Store, values_of
 from swag.windows import Reach, Rows, reach
 
@@ -37,6 +37,7 @@ class Plan:
     def check(self, queries: list[Query]) -> None:
         """Raise now what could not be served later."""
         for query in queries:
+            check_columns(query.aggregate, {n: self.store.types.get(n, pa.null()) for n in query.aggregate.columns})
             for part in parts_of(query.aggregate):
                 choose(part, np.dtype(np.float64), self.algorithm)
 
@@ -71,7 +72,13 @@ class Plan:
         space = self.store.spaces.get(Mask(query.where, frozenset(read) & self.nullable, since))
         if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
             return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
-        return space is not None and self._raw_of(query) <= set(space.raw)
+        return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
+
+    def _is_wrapped(self, query: Query, space: Space) -> bool:
+        """Were values beyond int64 kept only to be handed back? They can not be computed with."""
+        names = () if query.aggregate.kind in ("first", "last") else query.aggregate.columns
+        wide = [name for name in names if name in space.raw and self.store.types.get(name) == pa.uint64()]
+        return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
     def remove(self, queries: list[Query], reaches: Reaches) -> None:
         for query in queries:

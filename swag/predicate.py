@@ -4,14 +4,16 @@ NULL means unknown, as in SQL: a row counts where the predicate is true.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.columns import column, one_chunk
+from swag import arithmetic
+from swag.arithmetic import compare
+from swag.columns import column, decoded, one_chunk
 from swag.errors import BadQuery, BadType
 
 Compiled = Callable[[pa.Table], Any]
@@ -20,24 +22,24 @@ DEEPEST = 100
 EXAMPLE = "where=\"side = 'buy' AND price > 20\""
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "And": pc.and_kleene,
-    "Or": pc.or_kleene,
-    "EQ": pc.equal,
-    "NEQ": pc.not_equal,
-    "LT": pc.less,
-    "LTE": pc.less_equal,
-    "GT": pc.greater,
-    "GTE": pc.greater_equal,
-    "Add": pc.add,
-    "Sub": pc.subtract,
-    "Mul": pc.multiply,
-    "Div": lambda a, b: pc.divide(_float(a), _float(b)),
+    "And": arithmetic.both,
+    "Or": arithmetic.either,
+    "EQ": partial(compare, "="),
+    "NEQ": partial(compare, "<>"),
+    "LT": partial(compare, "<"),
+    "LTE": partial(compare, "<="),
+    "GT": partial(compare, ">"),
+    "GTE": partial(compare, ">="),
+    "Add": arithmetic.add,
+    "Sub": arithmetic.subtract,
+    "Mul": arithmetic.multiply,
+    "Div": arithmetic.divide,
 }
-_UNARY: dict[str, Callable[[Any], Any]] = {"Not": pc.invert, "Neg": pc.negate, "Abs": pc.abs}
-
-
-def _float(a: Any) -> Any:
-    return pc.cast(a, pa.float64())
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "Not": arithmetic.negated,
+    "Neg": arithmetic.negate,
+    "Abs": arithmetic.absolute,
+}
 
 
 class Predicate(NamedTuple):
@@ -107,6 +109,7 @@ def holds(text: str, table: pa.Table) -> np.ndarray:
             f"where={text!r} can not be computed: {types}. {why}.",
             "numbers with numbers, text in '…' with text; \"…\" is the name of a column",
         ) from None
+    answer = arithmetic.truth(answer)
     if isinstance(answer, pa.Scalar):
         answer = pa.array([answer.as_py()] * table.num_rows, pa.bool_())
     if not pa.types.is_boolean(answer.type):
@@ -129,7 +132,7 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
     if kind == "Column":
         name = node.name
         columns.add(name)
-        return lambda table: column(table, name, f"where={text!r} reads")
+        return lambda table: decoded(column(table, name, f"where={text!r} reads"))
     if kind in ("Literal", "Boolean", "Null"):
         constant = _constant(node)
         return lambda table: constant
@@ -153,7 +156,7 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         return lambda table: pc.is_null(inner(table))
     if kind == "Like" and _is(node.expression, "Literal"):
         inner, pattern = inside(node.this), node.expression.this
-        return lambda table: pc.match_like(inner(table), pattern)
+        return lambda table: _like(inner(table), pattern)
     raise BadQuery(
         f"where={text!r}: {_written(node) or kind} is not supported.",
         "comparisons, + - * /, ABS, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
@@ -185,12 +188,16 @@ def _constant(node: Any) -> pa.Scalar:
 
 
 def _between(value: Any, low: Any, high: Any) -> Any:
-    return pc.and_kleene(pc.greater_equal(value, low), pc.less_equal(value, high))
+    return pc.and_kleene(compare(">=", value, low), compare("<=", value, high))
+
+
+def _like(value: Any, pattern: str) -> Any:
+    return pc.cast(value, pa.bool_()) if pa.types.is_null(value.type) else pc.match_like(value, pattern)
 
 
 def _among(value: Any, options: list[pa.Scalar]) -> Any:
     """x IN (…): null where x is null, or where nothing matches and an option is null."""
     found: Any = pa.scalar(False)
     for option in options:
-        found = pc.or_kleene(found, pc.equal(value, option))
+        found = pc.or_kleene(found, compare("=", value, option))
     return found

@@ -92,7 +92,7 @@ class ShardWindows:
             self.requests.add(table)
         self._apply(self.events.due(upto), upto)
         self.requests.due(self.answered)  # were answered
-        self.engine.emitted()  # were sent
+        self.engine._emission.fetched()  # were sent
         for kept in self.streams:
             kept.engine.deaf = False
             kept.engine.forget_given()

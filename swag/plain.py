@@ -1,0 +1,57 @@
+"""Columns in encodings that Arrow's own functions do not take everywhere, laid out plainly.
+
+string and binary views     large strings, large binaries: Arrow can not take rows of views yet
+run-end encoded             one value per row: their nulls are not counted, and few functions read them
+a null in a dictionary      a null row: a dictionary's own nulls are not counted either, and such can not be put together
+"""
+
+import numpy as np
+import pyarrow as pa
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with every column in a layout that can be computed with; zero-copy where it can be."""
+    for i, field in enumerate(table.schema):
+        if not is_plain(field.type, table.column(i)):
+            table = table.set_column(i, field.name, _plain_column(table.column(i)))
+    return table
+
+
+def is_plain(kind: pa.DataType, values: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind) == kind and not any(chunk.dictionary.null_count for chunk in values.chunks)
+    return plain_type(kind) == kind
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, plain_type(kind.value_type), kind.ordered)
+    return kind
+
+
+def _plain_column(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([_plain_array(chunk) for chunk in values.chunks], plain_type(values.type))
+
+
+def _plain_array(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_run_end_encoded(kind):
+        rows = np.arange(array.offset, array.offset + len(array))
+        return _plain_array(array.values).take(pa.array(np.searchsorted(array.run_ends, rows, side="right")))
+    if pa.types.is_dictionary(kind):
+        return _without_nulls_inside(array)
+    return array.cast(plain_type(kind))
+
+
+def _without_nulls_inside(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Rows that point at a null in the dictionary are null; the values that are left are numbered anew."""
+    values = _plain_array(array.dictionary)
+    valid = np.asarray(values.is_valid())
+    places = pa.array(np.cumsum(valid) - 1, mask=~valid).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(places.take(array.indices), values.drop_null(), ordered=array.type.ordered)

@@ -18,15 +18,15 @@ _COMPARE = {
 
 
 def add(a: Any, b: Any) -> Any:
-    return pc.add_checked(_wide(a), _wide(b))
+    return pc.add_checked(*_wide(a, b))
 
 
 def subtract(a: Any, b: Any) -> Any:
-    return pc.subtract_checked(_wide(a), _wide(b))
+    return pc.subtract_checked(*_wide(a, b))
 
 
 def multiply(a: Any, b: Any) -> Any:
-    return pc.multiply_checked(_wide(a), _wide(b))
+    return pc.multiply_checked(*_wide(a, b))
 
 
 def divide(a: Any, b: Any) -> Any:
@@ -34,11 +34,11 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
-    return pc.negate_checked(_wide(a))
+    return pc.negate_checked(*_wide(a))
 
 
 def absolute(a: Any) -> Any:
-    return pc.abs_checked(_wide(a))
+    return pc.abs_checked(*_wide(a))
 
 
 def compare(op: str, a: Any, b: Any) -> Any:
@@ -70,8 +70,8 @@ def as_float(a: Any) -> Any:
     raise pa.ArrowTypeError(f"{a.type} is no number")
 
 
-def _wide(a: Any) -> Any:
-    """A number as it is computed with: the width of its column may be too narrow for the result."""
-    if pa.types.is_integer(a.type):
-        return pc.cast(a, pa.int64())
-    return as_float(a) if pa.types.is_floating(a.type) or pa.types.is_null(a.type) else a
+def _wide(*operands: Any) -> list[Any]:
+    """Numbers as they are computed with: the width of a column may be too narrow for the result."""
+    if any(pa.types.is_floating(each.type) or pa.types.is_null(each.type) for each in operands):
+        return [as_float(each) for each in operands]
+    return [pc.cast(each, pa.int64()) if pa.types.is_integer(each.type) else each for each in operands]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag import arithmetic
-from swag.columns import one_chunk
+from swag.columns import decoded, one_chunk
 from swag.errors import BadType, SumOverflow
 from swag.expression import COMPARISONS, Expression, Operators, Windowed
 
@@ -54,7 +54,7 @@ def _value(term: Any, columns: Columns) -> Any:
     if not isinstance(term, Expression):
         if not isinstance(term, Operators):
             return pa.scalar(term)
-        return columns[term if isinstance(term, Windowed) else Windowed(term)]
+        return decoded(columns[term if isinstance(term, Windowed) else Windowed(term)])
     values = [_value(each, columns) for each in term.operands]
     return _compare(term.op, *values) if term.op in COMPARISONS else _COMPUTE[term.op](*values)
 

@@ -3,6 +3,7 @@
 string and binary views     large strings, large binaries: Arrow can not take rows of views yet
 run-end encoded             one value per row: their nulls are not counted, and few functions read them
 a null in a dictionary      a null row: a dictionary's own nulls are not counted either, and such can not be put together
+decimals of 32 or 64 bits   of 128 bits, which Arrow can sort and compare
 """
 
 import numpy as np
@@ -28,6 +29,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return pa.decimal128(kind.precision, kind.scale)
     if pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if pa.types.is_dictionary(kind):

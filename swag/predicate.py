@@ -184,7 +184,8 @@ def _constant(node: Any) -> pa.Scalar:
         raise BadQuery(f"{_written(node)} is not a constant.", "IN takes a list of numbers or of quoted text")
     if node.is_string:
         return pa.scalar(node.this)
-    return pa.scalar(int(node.this)) if node.this.isdigit() else pa.scalar(float(node.this))
+    whole = node.this.isdigit() and int(node.this) < 2**63
+    return pa.scalar(int(node.this)) if whole else pa.scalar(float(node.this))
 
 
 def _between(value: Any, low: Any, high: Any) -> Any:

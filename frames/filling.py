@@ -12,6 +12,7 @@ from frames.intervals import Intervals
 from frames.tables import margins, pieces_of, united
 from kernels import frame_fill, timeline
 from swag.aggregates import Aggregate
+from swag.arguments import as_list
 from swag.columns import as_table, column, one_chunk, room, taken
 from swag.errors import BadQuery
 from swag.keys import KeyTable
@@ -105,7 +106,7 @@ def summarize(
     after: Duration = 0,
 ) -> pa.Table:
     """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate."""
-    wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
+    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates are", "[sw.count()]")
     whole = united(frames)
     _check_names(wanted, whole.column_names)
     for aggregate, each in zip(wanted, answers(whole, events, wanted, ts, key, before, after), strict=True):

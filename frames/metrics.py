@@ -16,7 +16,7 @@ from frames.specs import Threshold
 from frames.tables import pieces_of, united
 from frames.theory import satisfies
 from swag.columns import as_table
-from swag.errors import BadQuery
+from swag.errors import BadQuery, BadType
 from swag.windows import Duration, in_units
 
 
@@ -91,10 +91,7 @@ def jaccard_distance(a: Any, b: Any) -> float:
             raise BadQuery(f"the bitmaps are {a.shape} and {b.shape} large.", "render both on one grid")
         both, either = int(np.count_nonzero(a & b)), int(np.count_nonzero(a | b))
     else:
-        left, right = (
-            set(np.asarray(a).tolist() if isinstance(a, np.ndarray) else a),
-            set(b.tolist() if isinstance(b, np.ndarray) else b),
-        )
+        left, right = _set_of(a), _set_of(b)
         both, either = len(left & right), len(left | right)
     return 1 - both / either if either else 0.0
 
@@ -104,7 +101,7 @@ def earth_movers_distance(a: Any, b: Any) -> float:
 
     Histograms of unequal mass: what is left over at the end is moved out of the last bin, one step.
     """
-    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    left, right = _numbers(a), _numbers(b)
     if left.shape != right.shape or left.ndim != 1:
         raise BadQuery(f"the histograms have the shapes {left.shape} and {right.shape}.", "the same bins for both")
     return float(np.abs(np.cumsum(left - right)).sum())
@@ -112,10 +109,24 @@ def earth_movers_distance(a: Any, b: Any) -> float:
 
 def rms_error(a: Any, b: Any) -> float:
     """The root of the mean squared difference of two arrays of one shape."""
-    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    left, right = _numbers(a), _numbers(b)
     if left.shape != right.shape:
         raise BadQuery(f"the arrays have the shapes {left.shape} and {right.shape}.", "the same cells for both")
     return float(np.sqrt(np.mean((left - right) ** 2))) if left.size else 0.0
+
+
+def _numbers(values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise BadType(f"{type(values).__name__} is no array of numbers.", "a list or array of numbers") from None
+
+
+def _set_of(values: Any) -> set[Any]:
+    try:
+        return set(values.tolist() if isinstance(values, np.ndarray) else values)
+    except TypeError:
+        raise BadType(f"{type(values).__name__} is no set.", "a bitmap, or values that can be in a set") from None
 
 
 def bitmap(x: np.ndarray, y: np.ndarray, grid: int, extent: tuple[float, float, float, float]) -> np.ndarray:

@@ -6,9 +6,8 @@ Delta("fl", 0.05)                                    runs over which a value mov
 Aggregate(sw.sum("volume"), ">=", 25)                runs cut by an aggregate of their events
 """
 
-import datetime
 import itertools
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from swag.aggregates import Aggregate as Aggregated
+from swag.arguments import LARGEST, is_number, is_option, is_whole
 from swag.errors import BadQuery
-from swag.windows import Duration, nanoseconds
+from swag.windows import Duration, length
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float
@@ -43,7 +43,7 @@ class Threshold:
         _check_name(self.column, "Threshold", 'fr.Threshold("drop_pct", ">", 0.3)')
         _check_op(self.op, (*BEFORE, *WITH, "=="), "Threshold")
         _check_number(self.c, "c", "Threshold")
-        if isinstance(self.min_rows, bool) or not isinstance(self.min_rows, int | np.integer) or self.min_rows < 1:
+        if not is_whole(self.min_rows) or not 1 <= self.min_rows <= LARGEST:
             raise BadQuery(f"min_rows={self.min_rows!r} is not a whole number >= 1.", "min_rows=20")
         _check_duration(self.min_duration, "min_duration")
         if not isinstance(self.partition, bool):
@@ -111,7 +111,7 @@ class Delta:
         if not isinstance(column, Mapping):
             _check_name(column, "Delta", hint)
         limits: dict[str, Any] = dict(column) if isinstance(column, Mapping) else {column: x}
-        if measure not in ("first", "range"):
+        if not is_option(measure, ("first", "range")):
             raise BadQuery(
                 f'measure={measure!r} is neither "first" nor "range".', 'fr.Delta("fl", 0.05, measure="range")'
             )
@@ -171,38 +171,39 @@ def _check_name(name: Any, kind: str, hint: str) -> None:
 
 
 def _check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
-    if op not in allowed:
+    if not is_option(op, allowed):
         raise BadQuery(f"{kind} compares by {', '.join(allowed)}, not by {op!r}.", f'op="{allowed[0]}"')
 
 
+def _is_comparable(value: Any) -> bool:
+    """A number that a float can be near to, or an infinity; NaN is not."""
+    return is_number(value) and (abs(value) <= sys.float_info.max or isinstance(value, float | np.floating)) and value == value
+
+
 def _check_number(value: Any, name: str, kind: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, NUMBERS) or math.isnan(value):
+    if not _is_comparable(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
 
 
 def _check_duration(duration: Any, name: str) -> None:
-    if isinstance(duration, bool) or not isinstance(
-        duration, int | np.integer | str | datetime.timedelta | np.timedelta64
-    ):
-        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "2m".', f'{name}="2m"')
-    if (int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)) < 0:
-        raise BadQuery(f"{name}={duration!r} is negative.", f'{name}="2m"')
+    if length(duration, name) > LARGEST:
+        raise BadQuery(f"{name}={duration!r} does not fit int64.", f'{name}="2m"')
 
 
 def _checked_cut(name: str, cut: Any) -> Any:
     """A width > 0, or breaks as a tuple of ascending numbers."""
-    if isinstance(cut, NUMBERS) and not isinstance(cut, bool):
-        if not (cut > 0 and math.isfinite(cut)):
+    if is_number(cut):
+        if not 0 < cut <= sys.float_info.max:
             raise BadQuery(
                 f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)'
             )
         return cut
     hint = f'fr.Boundary("{name}", breaks=[20, 40, 60])'
-    if not isinstance(cut, Sequence | np.ndarray) or isinstance(cut, str) or len(cut) == 0:
+    if not isinstance(cut, Sequence | np.ndarray) or isinstance(cut, str) or getattr(cut, "ndim", 1) != 1 or len(cut) == 0:
         raise BadQuery(f'the cells of "{name}" are given by {cut!r}, neither a width nor breaks.', hint)
     breaks = tuple(cut.tolist() if isinstance(cut, np.ndarray) else cut)
     for b in breaks:
-        if isinstance(b, bool) or not isinstance(b, NUMBERS) or math.isnan(b):
+        if not _is_comparable(b):
             raise BadQuery(f'the breaks of "{name}" are numbers; one is {b!r}.', hint)
     if any(not a < b for a, b in itertools.pairwise(breaks)):
         raise BadQuery(f'the breaks of "{name}" do not ascend: {list(breaks)}.', hint)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kernels import framing
 from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
+from swag.arguments import LARGEST, check_name
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
 from swag.windows import Duration, in_units
@@ -17,6 +18,8 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 
 def check_key(key: str | None) -> None:
+    if key is not None:
+        check_name(key, "key", 'key="router"')
     if key in OURS:
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
@@ -99,4 +102,8 @@ def united(table: Any) -> pa.Table:
 
 
 def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, int]:
-    return in_units(before, unit), in_units(after, unit)
+    sizes = in_units(before, unit), in_units(after, unit)
+    for name, given, size in zip(("before", "after"), (before, after), sizes, strict=True):
+        if abs(size) > LARGEST:
+            raise BadQuery(f"{name}={given!r} does not fit int64.", f'{name}="2m"')
+    return sizes

@@ -1,13 +1,11 @@
 """What: aggregates as frozen values. `sw.sum("volume")` says what is wanted; families.py says how it is answered."""
 
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
+from swag.arguments import LARGEST, check_name, is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.expression import Operators
 
@@ -41,6 +39,7 @@ class Aggregate(Operators):
 
     def alias(self, name: str) -> "Aggregate":
         """The same aggregate under another name."""
+        check_name(name, "alias", 'sw.sum("volume").alias("traded")')
         return replace(self, name=name)
 
     def __str__(self) -> str:
@@ -116,10 +115,9 @@ def corr(x: str, y: str) -> Aggregate:
 
 def quantile(column: str, phi: float, method: str = "floor") -> Aggregate:
     """The element at position max(1, floor(phi N)) of the sorted window; method="linear" is NumPy's default."""
-    if method not in ("floor", "linear"):
+    if not is_option(method, ("floor", "linear")):
         raise BadQuery(f'method={method!r} is neither "floor" nor "linear".', 'sw.quantile("x", 0.5, method="linear")')
-    number = isinstance(phi, int | float | np.integer | np.floating) and not isinstance(phi, bool)
-    if not number or not 0 <= phi <= 1 or (phi == 0 and method == "floor"):
+    if not is_number(phi) or not 0 <= phi <= 1 or (phi == 0 and method == "floor"):
         fractions = "(0, 1]" if method == "floor" else "[0, 1]"
         raise BadQuery(f"quantile takes a fraction in {fractions}, not {phi!r}.", 'sw.quantile("x", 0.99)')
     return _of("quantile", column, phi=float(phi), method=method)
@@ -158,6 +156,6 @@ def aggregate(
 
 
 def _ddof(ddof: Any) -> int:
-    if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0 or math.isinf(ddof):
+    if not is_whole(ddof) or not 0 <= ddof <= LARGEST:
         raise BadQuery(f"ddof={ddof!r} is not a whole number >= 0.", "ddof=1 (sample) or ddof=0 (population)")
-    return ddof
+    return int(ddof)

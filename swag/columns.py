@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.arguments import is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
 from swag.plain import plain
-from swag.points import is_whole_number, point, whole_number
+from swag.points import point, whole_number
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 
@@ -133,7 +134,7 @@ class Clock:
         """A point in time as users write it (an integer, a datetime, a NumPy or pandas timestamp), as int64."""
         if isinstance(at, pa.Scalar) and at.is_valid and pa.types.is_integer(at.type):
             at = at.as_py()
-        if is_whole_number(at):
+        if is_whole(at):
             return whole_number(at, what)
         if self.unit is None:
             raise BadType(f"{what}={at!r} is not a whole number, but ts is an integer column.", f"{what}=1700000000")

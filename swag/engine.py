@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from swag import intake
 from swag.answers import own_name
+from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
 from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
 from swag.emission import Emission
 from swag.emitted import emitted_table
@@ -27,8 +28,9 @@ from swag.query import Query, check_names
 from swag.space import Batch, Mask
 from swag.sql import sql
 from swag.store import MIN, Store
-from swag.windows import Duration, in_units, nanoseconds, reach
+from swag.windows import Duration, in_units, length, reach
 
+EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -63,10 +65,13 @@ class Engine:
         epsilon: float = 0.2,
         algorithm: str = "auto",
     ) -> None:
-        if algorithm not in ALGORITHMS:
+        check_name(ts, "ts", 'sw.Engine(ts="ts")')
+        if key is not None:
+            check_name(key, "key", 'sw.Engine(key="symbol")')
+        if not is_option(algorithm, ALGORITHMS):
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
-                f"algorithm={nearest(algorithm, list(ALGORITHMS)) or ALGORITHMS[0]}",
+                f"algorithm={nearest(str(algorithm), list(ALGORITHMS)) or ALGORITHMS[0]}",
             )
         if algorithm in COMPARED and key is not None:
             raise BadQuery(
@@ -74,8 +79,8 @@ class Engine:
                 'algorithm="auto"',
             )
         self.ts, self.key, self.algorithm, self.lateness = ts, key, algorithm, lateness
-        if lateness is not None and (lateness if isinstance(lateness, int) else nanoseconds(lateness)) < 0:
-            raise BadQuery(f"lateness={lateness!r} is negative.", 'lateness="10s"')
+        if lateness is not None and length(lateness, "lateness") > LARGEST:
+            raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._shared = Shared()
@@ -94,7 +99,7 @@ class Engine:
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
         """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
         query = sql(query) if isinstance(query, str) else query
-        queries: list[Any] = list(query) if isinstance(query, Iterable) else [query]
+        queries = as_list(query, "queries are", EXAMPLE) if isinstance(query, Iterable) else [query]
         check_names(queries, self._queries)
         check_grouping(queries, self.key)
         self._check(queries)
@@ -305,6 +310,7 @@ class Engine:
         that an index can not rule out, without looking at them.
         """
         query = self._known(name)
+        check_flag(exact, "exact")
         if not _is_plain(query):
             return self._lookup_over_answers(query, key, at, exact)
         self._lookups += 1
@@ -374,7 +380,8 @@ class Engine:
         name: those of one query, values in its own type. The answers of a query come in order of its ticks. An error in
         a tick (an integer sum that does not fit) is raised here, once; the other ticks are there on the next call.
         """
-        if name is not None and not self._emission.waiting(name) and self._known(name).every is None:
+        unfetched = isinstance(name, str) and self._emission.waiting(name)  # maybe of a query that is gone
+        if name is not None and not unfetched and self._known(name).every is None:
             raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
         return emitted_table(self._emission, name)
 
@@ -470,14 +477,14 @@ class Engine:
         """Write a snapshot; an older one at `path` is replaced in one step."""
         from swag.snapshot import save
 
-        save(self, Path(path))
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | Path, queries: Iterable[Query] = ()) -> "Engine":
         """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
         from swag.snapshot import load
 
-        return load(Path(path), list(queries))
+        return load(path, as_list(queries, "queries are", EXAMPLE))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from swag import chunks, families
 from swag.aggregates import Aggregate
+from swag.arguments import as_list
 from swag.backfill import family, part_for
 from swag.chunks import Chunk, Output
 from swag.columns import as_table, column, with_bitmap
@@ -25,6 +26,8 @@ from swag.sql import sql
 from swag.stored import Requests, Selection, Stored
 from swag.sums import IntegerSums
 from swag.windows import Reach, reach
+
+EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 
 
 def evaluate(
@@ -43,7 +46,7 @@ def evaluate(
     if is_of_frames(asked, at):
         return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
     for name, value in (("ts", ts), ("key", key)):
-        if not isinstance(value, str) and (name, value) != ("key", None):
+        if not isinstance(value, str) and not (name == "key" and value is None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
     if any(query.every is not None or query.source is not None for query in asked):
@@ -83,16 +86,9 @@ def _checked(queries: Any) -> list[Query]:
         queries = sql(queries)
     if isinstance(queries, Query) or hasattr(queries, "evaluate"):
         return [queries]
-    if not isinstance(queries, Iterable):
-        raise BadQuery(
-            f"queries are {queries!r}, not a list of queries.",
-            'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)',
-        )
-    asked = list(queries)
+    asked = as_list(queries, "queries are", EXAMPLE)
     if not asked:
-        raise BadQuery(
-            "there is no query to answer.", 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
-        )
+        raise BadQuery("there is no query to answer.", EXAMPLE)
     check_names([query for query in asked if not hasattr(query, "evaluate")])
     return asked
 

@@ -8,12 +8,14 @@ Equality compares values, as everywhere in Python; the condition is written `.eq
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from swag.arguments import as_list, is_option
 from swag.errors import BadQuery
 from swag.windows import Range, Rows, Window
 
@@ -91,7 +93,7 @@ class Operators:
         return Expression("between", (self, low, high))
 
     def isin(self, options: Iterable[Any]) -> "Expression":
-        return Expression("in", (self, *options))
+        return Expression("in", (self, *as_list(options, "isin is given", 'sw.last("state").isin([1, 2])')))
 
     def is_null(self) -> "Expression":
         return Expression("is null", (self,))
@@ -135,6 +137,8 @@ class Expression(Operators):
     operands: tuple[Any, ...]
 
     def __post_init__(self) -> None:
+        if not is_option(self.op, _ARITY) or not isinstance(self.operands, tuple):
+            raise BadQuery(f"{self.op!r} of {self.operands!r} is no expression.", EXAMPLE)
         operands = tuple(_operand(each) for each in self.operands)
         if self.op in ("and", "or"):  # a AND (b AND c) is one AND of three
             operands = tuple(part for each in operands for part in (each.operands if is_op(each, self.op) else (each,)))
@@ -205,7 +209,9 @@ def _operand(value: Any) -> Any:
         raise BadQuery(f"{value!r} is neither an aggregate, a number nor text.", EXAMPLE)
     if isinstance(value, float) and math.isnan(value):
         raise BadQuery("nothing compares with NaN.", EXAMPLE)
-    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return float(value) if abs(value) <= sys.float_info.max else math.inf * (1 if value > 0 else -1)
+    return value
 
 
 def _check(term: Expression) -> None:

@@ -5,14 +5,12 @@ Every("1m")          once per slot of a minute ((j-1) minutes, j minutes], count
 Every(time=60)       the same where ts is an integer: 60 in the unit of ts
 """
 
-import datetime
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
-
+from swag.arguments import LARGEST, is_option, is_whole
 from swag.errors import BadQuery
-from swag.windows import Duration, canonical, in_units, nanoseconds
+from swag.windows import Duration, canonical, in_units, is_duration, nanoseconds
 
 Anchor = Literal["tick", "tuple"]
 EXAMPLES = 'sw.Every(1000) counts rows, sw.Every("1m") or sw.Every(time=60) is time'
@@ -38,17 +36,17 @@ class Every:
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.time is None):
             raise BadQuery(f"{self!r} says {'nothing' if self.rows is None else 'both rows and time'}.", EXAMPLES)
-        if isinstance(self.rows, str | datetime.timedelta | np.timedelta64):
+        if is_duration(self.rows):
             object.__setattr__(self, "time", self.rows)
             object.__setattr__(self, "rows", None)
-        if self.anchor not in ("tick", "tuple"):
-            raise BadQuery(f'anchor="{self.anchor}" is neither "tick" nor "tuple".', 'sw.Every("1m", anchor="tuple")')
+        if not is_option(self.anchor, ("tick", "tuple")):
+            raise BadQuery(f'anchor={self.anchor!r} is neither "tick" nor "tuple".', 'sw.Every("1m", anchor="tuple")')
         if not isinstance(self.per_key, bool):
             raise BadQuery(f"per_key={self.per_key!r} is neither True nor False.", "sw.Every(1000, per_key=True)")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole(self.rows, "rows"))
             object.__setattr__(self, "anchor", "tuple")
-        elif not isinstance(self.time, str | datetime.timedelta | np.timedelta64):
+        elif not is_duration(self.time):
             object.__setattr__(self, "time", _whole(self.time, "time"))
         elif nanoseconds(self.time) <= 0:
             raise BadQuery(f"Every({self.time!r}) never passes.", EXAMPLES)
@@ -69,9 +67,9 @@ class Every:
         return f"FREQUENCY {much}{anchor}{' PARTITIONED' if self.per_key else ''}"
 
 
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+def _whole(value: Any, name: str) -> int:
+    if not is_whole(value):
         raise BadQuery(f"Every: {name} is {value!r}, neither a whole number nor a duration.", EXAMPLES)
-    if value <= 0:
-        raise BadQuery(f"Every({name}={value}) never comes round: {name} > 0.", EXAMPLES)
+    if not 0 < value <= LARGEST:
+        raise BadQuery(f"Every({name}={value}) never comes round: {name} > 0, and fits int64.", EXAMPLES)
     return int(value)

@@ -1,6 +1,8 @@
 """`having`: which keys pass. A condition on a query's current answer, as a frozen value."""
 
+import datetime
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from swag.answers import common_type, of_common_type, own_name
 from swag.errors import BadQuery, BadType
 
 _TESTS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
+_THRESHOLDS = int | float | str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic
 EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
 
 
@@ -33,7 +36,7 @@ class Condition:
                 passed = pc.and_kleene(low, high)
             else:
                 passed = _TESTS[self.op](answers, pa.scalar(self.low))
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowException, TypeError, OverflowError):
             raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
         return np.asarray(pc.fill_null(passed, False))
 
@@ -59,6 +62,8 @@ def condition(having: Any) -> Condition:
     op, *values = having
     if op not in (*_TESTS, "between") or len(values) != (2 if op == "between" else 1):
         raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
+    if not all(isinstance(value, _THRESHOLDS) for value in values):
+        raise BadQuery(f"having={having!r}: a threshold is a number, text, a date or a time.", EXAMPLES)
     if any(value is None or value != value for value in values):
         raise BadQuery(f"having={having!r}: nothing compares with null or NaN.", EXAMPLES)
     return Condition(op, *values)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from swag.arguments import LARGEST
 from swag.errors import BadQuery, BadType
 from swag.windows import NANOSECONDS
 
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
+SMALLEST = -(2**63)
 _UNITS = {**NANOSECONDS, "D": NANOSECONDS["d"], "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6)}  # NumPy's
 _UNITS["as"] = Fraction(1, 10**9)
 FARTHEST = 10**12  # years, months or weeks that NumPy can turn into days without wrapping round
@@ -25,10 +26,6 @@ def whole_number(at: Any, what: str) -> int:
     if SMALLEST <= at <= LARGEST:
         return int(at)
     raise BadQuery(f"{what}={at} does not fit int64, which ts is kept in.", f"{what}={LARGEST} at most")
-
-
-def is_whole_number(at: Any) -> bool:
-    return isinstance(at, int | np.integer) and not isinstance(at, bool | np.timedelta64)
 
 
 def point(at: Any, kind: pa.DataType, unit: str, what: str) -> int:

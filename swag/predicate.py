@@ -51,13 +51,17 @@ class Predicate(NamedTuple):
     within_and: str  # as a part of a conjunction
 
 
-@lru_cache(maxsize=4096)
 def compile_predicate(text: str) -> Predicate:
+    if not isinstance(text, str):
+        raise BadQuery(f"where={text!r} is not an SQL predicate.", EXAMPLE)
+    return _compiled(text)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> Predicate:
     import sqlglot  # a fifth of a second that only those who filter should pay
     from sqlglot.errors import SqlglotError
 
-    if not isinstance(text, str):
-        raise BadQuery(f"where={text!r} is not an SQL predicate.", EXAMPLE)
     if len(text) > LONGEST:
         raise BadQuery(f"where={text[:40]!r}… is {len(text):,} characters long, more than {LONGEST:,}.", EXAMPLE)
     try:
@@ -110,12 +114,12 @@ def holds(text: str, table: pa.Table) -> np.ndarray:
             "numbers with numbers, text in '…' with text; \"…\" is the name of a column",
         ) from None
     answer = arithmetic.truth(answer)
-    if isinstance(answer, pa.Scalar):
-        answer = pa.array([answer.as_py()] * table.num_rows, pa.bool_())
     if not pa.types.is_boolean(answer.type):
         raise BadType(
             f"where={text!r} gives {answer.type}, not true or false.", 'a comparison, e.g. where="price > 20"'
         )
+    if isinstance(answer, pa.Scalar):
+        return np.full(table.num_rows, bool(answer.as_py()))
     return np.asarray(one_chunk(pc.fill_null(answer, False)))
 
 

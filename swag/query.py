@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from swag.aggregates import Aggregate
+from swag.arguments import check_flag, check_name
 from swag.errors import BadQuery
 from swag.expression import Expression
 from swag.frequency import EXAMPLES, Every
@@ -43,6 +44,8 @@ class Query:
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        _check_names(self.name, self.stream, self.group_by)
+        check_flag(self.index, "index")
         aggregate, window, having = normal(self.aggregate, self.window, self.having)
         object.__setattr__(self, "aggregate", aggregate)
         object.__setattr__(self, "window", window)
@@ -110,6 +113,7 @@ class Events:
     def __post_init__(self) -> None:
         from swag.predicate import canonical, conjunction
 
+        _check_names(None, self.stream, None)
         _check_source(self.source)
         where = canonical(self.where)
         if isinstance(self.source, Events):  # those of those: both hold
@@ -126,6 +130,14 @@ class Events:
         from swag.sql.writing import stream_statement
 
         return stream_statement(self)
+
+
+def _check_names(name: Any, stream: Any, group_by: Any) -> None:
+    for what, value in (("name", name), ("stream", stream)):
+        if value is not None:
+            check_name(value, what, f'sw.Query(…, {what}="…")')
+    if group_by is not None and not (isinstance(group_by, tuple) and all(isinstance(each, str) for each in group_by)):
+        raise BadQuery(f"group_by={group_by!r} is no tuple of names.", 'group_by=("symbol",)')
 
 
 def _check_source(source: Any) -> None:

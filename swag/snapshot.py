@@ -24,7 +24,7 @@ from swag.families import Part
 from swag.keys import KeyTable
 from swag.lateness import Held
 from swag.planner import COMPARED, Group
-from swag.query import Query
+from swag.query import Query, check_names
 from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
 from swag.saved_ticks import load_emission, save_emission, table_from_bytes, table_to_bytes
 from swag.space import Arena, Column, Mask, Space
@@ -83,8 +83,8 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         try:
             content = path.read_bytes()
-        except OSError as why:
-            raise BadSnapshot(f'"{path}" can not be read: {why.strerror}.') from None
+        except (OSError, ValueError) as why:
+            raise BadSnapshot(f'"{path}" can not be read: {getattr(why, "strerror", None) or why}.') from None
         if len(content) < _HEAD.size + 32 or content[:8] != MAGIC:
             raise BadSnapshot(
                 f'"{path}" is not a snapshot of swag: it does not begin with {MAGIC.decode()}.',
@@ -113,7 +113,8 @@ class _Reader:
             at += count * dtype.itemsize + -(count * dtype.itemsize) % 8
 
 
-def save(engine: Engine, path: Path) -> None:
+def save(engine: Engine, path: str | Path) -> None:
+    target = _path(path)
     store, plan, writer = engine._store, engine._plan, _Writer()
     spaces = list(store.spaces.values())
     header = {
@@ -150,7 +151,22 @@ def save(engine: Engine, path: Path) -> None:
         ],
         "emission": save_emission(engine._emission, writer.put),
     }  # fmt: skip
-    writer.write(path, header)
+    try:
+        writer.write(target, header)
+    except (OSError, ValueError) as why:
+        raise BadSnapshot(f'"{path}" can not be written: {getattr(why, "strerror", None) or why}.') from None
+
+
+def _path(path: Any) -> Path:
+    """The file that is meant; a folder, or a device, is none."""
+    try:
+        target = Path(path)
+        taken = target.exists() and not target.is_file()
+    except (TypeError, ValueError, OSError):
+        raise BadSnapshot(f"{path!r} is not the path of a file.", 'engine.save("engine.swag")') from None
+    if taken:
+        raise BadSnapshot(f'"{path}" is there already, and is no file.', 'engine.save("engine.swag")')
+    return target
 
 
 def _save_advanced(instant: Any, writer: _Writer) -> int | None:
@@ -204,7 +220,9 @@ def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
     }
 
 
-def load(path: Path, queries: list[Query]) -> Engine:
+def load(path: str | Path, queries: list[Query]) -> Engine:
+    path = _path(path)
+    check_names(queries)
     reader = _Reader(path)
     header, arrays = reader.header, reader.arrays
     engine = Engine(**header["engine"], lateness=duration_from_json(header["lateness"]))

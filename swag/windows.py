@@ -8,40 +8,69 @@ import datetime
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from swag.arguments import is_option, is_whole
 from swag.errors import BadQuery
 
 Duration = int | str | datetime.timedelta | np.timedelta64
 Closed = Literal["right", "left", "both", "none"]
 
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d)\s*")
+EXAMPLES = 'a number in the unit of ts, "5m", or a timedelta'
+_NUMPY = {**NANOSECONDS, "D": NANOSECONDS["d"], "W": 7 * NANOSECONDS["d"]}
+_DURATION = re.compile(r"\s*(\d{1,40}(?:\.\d{1,40})?)\s*(ns|us|ms|s|m|h|d)\s*")
 UNITS = ("s", "ms", "us", "ns")  # of Arrow timestamps
 
 
-def nanoseconds(duration: Duration) -> int:
+def nanoseconds(duration: Any) -> int:
     """The length of a duration that has a unit ("5m", a timedelta), in nanoseconds."""
     if isinstance(duration, str):
-        match = _DURATION.fullmatch(duration)
-        if match is None:
-            raise BadQuery(
-                f'"{duration}" is not a duration: a number and one of {", ".join(NANOSECONDS)}.', 'sw.Range("5m")'
-            )
-        whole, _, fraction = match[1].partition(".")
-        unit = NANOSECONDS[match[2]]
-        return int(whole) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
-    if isinstance(duration, datetime.timedelta):
+        return _read(duration)
+    if isinstance(duration, datetime.timedelta) and not hasattr(duration, "to_timedelta64"):
         return (duration.days * 86400 + duration.seconds) * 10**9 + duration.microseconds * 1000
-    return int(np.timedelta64(duration, "ns").astype(np.int64))
+    exact = getattr(duration, "to_timedelta64", lambda: duration)()  # a Timedelta of pandas has nanoseconds
+    if not isinstance(exact, np.timedelta64) or np.isnat(exact):
+        raise BadQuery(f'{duration!r} is neither a whole number nor a duration such as "5m".', EXAMPLES)
+    unit, count = np.datetime_data(exact.dtype)
+    if unit not in _NUMPY:
+        raise BadQuery(f"{duration!r} can not be told in nanoseconds: its unit is {unit}.", EXAMPLES)
+    return int(exact.astype(np.int64)) * count * _NUMPY[unit]
+
+
+def _read(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise BadQuery(f'"{text}" is not a duration: a number and one of {", ".join(NANOSECONDS)}.', 'sw.Range("5m")')
+    whole, _, fraction = match[1].partition(".")
+    unit = NANOSECONDS[match[2]]
+    part, rest = divmod(int(fraction or 0) * unit, 10 ** len(fraction))
+    if rest:
+        raise BadQuery(f'"{text}" is not a whole number of nanoseconds.', 'sw.Range("5m")')
+    return int(whole) * unit + part
+
+
+def is_duration(value: Any) -> bool:
+    """Does it have a unit of its own?"""
+    return isinstance(value, str | datetime.timedelta | np.timedelta64)
+
+
+def length(duration: Any, name: str) -> int:
+    """How long a duration is: a number as it is, others in nanoseconds. Refused if it is none, or below 0."""
+    if not is_whole(duration) and not is_duration(duration):
+        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', EXAMPLES)
+    units = int(duration) if is_whole(duration) else nanoseconds(duration)
+    if units < 0:
+        raise BadQuery(f"{name}={duration!r} is negative.", EXAMPLES)
+    return units
 
 
 def canonical(duration: Duration) -> int | str:
     """A duration as a number in the unit of ts, or as text: the largest unit that it is a whole number of."""
-    if isinstance(duration, int | np.integer):
-        return int(duration)
+    if is_whole(duration):
+        return int(duration)  # type: ignore[arg-type]
     ns = nanoseconds(duration)
     if isinstance(duration, str):
         return "".join(duration.split()) if ns else 0
@@ -52,12 +81,10 @@ def canonical(duration: Duration) -> int | str:
 
 def in_units(duration: Duration, unit: str | None) -> int:
     """A duration in the unit of `ts`: "s" … "ns" of a timestamp, or None for an integer ts."""
-    if isinstance(duration, int | np.integer):
-        return int(duration)
-    if not isinstance(duration, str | datetime.timedelta | np.timedelta64):
-        raise BadQuery(
-            f'{duration!r} is neither a whole number nor a duration such as "5m".', 'before="5m", sw.Range(300)'
-        )
+    if is_whole(duration):
+        return int(duration)  # type: ignore[arg-type]
+    if not is_duration(duration):
+        raise BadQuery(f'{duration!r} is neither a whole number nor a duration such as "5m".', EXAMPLES)
     if unit is None:
         raise BadQuery(
             f'"{duration}" is a duration, but ts is an integer column, whose unit is not known.',
@@ -80,7 +107,7 @@ class Rows:
 
     def __post_init__(self) -> None:
         for name, value in (("n", self.n), ("until", self.until)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            if not is_whole(value):
                 raise BadQuery(f"Rows counts rows: {name} is {value!r}, not a whole number.", "sw.Rows(1000)")
         if not self.n > self.until >= 0:
             raise BadQuery(
@@ -102,13 +129,12 @@ class Range:
     closed: Closed = "right"
 
     def __post_init__(self) -> None:
-        if self.closed not in ("right", "left", "both", "none"):
+        if not is_option(self.closed, ("right", "left", "both", "none")):
             raise BadQuery(
-                f'closed="{self.closed}" is none of right, left, both, none.', 'sw.Range("5m", closed="left")'
+                f"closed={self.closed!r} is none of right, left, both, none.", 'sw.Range("5m", closed="left")'
             )
-        far, near = _size(self.t, "t"), _size(self.until, "until")
-        mixed = (isinstance(self.t, int) != isinstance(self.until, int)) and near != 0
-        if mixed:
+        far, near = length(self.t, "t"), length(self.until, "until")
+        if is_whole(self.t) != is_whole(self.until) and near != 0:
             raise BadQuery(
                 f"Range({self.t!r}, until={self.until!r}) mixes a plain number with a duration.",
                 'sw.Range("2m", until="1m")',
@@ -126,14 +152,6 @@ class Range:
 
 
 Window = Rows | Range
-
-
-def _size(duration: Duration, name: str) -> int:
-    if isinstance(duration, bool) or not isinstance(
-        duration, int | np.integer | str | datetime.timedelta | np.timedelta64
-    ):
-        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', 'sw.Range("5m")')
-    return int(duration) if isinstance(duration, int | np.integer) else nanoseconds(duration)
 
 
 @dataclass(frozen=True)

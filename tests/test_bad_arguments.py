@@ -33,8 +33,8 @@ class Unfriendly:
 
 
 BAD: list[Any] = [
-    None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**70), 1.5, -0.0, math.nan, math.inf, -math.inf, 1j, "", " ",
-    "x", "k", "ts", "no such column", "5m", "-5m", "5 parsecs", "9" * 40 + "d", "2024-03-01", "2024-03-01T09:30:00Z",
+    None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**70), 10**400, 1.5, -0.0, math.nan, math.inf, -math.inf, 1j, "", " ",
+    "x", "k", "ts", "no such column", "5m", "-5m", "5 parsecs", "9" * 40 + "d", "9" * 5000 + "s", "2024-03-01", "2024-03-01T09:30:00Z",
     "SELECT", "x > ", "x = 'a", "\0", "x" * 1000, b"x", b"", [], [1], ["x"], [[1]], [None], ["x", None], (), (1,),
     ("x", "y"), (">",), (">", None), (">", "x"), ("!", 1), ("between", 1), {}, {"x": 1}, {1: 1}, {"x": None},
     {"x": [1, "a"]}, {"ts": [1], "x": [1, 2]}, {"ts": [2**70], "x": [1]}, {"ts": [None], "x": [1]}, {"ts": ["a"]},
@@ -166,6 +166,11 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "evaluate(every, key)": lambda bad: sw.evaluate([query(every=sw.Every(2))], EVENTS, key=bad),
     "evaluate(threshold)": lambda bad: sw.evaluate([query(having=(">", bad))], EVENTS),
     "evaluate(window)": lambda bad: sw.evaluate([query(window=sw.Range(bad))], EVENTS),
+    "evaluate(rows)": lambda bad: sw.evaluate([query(window=sw.Rows(bad))], EVENTS),
+    "evaluate(where)": lambda bad: sw.evaluate([query(where=bad)], EVENTS),
+    "evaluate(expression)": lambda bad: sw.evaluate([query(aggregate=SUM + bad)], EVENTS),
+    "evaluate(comparison)": lambda bad: sw.evaluate([query(aggregate=SUM > bad)], EVENTS),
+    "evaluate(coalesce)": lambda bad: sw.evaluate([query(aggregate=SUM.coalesce(bad))], EVENTS),
     "evaluate(zoned, window)": lambda bad: sw.evaluate([query(window=sw.Range(bad))], ZONED),
     "evaluate(zoned, every)": lambda bad: sw.evaluate([query(every=sw.Every(bad))], ZONED),
 }
@@ -223,6 +228,11 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "detect(events)": lambda bad: fr.detect(fr.Delta("x", 2), bad),
     "detect(ts)": lambda bad: fr.detect(fr.Delta("x", 2), EVENTS, ts=bad),
     "detect(key)": lambda bad: fr.detect(fr.Delta("x", 2), EVENTS, key=bad),
+    "detect(Threshold)": lambda bad: fr.detect(fr.Threshold("x", ">", bad), EVENTS),
+    "detect(Boundary)": lambda bad: fr.detect(fr.Boundary("x", bad), EVENTS),
+    "detect(breaks)": lambda bad: fr.detect(fr.Boundary("y", breaks=[1, bad]), EVENTS),
+    "detect(Delta)": lambda bad: fr.detect(fr.Delta("x", bad), EVENTS),
+    "detect(Aggregate)": lambda bad: fr.detect(fr.Aggregate(SUM, ">", bad), EVENTS),
     "detect(zoned, min_duration)": lambda bad: fr.detect(fr.Threshold("x", ">", 1, min_duration=bad), ZONED),
     "fill(frames)": lambda bad: fr.fill(bad, EVENTS),
     "fill(events)": lambda bad: fr.fill(frame_table(), bad),

@@ -347,14 +347,14 @@ class Engine:
         """Write a snapshot; an older one at `path` is replaced in one step."""
         from swag.snapshot import save
 
-        save(self, Path(path))
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | Path, queries: Iterable[Query] = ()) -> "Engine":
         """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
         from swag.snapshot import load
 
-        return load(Path(path), list(queries))
+        return load(path, list(queries))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

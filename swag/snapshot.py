@@ -67,7 +67,8 @@ class _Writer:
                 draft.file.write(digest.digest())
         except (OSError, ValueError) as why:
             raise BadSnapshot(
-                f'"{path}" can not be written: {reason(why)}.', "a file, in a folder that can be written to, on a disk with room for it"
+                f'"{path}" can not be written: {reason(why)}.',
+                "a file, in a folder that can be written to, on a disk with room for it",
             ) from None
 
 

@@ -68,7 +68,7 @@ class _Writer:
         except (OSError, ValueError) as why:
             raise BadSnapshot(
                 f'"{path}" can not be written: {reason(why)}.',
-                "a file, in a folder that can be written to, on a disk with room for it",
+                "a file in a folder with room, that can be written to",
             ) from None
 
 

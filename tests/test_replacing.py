@@ -1,4 +1,4 @@
-"""Files that appear under their name when they are complete: leftovers of killed writers, modes, links, writers at once."""
+"""Files that appear under their name when they are complete: what killed writers leave, modes, links, two at once."""
 
 from __future__ import annotations
 

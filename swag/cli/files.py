@@ -154,6 +154,7 @@ class Sink:
     def __init__(self, kind: str, file: BinaryIO, called: str, folder: Path | None = None) -> None:
         self.kind, self.file, self.called, self.folder = kind, file, called, folder
         self._writer: Any = None
+        self._schema: pa.Schema = pa.schema([])
 
     def write(self, table: pa.Table) -> None:
         if self._writer is not None and table.schema != self._schema:

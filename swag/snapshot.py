@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ import pyarrow as pa
 
 from swag.columns import Clock
 from swag.engine import Engine
-from swag.errors import BadSnapshot
+from swag.errors import BadSnapshot, BadType
 from swag.families import Part
 from swag.keys import KeyTable
 from swag.lateness import Held
 from swag.planner import COMPARED, Group
 from swag.query import Query, check_names
 from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
+from swag.replacing import reason, replacing, why_not_regular
 from swag.saved_ticks import load_emission, save_emission, table_from_bytes, table_to_bytes
 from swag.space import Arena, Column, Mask, Space
 from swag.store import EVERY_EVENT, MIN, Store
@@ -59,19 +59,17 @@ class _Writer:
         text = json.dumps(header).encode()
         text += b" " * (-(len(text) + _HEAD.size) % 8)
         digest = hashlib.sha256()
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with replacing(path) as draft:
                 for piece in (_HEAD.pack(MAGIC, VERSION, len(text)), text, *map(_padded, self.arrays)):
-                    file.write(piece)
+                    draft.file.write(piece)
                     digest.update(piece)
-                file.write(digest.digest())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+                draft.file.write(digest.digest())
+        except (OSError, ValueError) as why:
+            raise BadSnapshot(
+                f'"{path}" can not be written: {reason(why)}.',
+                "a file in a folder with room, that can be written to",
+            ) from None
 
 
 def _padded(array: np.ndarray) -> bytes:
@@ -79,12 +77,20 @@ def _padded(array: np.ndarray) -> bytes:
     return data + b"\0" * (-len(data) % 8)
 
 
+def _content(path: Path) -> bytes:
+    """A pipe would be waited for and a device never end, so nothing but a file is read."""
+    try:
+        found = why_not_regular(path)
+        if not found:
+            return path.read_bytes()
+    except (OSError, ValueError) as why:
+        found = reason(why)
+    raise BadSnapshot(f'"{path}" can not be read: {found}.', "a file that Engine.save wrote")
+
+
 class _Reader:
     def __init__(self, path: Path) -> None:
-        try:
-            content = path.read_bytes()
-        except (OSError, ValueError) as why:
-            raise BadSnapshot(f'"{path}" can not be read: {getattr(why, "strerror", None) or why}.') from None
+        content = _content(path)
         if len(content) < _HEAD.size + 32 or content[:8] != MAGIC:
             raise BadSnapshot(
                 f'"{path}" is not a snapshot of swag: it does not begin with {MAGIC.decode()}.',
@@ -113,8 +119,13 @@ class _Reader:
             at += count * dtype.itemsize + -(count * dtype.itemsize) % 8
 
 
+def _path(given: str | Path) -> Path:
+    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+        raise BadType(f"the path of a snapshot is {given!r}, not text.", 'engine.save("engine.swag")')
+    return Path(given)
+
+
 def save(engine: Engine, path: str | Path) -> None:
-    target = _path(path)
     store, plan, writer = engine._store, engine._plan, _Writer()
     spaces = list(store.spaces.values())
     header = {
@@ -151,22 +162,7 @@ def save(engine: Engine, path: str | Path) -> None:
         ],
         "emission": save_emission(engine._emission, writer.put),
     }  # fmt: skip
-    try:
-        writer.write(target, header)
-    except (OSError, ValueError) as why:
-        raise BadSnapshot(f'"{path}" can not be written: {getattr(why, "strerror", None) or why}.') from None
-
-
-def _path(path: Any) -> Path:
-    """The file that is meant; a folder, or a device, is none."""
-    try:
-        target = Path(path)
-        taken = target.exists() and not target.is_file()
-    except (TypeError, ValueError, OSError):
-        raise BadSnapshot(f"{path!r} is not the path of a file.", 'engine.save("engine.swag")') from None
-    if taken:
-        raise BadSnapshot(f'"{path}" is there already, and is no file.', 'engine.save("engine.swag")')
-    return target
+    writer.write(_path(path), header)
 
 
 def _save_advanced(instant: Any, writer: _Writer) -> int | None:

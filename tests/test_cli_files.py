@@ -264,7 +264,7 @@ RUN = ["run", "q.sql", "--events", "t.parquet"]
     ("arguments", "says"),
     [
         (["run", "no.sql", "--events", "t.parquet"], '"no.sql" can not be read: No such file'),
-        (["run", "q.sql", "--events", "no.parquet"], '"no.parquet" can not be read: no such file'),
+        (["run", "q.sql", "--events", "no.parquet"], '"no.parquet" can not be read: No such file'),
         (["run", "q.sql", "--events", "q.sql"], '"q.sql" ends in none of .parquet'),
         (["run", "q.sql", "--events", "broken.parquet"], '"broken.parquet" is not a Parquet file'),
         (["run", "q.sql"], "--events"),

@@ -3,6 +3,8 @@
 import datetime as dt
 import gzip
 import os
+import resource
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +74,74 @@ def test_saving_replaces_an_older_snapshot_or_leaves_it(tmp_path):
     engine.save(path)
     assert path.read_bytes() == first
     assert os.listdir(tmp_path) == ["snapshot"]
-    with pytest.raises(OSError):
-        engine.save(tmp_path / "no such folder" / "snapshot")
+
+
+def places(folder):
+    """Paths that nothing can be saved to, and why."""
+    os.mkdir(folder / "folder")
+    os.mkfifo(folder / "pipe")
+    os.symlink(os.devnull, folder / "link to a device")
+    os.symlink("circle", folder / "circle")
+    (folder / "file").write_bytes(b"content")
+    return [
+        (folder / "folder", "it is a folder"),
+        (folder / "pipe", "it is a pipe"),
+        (os.devnull, "it is a device"),
+        (folder / "link to a device", "it is a device"),
+        (folder / "circle", "symbolic links"),
+        (folder / "nowhere" / "snapshot", "there is no folder"),
+        (folder / "file" / "snapshot", "Not a directory"),
+        (folder / ("n" * 300), "File name too long"),
+        ("nul\0", "embedded null"),
+        ("", "it is a folder"),
+    ]
+
+
+def test_what_can_not_be_written_is_an_error_of_ours_and_stays_as_it_is(tmp_path):
+    engine, _ = filled(50)
+    for path, why in places(tmp_path):
+        before = sorted(os.listdir(tmp_path))
+        with pytest.raises(sw.BadSnapshot) as found:
+            engine.save(path)
+        assert f'"{Path(path)}" can not be written: ' in str(found.value)
+        assert why in str(found.value)
+        assert found.value.hint
+        assert sorted(os.listdir(tmp_path)) == before
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert (tmp_path / "file").read_bytes() == b"content"
+
+
+def test_a_full_disk_leaves_the_older_snapshot(tmp_path):
+    engine, _ = filled(500)
+    engine.save(tmp_path / "snapshot")
+    before, limits = (tmp_path / "snapshot").read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(sw.BadSnapshot, match="can not be written: File too large"):
+            engine.save(tmp_path / "snapshot")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / "snapshot").read_bytes() == before
+    assert os.listdir(tmp_path) == ["snapshot"]
+
+
+def test_a_link_is_written_through(tmp_path):
+    engine, _ = filled(50)
+    (tmp_path / "elsewhere").mkdir()
+    os.symlink("elsewhere/snapshot", tmp_path / "link")
+    for _ in range(2):  # what the link points at is made, then replaced
+        engine.save(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert os.listdir(tmp_path / "elsewhere") == ["snapshot"]
+        assert sw.Engine.load(tmp_path / "elsewhere" / "snapshot").stats() == sw.Engine.load(tmp_path / "link").stats()
+
+
+@pytest.mark.parametrize("path", [7, None, b"snapshot"])
+def test_a_path_is_text(path):
+    with pytest.raises(sw.BadType, match="not text"):
+        sw.Engine().save(path)
+    with pytest.raises(sw.BadType, match="not text"):
+        sw.Engine.load(path)
 
 
 def test_user_defined_functions_are_given_again(tmp_path):
@@ -145,3 +213,10 @@ def test_time_that_passed_before_the_first_event_is_saved(tmp_path):
         for each in (engine, sw.Engine.load(tmp_path / "snapshot")):
             with pytest.raises(sw.OutOfOrder):
                 each.append({"ts": late})
+
+
+def test_what_is_no_file_is_not_read(tmp_path):
+    """A pipe would be waited for, and a device never end."""
+    for path, why in places(tmp_path)[:4]:
+        with pytest.raises(sw.BadSnapshot, match=f"can not be read: {why}"):
+            sw.Engine.load(path)

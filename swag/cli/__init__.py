@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 
 from swag import __version__
 from swag.errors import SwagError
+from swag.replacing import reason
 
 WIDTH = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 
@@ -85,7 +87,9 @@ def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None,
     Events in order of time are read chunk by chunk, in bounded memory.
     """
     from swag.cli import answering
+    from swag.cli.files import check_apart
 
+    check_apart({"QUERIES": queries, "--events": events, "--at": at}, {"--out": out})
     asked = answering.statements(queries)
     if engine == "spark":
         from swag.cli.on_spark import run_on_spark
@@ -131,6 +135,10 @@ def explain(queries: Path) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> None:
     """Measure swag against its peers (from a checkout of the repository)."""
+    if not arguments:
+        raise click.UsageError(
+            "say what to measure. Hint: swag bench micro --quick; swag bench --help lists the others"
+        )
     if importlib.util.find_spec("bench") is None:
         raise click.UsageError(
             "the benchmarks are not installed with swag. Hint: in a checkout of the repository, make bench"
@@ -150,6 +158,7 @@ def bench(arguments: tuple[str, ...]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point; returns the exit code."""
+    _open_what_is_closed()
     try:
         result: Any = cli.main(arguments, prog_name="swag", standalone_mode=False)
         sys.stdout.flush()
@@ -158,14 +167,41 @@ def main(arguments: list[str] | None = None) -> int:
         return _refuse(mistake.format_message())
     except SwagError as mistake:
         return _refuse(str(mistake))
+    except MemoryError:
+        return _refuse("there is not enough memory. Hint: a smaller --chunk, fewer columns or shorter windows")
     except (click.Abort, KeyboardInterrupt):
-        click.echo("swag: stopped.", err=True)
+        _complain("stopped.")
         return 130
-    except BrokenPipeError:  # swag demo | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as why:
+        return _without_output(why)
+
+
+def _without_output(why: OSError) -> int:
+    """What could not be printed is dropped; else Python tries it again at its end, and complains itself."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
+    if isinstance(why, BrokenPipeError):  # swag demo | head: quiet, and 1, as click and rich end there as well
         return 1
+    return _refuse(f"{why.filename or 'standard output'} can not be written: {reason(why)}.")
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that the caller has closed: what is printed fails, and no file is opened in their place."""
+    for handle in (0, 1, 2):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if handle == 2 else os.O_RDONLY)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def _refuse(message: str) -> int:
-    click.echo(f"swag: {' '.join(message.split())}", err=True)
+    _complain(" ".join(message.split()))
     return 2
+
+
+def _complain(message: str) -> None:
+    with suppress(OSError):  # nobody is there to be told
+        click.echo(f"swag: {message}", err=True)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile, gettempdir
 from typing import Any
 
 import click
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from swag.cli.files import Source, kind_of, written
+from swag.cli.files import Sink, Source, check_apart, kind_of, written
+from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, needs_all
 from swag.cli.ticking import Ticking, counts_from_the_start
@@ -27,6 +27,7 @@ from swag.evaluate import evaluate
 from swag.intake import needed
 from swag.lowering import readers
 from swag.query import Events, Query, check_names
+from swag.replacing import reason
 from swag.sql import sql
 
 CHUNK = 1_000_000  # events at a time
@@ -35,11 +36,13 @@ CHUNK = 1_000_000  # events at a time
 def statements(path: Path) -> list[Any]:
     """The queries of a file of SQL; what is wrong with it is said with its name."""
     try:
-        return sql(path.read_text(encoding="utf-8"))
-    except OSError as why:
-        raise click.UsageError(f'"{path}" can not be read: {why.strerror}.') from None
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise click.UsageError(f'"{path}" is not text in UTF-8.') from None
+        raise click.UsageError(f'"{path}" is not text in UTF-8. Hint: a file of SQL') from None
+    except (OSError, ValueError) as why:
+        raise click.UsageError(f'"{path}" can not be read: {reason(why)}. Hint: a file of SQL') from None
+    try:
+        return sql(text)
     except BadQuery as why:
         raise click.UsageError(f"{path}: {why}") from None
 
@@ -68,7 +71,8 @@ def run(
                 why = f'it is not sorted by "{ts}"'
                 sink.start_over()
         # What can not be answered together is refused before all is read.
-        evaluate(queries, source.schema.empty_table(), None if requests is None else requests.slice(0, 0), ts, key)
+        nothing = source.typed(columns).empty_table()
+        evaluate(queries, nothing, None if requests is None else requests.slice(0, 0), ts, key)
         if source.rows is None or source.rows > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key))
@@ -106,13 +110,18 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
     check_grouping(queries, key)
-    empty = source.schema.empty_table()
     wanted = needed([each for query in queries if isinstance(query, Query) for each in readers(query)], ts, key)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")
+    return _there(wanted, source)
+
+
+def _there(wanted: dict[str, str], source: Source) -> list[str]:
+    """The names of columns, each with who asks for it; one that the file lacks is refused."""
+    nothing = pa.schema([(name, pa.null()) for name in source.names]).empty_table()
     for name, asked_by in wanted.items():
-        column(empty, name, asked_by)
+        column(nothing, name, asked_by)
     return list(wanted)
 
 
@@ -126,7 +135,7 @@ def _chunk_by_chunk(
             advance(table.num_rows)
 
     if _ticking(queries) and requests is not None:
-        evaluate(queries, source.schema.empty_table(), requests, ts, key)  # refuses, and says why
+        evaluate(queries, source.typed(columns).empty_table(), requests, ts, key)  # refuses, and says why
     stream = Ticking(queries, ts, key)
     if requests is None:
         some = False
@@ -153,6 +162,7 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
     """Frames by a statement or by a FRAME clause alone."""
     from swag.sql import frame_spec
 
+    check_apart({"--events": events}, {"--out": out, "--plot": plot})
     if out is not None:
         kind_of(out)
     is_statement = text.split(None, 1)[:1] and text.split(None, 1)[0].upper() == "SELECT"
@@ -167,12 +177,14 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
     else:
         spec = frame_spec(text)
         columns = _frame_columns(spec, source, ts, key)
+    if plot is not None:
+        check_plot(plot, spec)
     _find_frames(spec, queries[0] if is_statement else None, source, columns, ts, key, chunk, out)
     if plot is not None:
         from frames import detect
 
         table = source.read(columns)
-        _plot(plot, detect(spec, table, ts=ts, key=key), table, spec, ts, key)
+        draw(plot, detect(spec, table, ts=ts, key=key), table, spec, ts, key)
 
 
 def _find_frames(
@@ -205,30 +217,7 @@ def _find_frames(
 def _frame_columns(spec: Any, source: Source, ts: str, key: str | None) -> list[str]:
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
-    for name, asked_by in wanted.items():
-        column(source.schema.empty_table(), name, asked_by)
-    return list(wanted)
-
-
-def _plot(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: str | None) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        raise click.UsageError("--plot needs matplotlib. Hint: pip install matplotlib") from None
-    matplotlib.use("agg")
-    from frames import plot
-
-    if not spec.columns:
-        raise click.UsageError("there is no column to draw: the frames are cut by COUNT(*).")
-    picked = None
-    if key is not None and found.num_rows:  # the key with most frames
-        counts = pc.value_counts(found[key])
-        picked = key, counts[int(np.argmax(counts.field("counts").to_numpy()))]["values"].as_py()
-    axes = plot(found, table, y=spec.columns[0], ts=ts, key=picked)
-    try:
-        axes.get_figure(root=True).savefig(path, dpi=120)  # type: ignore[union-attr]
-    except (OSError, ValueError) as why:
-        raise click.UsageError(f'"{path}" can not be drawn: {why}.') from None
+    return _there(wanted, source)
 
 
 # -- terminal ---------------------------------------------------------------------------------------------------------
@@ -245,13 +234,12 @@ def _output(out: Path | None) -> Iterator[Any]:
         yield first
         preview(first.tables, first.rows)
     else:
-        with TemporaryDirectory() as folder:  # nothing is printed before all is answered
-            path = Path(folder, "answers.csv")
-            with written(path) as sink:
+        with TemporaryFile() as file:  # nothing is printed before all is answered
+            with Sink("csv", file, f"a temporary file in {gettempdir()}") as sink:
                 yield sink
-            with path.open("rb") as file:
-                sys.stdout.flush()
-                shutil.copyfileobj(file, sys.stdout.buffer)
+            file.seek(0)
+            sys.stdout.flush()
+            shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 class First:

@@ -1,11 +1,11 @@
 """Tables in files, by their ending: Parquet, CSV, Arrow IPC. Read batch by batch; written whole or not at all."""
 
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import pyarrow as pa
@@ -13,49 +13,59 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from swag.cli import csv_types
 from swag.predicate import holds
+from swag.replacing import reason, replacing, why_not_regular
 
 KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
 }  # fmt: skip
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".br", ".zip", ".tar")
+_CALLED = {"parquet": "a Parquet", "csv": "a CSV", "arrow": "an Arrow"}
 
 
 def kind_of(path: Path) -> str:
-    if path.suffix.lower() not in KINDS:
-        raise click.UsageError(f'"{path}" ends in none of {", ".join(KINDS)}.')
-    return KINDS[path.suffix.lower()]
+    ending = path.suffix.lower()
+    if str(path) == "-":
+        raise click.UsageError("- (a pipe) is not supported, as files are read twice. Hint: the name of a file")
+    if ending in PACKED:
+        raise click.UsageError(f'"{path}" is compressed, which is not supported. Hint: unpack it, or use Parquet')
+    if ending not in KINDS:
+        raise click.UsageError(f'"{path}" ends in none of {", ".join(KINDS)}. Hint: a name that says what is in it')
+    return KINDS[ending]
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """What the file system or Arrow has against a file, as one line."""
-    if not path.is_file():
-        raise click.UsageError(f'"{path}" can not be read: {"it is a folder" if path.is_dir() else "no such file"}.')
     try:
+        found = why_not_regular(path)
+        if found:
+            raise click.UsageError(f'"{path}" can not be read: {found}. Hint: a file, which can be read twice')
+        path.open("rb").close()  # says in fewer words than Arrow why it can not be opened
         yield
-    except OSError as why:
-        raise click.UsageError(f'"{path}" can not be read: {why.strerror or _first_line(why)}.') from None
+    except (OSError, UnicodeError) as why:
+        raise click.UsageError(f'"{path}" can not be read: {reason(why)}.') from None
     except pa.ArrowException as why:
-        raise click.UsageError(f'"{path}" is not {_article(kind_of(path))} file: {_first_line(why)}.') from None
+        raise click.UsageError(f'"{path}" is not {_CALLED[kind_of(path)]} file: {_in_short(why)}.') from None
 
 
-def _article(kind: str) -> str:
-    return {"parquet": "a Parquet", "csv": "a CSV", "arrow": "an Arrow"}[kind]
-
-
-def _first_line(why: Exception) -> str:
-    return (str(why).strip().splitlines() or [type(why).__name__])[0].rstrip(".")
+def _in_short(why: pa.ArrowException) -> str:
+    said = (str(why).strip().splitlines() or [type(why).__name__])[0].rstrip(".")
+    return f"a row is longer than {csv_types.BLOCK:,} bytes" if "straddling object" in said else said
 
 
 class Source:
-    """A file of events or requests. Nothing but its schema is read until `batches` are."""
+    """A file of events or requests. Nothing but the names of its columns is read until it is asked for more."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.kind = path, kind_of(path)
         self.rows: int | None = None  # unknown of a CSV until it is read
         self.where: str | None = None  # rows for which this does not hold are left out
+        self._types: csv_types.Types = {}  # of a CSV, as far as they were asked for
         with _readable(path):
-            self.schema = self._look()
+            self._schema = self._look()
+        self.names: list[str] = self._schema.names
 
     def _look(self) -> pa.Schema:
         if self.kind == "parquet":
@@ -65,10 +75,20 @@ class Source:
         if self.kind == "arrow":
             with pa.memory_map(str(self.path)) as memory, pa.ipc.open_file(memory) as file:
                 return file.schema
-        with pa.csv.open_csv(self.path) as reader:
-            if all(map(pa.types.is_null, reader.schema.types)):
+        with csv_types.reader(self.path) as reader:
+            if not any(batch.num_rows for batch in reader):
                 raise click.UsageError(f'"{self.path}" has no rows, and so no types. Hint: Parquet keeps them')
             return reader.schema
+
+    def typed(self, columns: list[str]) -> pa.Schema:
+        """Some columns with their types: of a CSV, those that all of its rows have."""
+        if self.kind != "csv":
+            return pa.schema([self._schema.field(name) for name in columns])
+        unknown = [name for name in columns if name not in self._types]
+        if unknown:
+            with _readable(self.path):
+                self._types |= csv_types.types_of(self.path, unknown)
+        return pa.schema([(name, self._types[name]) for name in columns])
 
     def batches(self, columns: list[str], size: int) -> Iterator[pa.Table]:
         """The rows in order, `size` at a time, of some columns."""
@@ -101,88 +121,101 @@ class Source:
                 for i in range(file.num_record_batches):
                     yield file.get_batch(i).select(columns)
         else:
-            options = pa.csv.ConvertOptions(
-                include_columns=columns, column_types={name: self.schema.field(name).type for name in columns}
-            )
-            with pa.csv.open_csv(self.path, convert_options=options) as reader:
+            schema = self.typed(columns)
+            with csv_types.reader(self.path, columns, dict(zip(columns, schema.types))) as reader:
                 yield from reader
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
-        chosen = self.schema.names if columns is None else columns
+        chosen = self._all_names() if columns is None else columns
         batches = list(self.batches(chosen, 1 << 20))
-        schema = pa.schema([self.schema.field(name) for name in chosen])
-        return pa.concat_tables(batches) if batches else schema.empty_table()
+        return pa.concat_tables(batches) if batches else self.typed(chosen).empty_table()
+
+    def _all_names(self) -> list[str]:
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            raise click.UsageError(f'"{self.path}" has more than one column "{twice[0]}". Hint: rename one')
+        return self.names
 
 
 @contextmanager
 def written(path: Path) -> Iterator["Sink"]:
     """A file that appears under its name once all of it is there; if anything goes wrong, what was there stays."""
-    kind_of(path)
+    kind = kind_of(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
-    except OSError as why:
-        raise click.UsageError(f'"{path}" can not be written: {why.strerror}.') from None
-    sink = Sink(path, Path(temporary))
-    try:
-        yield sink
-        sink.finish()
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as why:
-        raise click.UsageError(f'"{path}" can not be written: {why.strerror or _first_line(why)}.') from None
-    finally:
-        sink.close()
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        with replacing(path) as draft, Sink(kind, draft.file, f'"{path}"', draft.folder) as sink:
+            yield sink
+    except (OSError, UnicodeError) as why:
+        raise click.UsageError(f'"{path}" can not be written: {reason(why)}.') from None
 
 
 class Sink:
-    """A file that is being written, table by table."""
+    """A file that is being written, table by table; the end of a `with` completes it. folder: room for more, if any."""
 
-    def __init__(self, path: Path, temporary: Path) -> None:
-        self.kind, self.temporary, self.rows = kind_of(path), temporary, 0
+    def __init__(self, kind: str, file: BinaryIO, called: str, folder: Path | None = None) -> None:
+        self.kind, self.file, self.called, self.folder = kind, file, called, folder
         self._writer: Any = None
+        self._schema: pa.Schema = pa.schema([])
 
     def write(self, table: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = self._open(table.schema)
-        elif table.schema != self._writer_schema:
-            table = table.cast(self._writer_schema)
-        self._writer.write_table(table)
-        self.rows += table.num_rows
+        if self._writer is not None and table.schema != self._schema:
+            table = table.cast(self._schema)
+        with self._possible():
+            if self._writer is None:
+                self._writer, self._schema = self._open(table.schema), table.schema
+            self._writer.write_table(table)
 
     def start_over(self) -> None:
         """Forget what was written."""
-        self.close()
-        self._writer, self.rows = None, 0
+        self._abandon()
+        self.file.seek(0)
+        self.file.truncate()
 
-    def finish(self) -> None:
+    def __enter__(self) -> "Sink":
+        return self
+
+    def __exit__(self, failed: Any, *details: Any) -> None:
+        if failed:
+            self._abandon()
+            return
         if self._writer is None:
             self.write(pa.table({}))
-        self.close()
-
-    def close(self) -> None:
-        if self._writer is not None:
+        with self._possible():
             self._writer.close()
 
+    def _abandon(self) -> None:
+        """A writer of Arrow that is not closed closes itself later, when its file is gone."""
+        with suppress(OSError, pa.ArrowException):
+            if self._writer is not None:
+                self._writer.close()
+        self._writer = None
+
+    @contextmanager
+    def _possible(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as why:
+            raise click.UsageError(f"{self.called} can not be written: {reason(why)}.") from None
+        except pa.ArrowException as why:
+            hint = " Hint: --out answers.parquet" if self.kind == "csv" else ""
+            raise click.UsageError(f"{self.called} can not hold these answers: {_in_short(why)}.{hint}") from None
+
     def _open(self, schema: pa.Schema) -> Any:
-        self._writer_schema = schema
         if self.kind == "parquet":
-            return pa.parquet.ParquetWriter(self.temporary, schema)
+            return pa.parquet.ParquetWriter(self.file, schema)
         if self.kind == "arrow":
-            return pa.ipc.new_file(str(self.temporary), schema)
-        return pa.csv.CSVWriter(str(self.temporary), schema)
+            return pa.ipc.new_file(self.file, schema)
+        return pa.csv.CSVWriter(self.file, schema)
 
 
-def write_all(path: Path, tables: Iterable[pa.Table]) -> int:
-    with written(path) as sink:
-        for table in tables:
-            sink.write(table)
-    return sink.rows
+def check_apart(inputs: dict[str, Path | None], outputs: dict[str, Path | None]) -> None:
+    """No output may be a file that is read, or that another output is written to, by whatever name it goes."""
+    for name, path in outputs.items():
+        for other, read in {**inputs, **outputs}.items():
+            if name != other and path is not None and read is not None and _are_one(path, read):
+                raise click.UsageError(f'{name} "{path}" is the file of {other}. Hint: another name for {name}')
+
+
+def _are_one(a: Path, b: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return os.path.realpath(a) == os.path.realpath(b) or os.path.samefile(a, b)
+    return False

@@ -1,7 +1,5 @@
 """`swag run --engine spark`: the same statements and answers, by a local or configured Spark."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +22,8 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     check_alone(queries, at)
     key = key_of(queries, key)
     columns_read(queries, Source(events), ts, key)
+    if at is not None:
+        Source(at)  # what can not be read is said before Spark is started
     queries = [replace(query, group_by=None) for query in queries]  # which was found to be the key
     try:
         from pyspark.sql import SparkSession
@@ -35,17 +35,14 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     if getattr(session, "sparkContext", None) is not None:  # there is none under Spark Connect
         session.sparkContext.setLogLevel("FATAL")  # what goes wrong is raised, and said once
     with written(out) as sink, _mistakes_in_one_line():
-        folder = Path(tempfile.mkdtemp(dir=out.resolve().parent, prefix=f".{out.name}."))
-        try:
-            requests = None if at is None else _frame(session, at)
-            answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
-            answers.write.mode("overwrite").parquet(str(folder / "parts"))
-            parts = pyarrow.dataset.dataset(folder / "parts", format="parquet")
-            sink.write(parts.schema.empty_table())  # no answers have columns as well
-            for batch in parts.to_batches():
-                sink.write(pyarrow.Table.from_batches([batch]))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        requests = None if at is None else _frame(session, at)
+        answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
+        assert sink.folder is not None
+        answers.write.mode("overwrite").parquet(str(sink.folder / "parts"))
+        parts = pyarrow.dataset.dataset(sink.folder / "parts", format="parquet")
+        sink.write(parts.schema.empty_table())  # no answers have columns as well
+        for batch in parts.to_batches():
+            sink.write(pyarrow.Table.from_batches([batch]))
 
 
 @contextmanager

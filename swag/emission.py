@@ -24,6 +24,7 @@ from swag.nested import front_columns
 from swag.query import Events, Query
 from swag.store import MIN, Store
 from swag.ticker import Ticker
+from swag.try_out import try_out
 from swag.windows import reach
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ class Emission:
             )
         if query.every is not None and self.store.clock is not None:
             query.every.step(self.store.clock.unit)
-        if self.store.clock is not None:
-            for simple in simple_ones([query]):
+        for simple in simple_ones([query]):
+            try_out(simple.aggregate)
+            if self.store.clock is not None:
                 reach(simple.window, self.store.clock.unit)
 
     def add(self, queries: list[Query], flowing: bool, make: Any) -> None:

@@ -177,6 +177,7 @@ class Engine:
                 return taken
             chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
             self._filters.check(found, chosen)
+            self._plan.check_batch(found, chosen)
             slots, together = self._emission.steps(store.clock.unit), self._emission.ordered
             taken = self._held.add(table, ts, ids, store.latest, store.seen, slots, together)
         except Exception:
@@ -206,7 +207,9 @@ class Engine:
             found = intake.fields(table, self._plan.readers, store)
             assert store.clock is not None
             self._emission.check(table, store.clock)
-            self._filters.check(found, intake.chosen_rows(self._plan.masks(found), table, found))
+            chosen = intake.chosen_rows(self._plan.masks(found), table, found)
+            self._filters.check(found, chosen)
+            self._plan.check_batch(found, chosen)
         finally:
             if first:
                 self._take_back(first, store.key_count)
@@ -288,6 +291,8 @@ class Engine:
         if self._held is None:
             self._emission.check_order(ts)
             self._filters.check(found, rows.chosen)
+            if not self._plan.takes_all:
+                self._plan.check_batch(found, rows.chosen)
         # From here on nothing can fail.
         self._filters.changed |= self._plan.prepare(found)
         self._filters.prepare()

@@ -34,6 +34,9 @@ class Answers:
     engine: "Engine"
     waiting: pa.Table | None = None
 
+    def __post_init__(self) -> None:
+        self.engine._plan.takes_all = True  # there is nobody to give an answer back to
+
     def feed(self, jumped: Jumped | None, clock: Clock, promise: int) -> None:
         """Ticks to the engine over them. promise: none before it is still to come."""
         ts, key = self.engine.ts, self.engine.key
@@ -66,6 +69,9 @@ class Chosen:
 
     where: str
     engine: "Engine"
+
+    def __post_init__(self) -> None:
+        self.engine._plan.takes_all = True  # what `check` did not refuse was applied around here
 
     @property
     def readers(self) -> list[Query]:

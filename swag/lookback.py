@@ -47,6 +47,9 @@ class Lookback:
     empty: bool = False
     recent: Recency = field(default_factory=Recency)
 
+    def __post_init__(self) -> None:
+        self.engine._plan.takes_all = True
+
     def ready(self, clock: Clock, keys: KeyTable | None) -> None:
         """The engine knows what time is, and has room for all keys."""
         store = self.engine._store
@@ -77,6 +80,13 @@ class Lookback:
         """How many rows of each key it has been given."""
         rows: np.ndarray = self.engine._store.main.arena.rings[ids, TAIL]
         return rows
+
+    def check(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does of these rows, of which a tick may see some."""
+        plan = self.engine._plan
+        if plan.lifted:
+            found = intake.fields(table, plan.readers, self.engine._store)
+            plan.check_batch(found, intake.chosen_rows(plan.masks(found), table, found))
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""

@@ -95,6 +95,7 @@ class Ticker:
             empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
             jumped = jump(list(self.queries.values()), self.every, empty)
             self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
+        self.lookback.check(columns)
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""

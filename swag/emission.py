@@ -183,6 +183,11 @@ class Emission:
         for each in self.chosen.values():
             each.check(table)
 
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does; streams of chosen events do so in `check`."""
+        for ticker in self._all():
+            ticker.check_functions(table)
+
     def check_order(self, ts: np.ndarray) -> None:
         """Where all keys count together, they are in order together."""
         if not self.ordered or ts.size == 0:
@@ -238,10 +243,12 @@ class Emission:
 
     def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         try:
-            return ticker.decide(progress, clock, keys)
+            jumped = ticker.decide(progress, clock, keys)
         except SwagError as why:
             self.errors.append(why)
             return None
+        self.errors += [] if jumped is None else jumped.errors
+        return jumped
 
     def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
         for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):

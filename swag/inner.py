@@ -35,7 +35,7 @@ class Answers:
     waiting: pa.Table | None = None
 
     def __post_init__(self) -> None:
-        self.engine._plan.takes_all = True  # there is nobody to give an answer back to
+        self.engine._takes_all = True  # there is nobody to give an answer back to
 
     def feed(self, jumped: Jumped | None, clock: Clock, promise: int) -> None:
         """Ticks to the engine over them. promise: none before it is still to come."""
@@ -71,7 +71,7 @@ class Chosen:
     engine: "Engine"
 
     def __post_init__(self) -> None:
-        self.engine._plan.takes_all = True  # what `check` did not refuse was applied around here
+        self.engine._takes_all = True  # what `check` did not refuse was applied around here
 
     @property
     def readers(self) -> list[Query]:

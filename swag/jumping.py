@@ -8,7 +8,7 @@ Both `evaluate` and the engine come here: the one with all rows, the other with 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from kernels import direct, edges
 from kernels import ticks as kernels
 from swag import ticks as schedules
 from swag.columns import Clock, clock_of, column, instants, one_chunk, taken
+from swag.errors import SwagError
 from swag.evaluate import Evaluation, simple_queries
 from swag.frequency import Every
 from swag.keys import KeyTable
@@ -35,7 +36,7 @@ WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the other
 @dataclass(eq=False)
 class Jumped:
     """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
-    no event, no group; and a condition that does not hold says nothing."""
+    no event, no group; and a condition that does not hold says nothing. errors: why others have none."""
 
     number: np.ndarray
     now: np.ndarray
@@ -43,12 +44,13 @@ class Jumped:
     keys: pa.Array | None
     columns: list[pa.Array | pa.ChunkedArray]
     speaks: list[np.ndarray]
+    errors: list[SwagError] = field(default_factory=list)
 
     def only(self, rows: np.ndarray) -> "Jumped":
         taken = pa.array(rows)
         columns = [each.take(taken) for each in self.columns]
         speaks = [each[rows] for each in self.speaks]
-        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks)
+        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors)
 
     @property
     def key_column(self) -> pa.Array:

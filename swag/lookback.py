@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from kernels.timeline import TAIL
 from swag import intake
-from swag.columns import Clock
+from swag.columns import Clock, one_chunk
 from swag.composites import combine
+from swag.errors import SwagError
 from swag.evaluate import simple_queries
 from swag.frequency import Every
 from swag.jumping import Jumped
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from swag.engine import Engine
 
 FEW = 4096  # keys that are looked after one by one
+Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
 
 @dataclass(eq=False)
@@ -35,6 +37,14 @@ class Asked:
     now: np.ndarray
     ids: np.ndarray
     seen: np.ndarray
+
+    def only(self, rows: Any) -> "Asked":
+        return Asked(self.number[rows], self.now[rows], self.ids[rows], self.seen[rows])
+
+    @property
+    def halves(self) -> "tuple[Asked, Asked]":
+        middle = self.ids.size // 2
+        return self.only(slice(middle)), self.only(slice(middle, None))
 
 
 @dataclass(eq=False)
@@ -48,7 +58,7 @@ class Lookback:
     recent: Recency = field(default_factory=Recency)
 
     def __post_init__(self) -> None:
-        self.engine._plan.takes_all = True
+        self.engine._takes_all = True  # rows were checked when they came
 
     def ready(self, clock: Clock, keys: KeyTable | None) -> None:
         """The engine knows what time is, and has room for all keys."""
@@ -103,14 +113,31 @@ class Lookback:
             segment, values = _ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
             order = np.lexsort(by)
-            asked = Asked(asked.number[order], asked.now[order], asked.ids[order], asked.seen[order])
-            segment = segment[order]
-        columns, speaks = self._answers(asked, [self.engine._queries[name] for name in names])
-        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks)
+            asked, segment = asked.only(order), segment[order]
+        errors: list[SwagError] = []
+        columns, speaks = self._as_far_as_possible(asked, [self.engine._queries[name] for name in names], errors)
+        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
         some = np.logical_or.reduce(speaks)
         return jumped if some.all() else jumped.only(np.flatnonzero(some))
 
-    def _answers(self, asked: Asked, queries: list[Query]) -> tuple[list[Any], list[np.ndarray]]:
+    def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
+        """An error is that of one query at one tick: what else was asked is answered. errors: the first of each query."""
+        try:
+            return self._answers(asked, queries)
+        except SwagError as why:
+            if len(queries) > 1:
+                each = [self._as_far_as_possible(asked, [query], errors) for query in queries]
+                return [columns[0] for columns, _ in each], [speaks[0] for _, speaks in each]
+            if asked.ids.size == 1:
+                errors.append(why)
+                return [pa.nulls(1)], [np.zeros(1, bool)]
+        found: list[SwagError] = []
+        halves = [self._as_far_as_possible(half, queries, found) for half in asked.halves]
+        errors += found[:1]
+        both = pa.concat_tables([pa.table({"": columns[0]}) for columns, _ in halves], promote_options="default")
+        return [one_chunk(both.column(0))], [np.concatenate([speaks[0] for _, speaks in halves])]
+
+    def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in simple_queries(query)))
         found, present, some = self.engine._asked.each(simple, asked.ids, asked.now, asked.seen)

@@ -33,7 +33,6 @@ class Plan:
         self._readers: list[Query] | None = None
         self._lifted: list[Query] = []
         self._settled = True  # every query has its spaces and structures
-        self.takes_all = False  # batches can not be refused any more: they were checked, or are answers of another query
 
     # -- registration -------------------------------------------------------------------------------------------------
 

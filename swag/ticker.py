@@ -95,7 +95,10 @@ class Ticker:
             empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
             jumped = jump(list(self.queries.values()), self.every, empty)
             self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
-        self.lookback.check(columns)
+
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise what a user's function does of these rows."""
+        self.lookback.check(self._columns(table))
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""

@@ -54,7 +54,8 @@ class Answers:
         ts, key = self.engine.ts, self.engine.key
         ticks, self.waiting = self.waiting, None
         assert ticks is not None
-        if not self.engine._emission.ordered or not self.ticker.every.per_key:
+        each_event = self.query.every is None  # which come in order, where that counts
+        if each_event or not self.engine._emission.ordered or not self.ticker.every.per_key:
             return ticks
         ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
         times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))

@@ -62,7 +62,8 @@ class Jumped:
 class Stretch:
     """Rows of a stream, in any order within `table` but by time where the whole stream is counted.
 
-    given: the keys if they are known, as `keyed` would find them.
+    given: the keys if they are known, as `keyed` would find them. end: the time of the last event around these, if it
+    is not one of them.
     """
 
     table: pa.Table
@@ -70,19 +71,20 @@ class Stretch:
     ts: np.ndarray
     key: str | None
     given: tuple[np.ndarray, pa.Array] | None = None
+    end: int | None = None
 
     @classmethod
-    def of(cls, table: pa.Table, ts: str, key: str | None, ordered: bool) -> "Stretch":
+    def of(cls, table: pa.Table, ts: str, key: str | None, ordered: bool, end: int | None = None) -> "Stretch":
         times = column(table, ts, "ts is")
         clock, instant = clock_of(times, ts), instants(times, ts)
         if ordered and not edges.ordered(instant, np.array([0, instant.size])):
             rows = np.argsort(instant, kind="stable")
             table, instant = taken(table, rows), instant[rows]
-        return cls(table, clock, instant, key)
+        return cls(table, clock, instant, key, end=end)
 
     def only(self, rows: np.ndarray) -> "Stretch":
         given = None if self.given is None else (self.given[0][rows], self.given[1])
-        return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given)
+        return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given, self.end)
 
     def keys_of(self, rows: np.ndarray) -> "Stretch":
         """Some rows, of which only the key will be asked for."""
@@ -174,7 +176,7 @@ def _sees_its_tick(window: Window) -> bool:
 def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = span or Span.of_all(every, step, stored.ts, stored.starts)
+    span = span or Span.of_all(every, step, stored.ts, stored.starts, rows.end)
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -212,7 +214,7 @@ def _by_time(
 
 def _of_all(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = span or Span.of_all(every, step, rows.ts, starts)
+    span = span or Span.of_all(every, step, rows.ts, starts, rows.end)
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 

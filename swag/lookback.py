@@ -31,15 +31,19 @@ Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and
 
 @dataclass(eq=False)
 class Asked:
-    """What is to be looked up: tick `number` at time `now`, of key `ids`, its rows before position `seen`."""
+    """What is to be looked up: tick `number` at time `now`, of key `ids`, its rows before position `seen`.
+
+    place: where the row stands that the tick is anchored at, in the order in which rows came.
+    """
 
     number: np.ndarray
     now: np.ndarray
     ids: np.ndarray
     seen: np.ndarray
+    place: np.ndarray
 
     def only(self, rows: Any) -> "Asked":
-        return Asked(self.number[rows], self.now[rows], self.ids[rows], self.seen[rows])
+        return Asked(self.number[rows], self.now[rows], self.ids[rows], self.seen[rows], self.place[rows])
 
     @property
     def halves(self) -> "tuple[Asked, Asked]":
@@ -49,7 +53,8 @@ class Asked:
 
 @dataclass(eq=False)
 class Lookback:
-    """empty: keys without events in their windows answer too. recent: which keys have any, if all are counted."""
+    """empty: an answer for every event, in their order, be its window empty. recent: which keys have any event in it,
+    if all are counted."""
 
     engine: "Engine"
     every: Every
@@ -112,7 +117,7 @@ class Lookback:
         if keys is not None:
             segment, values = _ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
-            order = np.lexsort(by)
+            order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []
         columns, speaks = self._as_far_as_possible(asked, [self.engine._queries[name] for name in names], errors)

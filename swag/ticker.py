@@ -204,7 +204,7 @@ class Ticker:
             taken = np.ones(self.pending.count, bool)
             taken[layout.rows[~keep & (layout.rows >= 0)]] = False
             self._fold_in(taken.size, np.flatnonzero(taken))
-        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows)
+        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
     def _of_all(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
         """Of all keys together: those with a row in the longest window."""
@@ -221,7 +221,7 @@ class Ticker:
         ts, ids = self.pending.ts[rows], self.pending.ids[rows]
         tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)
-        return Asked(ticks.number[tick], ticks.now[tick], key, there)
+        return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
     def promise(self, progress: Progress, clock: Clock) -> int:
         """No tick before this time is still to come."""

@@ -100,7 +100,6 @@ class Emission:
             if query.source is not None:
                 self.outer[query.label] = self.over(query.source, flowing, make)
                 self.outer[query.label].register(replace(query, source=None, name=query.label))
-                self._refuse_disorder(query)
             elif query.every is not None:
                 if query.every not in self.tickers:
                     self.tickers[query.every] = self._new_ticker(query.every, make)
@@ -136,17 +135,6 @@ class Emission:
             ticker.counters.grow(before.size, before)
             self.top = max(self.top, int(self.store.latest.max(initial=MIN)))
         ticker.add(query)
-
-    def _refuse_disorder(self, query: Query) -> None:
-        for each in self.inner.values():
-            own = each.ticker.every
-            if each.engine._emission.ordered and own.per_key and own.by_time and own.anchor == "tick":
-                self.remove(query)
-                raise BadQuery(
-                    f'query "{query.label}" counts rows of all keys, of answers that {own!r} gives key by key: '
-                    "a silent key would hold all others up.",
-                    'anchor="tuple" in the inner query, or per_key=True in the outer one',
-                )
 
     def remove(self, query: Query) -> None:
         self.since.pop(query.label, None)

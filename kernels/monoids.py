@@ -253,6 +253,14 @@ def empty_state(op: Any, column_dtype: Any, size: int) -> Any:
 
 
 @kernel
+def lift_each(op, columns, size, at):
+    """Lift rows 0 .. size - 1, for what that may raise; `at` then says of which row."""
+    for i in range(size):
+        at[0] = i
+        lift(op, columns, i)
+
+
+@kernel
 def lower_each(op, n, state, out):
     """The answers of partials of n rows each; those of no rows are left alone."""
     for i in range(n.size):

@@ -21,6 +21,7 @@ from swag.aggregates import (
 from swag.engine import Engine
 from swag.errors import (
     BadEvents,
+    BadFunction,
     BadQuery,
     BadSnapshot,
     BadSQL,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Aggregate",
     "BadEvents",
+    "BadFunction",
     "BadQuery",
     "BadSQL",
     "BadSnapshot",

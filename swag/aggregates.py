@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from swag.arguments import LARGEST, check_name, is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.expression import Operators
@@ -140,15 +142,20 @@ def aggregate(
     lift takes a value to a partial (a number, or a tuple of numbers shaped like `identity`), combine puts two partials
     together (associative; need not commute), lower gives the answer. invert(a, b), where there is one, takes b off the
     beginning of a. Plain functions are compiled with Numba; functions that are jitted already are taken as they are.
+
+    x is an int where the column holds integers, else a float; whole numbers in `identity` are int64, others float64.
+    What a function raises is a BadFunction: of the batch if it was lift, else of the lookup.
     """
-    for what, function in (("lift", lift), ("combine", combine), ("lower", lower)):
-        if not callable(function):
+    for what, function in (("lift", lift), ("combine", combine), ("lower", lower), ("invert", invert)):
+        if not callable(function) and (what, function) != ("invert", None):
             raise BadQuery(f"{what}={function!r} is not a function.", "sw.aggregate(column, lift=lambda x: x, …)")
     parts = identity if isinstance(identity, tuple) else (identity,)
-    if not parts or not all(isinstance(part, int | float) for part in parts):
+    if not parts or not all(isinstance(part, int | float | np.integer) for part in parts):
         raise BadQuery(
             f"identity={identity!r} is neither a number nor a tuple of numbers.", "identity=0.0, or (0, 0.0)"
         )
+    if not all(isinstance(part, float) or -(2**63) <= part < 2**63 for part in parts):
+        raise BadQuery(f"identity={identity!r} does not fit int64.", "identity=0.0 computes with floats")
     user = UserDefined(lift, combine, lower, identity, invert)
     name = getattr(lower, "__name__", "aggregate")
     label = "aggregate" if name == "<lambda>" else name

@@ -17,9 +17,11 @@ from kernels import ranked
 from swag import families
 from swag.aggregates import Aggregate
 from swag.chunks import Block, Chunk, Output
+from swag.errors import SwagError
 from swag.parts import Answer, Outputs, Part, swept_and_lowered
 from swag.stored import Requests
 from swag.sums import IntegerSums, Sums, Variance, WeightedMean
+from swag.user_calls import raised_by
 
 
 class Count(Part):
@@ -63,10 +65,25 @@ class Swept(Part):
     """cov and corr; user-defined aggregates."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
-        (part,) = families.parts_of(next(iter(outputs)))
+        aggregate = next(iter(outputs))
+        (part,) = families.parts_of(aggregate)
         pair = len(self.columns) == 2
         columns = (self.column(0, np.float64), self.column(1, np.float64)) if pair else self.column()
-        return swept_and_lowered(self, chunk, outputs, families.operator(part), columns)
+        answer = swept_and_lowered(self, chunk, outputs, families.operator(part), columns)
+        return answer if aggregate.user is None else self._saying_what_raised(answer, aggregate)
+
+    def _saying_what_raised(self, answer: Answer, aggregate: Aggregate) -> Answer:
+        def told(block: Block) -> None:
+            try:
+                answer(block)
+            except SwagError:
+                raise
+            except Exception as why:
+                a, b = (int(block.lo.min()), int(block.hi.max())) if block.lo.size else (0, 0)
+                rows = np.arange(a, b) if self.selection.rows is None else self.selection.rows[a:b]
+                raise raised_by(aggregate, f"{aggregate}", self.column()[a:b], rows, why) from why
+
+        return told
 
 
 class Extreme(Part):

@@ -24,6 +24,7 @@ from swag.nested import front_columns
 from swag.query import Events, Query
 from swag.store import MIN, Store
 from swag.ticker import Ticker
+from swag.try_out import try_out
 from swag.windows import reach
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ class Emission:
             )
         if query.every is not None and self.store.clock is not None:
             query.every.step(self.store.clock.unit)
-        if self.store.clock is not None:
-            for simple in simple_ones([query]):
+        for simple in simple_ones([query]):
+            try_out(simple.aggregate)
+            if self.store.clock is not None:
                 reach(simple.window, self.store.clock.unit)
 
     def add(self, queries: list[Query], flowing: bool, make: Any) -> None:
@@ -98,7 +100,6 @@ class Emission:
             if query.source is not None:
                 self.outer[query.label] = self.over(query.source, flowing, make)
                 self.outer[query.label].register(replace(query, source=None, name=query.label))
-                self._refuse_disorder(query)
             elif query.every is not None:
                 if query.every not in self.tickers:
                     self.tickers[query.every] = self._new_ticker(query.every, make)
@@ -135,17 +136,6 @@ class Emission:
             self.top = max(self.top, int(self.store.latest.max(initial=MIN)))
         ticker.add(query)
 
-    def _refuse_disorder(self, query: Query) -> None:
-        for each in self.inner.values():
-            own = each.ticker.every
-            if each.engine._emission.ordered and own.per_key and own.by_time and own.anchor == "tick":
-                self.remove(query)
-                raise BadQuery(
-                    f'query "{query.label}" counts rows of all keys, of answers that {own!r} gives key by key: '
-                    "a silent key would hold all others up.",
-                    'anchor="tuple" in the inner query, or per_key=True in the outer one',
-                )
-
     def remove(self, query: Query) -> None:
         self.since.pop(query.label, None)
         if query.source is not None:
@@ -180,6 +170,11 @@ class Emission:
             ticker.check(table, clock)
         for each in self.chosen.values():
             each.check(table)
+
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does; streams of chosen events do so in `check`."""
+        for ticker in self._all():
+            ticker.check_functions(table)
 
     def check_order(self, ts: np.ndarray) -> None:
         """Where all keys count together, they are in order together."""
@@ -236,10 +231,12 @@ class Emission:
 
     def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         try:
-            return ticker.decide(progress, clock, keys)
+            jumped = ticker.decide(progress, clock, keys)
         except SwagError as why:
             self.errors.append(why)
             return None
+        self.errors += [] if jumped is None else jumped.errors
+        return jumped
 
     def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
         for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):

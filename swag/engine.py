@@ -92,6 +92,7 @@ class Engine:
         self._held: Held | None = None
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
         self._lookups = 0
+        self._takes_all = False  # events can not be refused any more: they were checked, or are answers of a query
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -177,6 +178,7 @@ class Engine:
                 return taken
             chosen = intake.chosen_rows(self._plan.masks(found), table, found)  # can every `where` be computed?
             self._filters.check(found, chosen)
+            self._check_functions(table, found, chosen)
             slots, together = self._emission.steps(store.clock.unit), self._emission.ordered
             taken = self._held.add(table, ts, ids, store.latest, store.seen, slots, together)
         except Exception:
@@ -206,7 +208,9 @@ class Engine:
             found = intake.fields(table, self._plan.readers, store)
             assert store.clock is not None
             self._emission.check(table, store.clock)
-            self._filters.check(found, intake.chosen_rows(self._plan.masks(found), table, found))
+            chosen = intake.chosen_rows(self._plan.masks(found), table, found)
+            self._filters.check(found, chosen)
+            self._check_functions(table, found, chosen)
         finally:
             if first:
                 self._take_back(first, store.key_count)
@@ -288,6 +292,8 @@ class Engine:
         if self._held is None:
             self._emission.check_order(ts)
             self._filters.check(found, rows.chosen)
+            if not self._takes_all:
+                self._check_functions(table, found, rows.chosen)
         # From here on nothing can fail.
         self._filters.changed |= self._plan.prepare(found)
         self._filters.prepare()
@@ -296,6 +302,11 @@ class Engine:
         self._emission.take(table, ts, ids)
         self._store.tidy(ts.size)
         return ts.size
+
+    def _check_functions(self, table: pa.Table, found: dict[str, Any], chosen: dict[Any, Any]) -> None:
+        """Raise if a user's function does of any row; nothing is changed."""
+        self._plan.check_batch(found, chosen)
+        self._emission.check_functions(table)
 
     def _took(self, batch: Batch) -> None:
         """For those who want to know which keys a batch touches."""

@@ -51,6 +51,10 @@ class SumOverflow(SwagError, OverflowError):
     """The integer sum of a window does not fit int64."""
 
 
+class BadFunction(SwagError, ValueError):
+    """A function of a user-defined aggregate raised, or gave what can not be kept; its own error is the cause."""
+
+
 class BadSnapshot(SwagError, ValueError):
     """A file that is no snapshot of ours, or a damaged one."""
 

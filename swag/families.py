@@ -23,6 +23,8 @@ from kernels import monoids
 from swag.aggregates import Aggregate, UserDefined
 from swag.columns import decoded_type, is_discrete, is_number
 from swag.errors import BadType
+from swag.try_out import try_out
+from swag.user_calls import calling
 from swag.user_defined import compiled
 
 
@@ -83,6 +85,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
                 "numbers, times and booleans can be compared; sw.first, sw.last and sw.count take any type",
             )
+        try_out(aggregate, kind)
 
 
 def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataType:
@@ -156,7 +159,8 @@ def _lower_user(aggregate: Aggregate, n: np.ndarray, state: Any) -> np.ndarray:
     assert aggregate.user is not None
     out = np.empty(n.shape)
     flat = tuple(s.reshape(-1) for s in state) if isinstance(state, tuple) else state.reshape(-1)
-    monoids.lower_each(compiled(aggregate.user), n.reshape(-1), flat, out.reshape(-1))
+    with calling(aggregate, f"{aggregate}: lower"):
+        monoids.lower_each(compiled(aggregate.user), n.reshape(-1), flat, out.reshape(-1))
     return out
 
 

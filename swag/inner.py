@@ -34,6 +34,9 @@ class Answers:
     engine: "Engine"
     waiting: pa.Table | None = None
 
+    def __post_init__(self) -> None:
+        self.engine._takes_all = True  # there is nobody to give an answer back to
+
     def feed(self, jumped: Jumped | None, clock: Clock, promise: int) -> None:
         """Ticks to the engine over them. promise: none before it is still to come."""
         ts, key = self.engine.ts, self.engine.key
@@ -51,7 +54,8 @@ class Answers:
         ts, key = self.engine.ts, self.engine.key
         ticks, self.waiting = self.waiting, None
         assert ticks is not None
-        if not self.engine._emission.ordered or not self.ticker.every.per_key:
+        each_event = self.query.every is None  # which come in order, where that counts
+        if each_event or not self.engine._emission.ordered or not self.ticker.every.per_key:
             return ticks
         ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
         times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
@@ -66,6 +70,9 @@ class Chosen:
 
     where: str
     engine: "Engine"
+
+    def __post_init__(self) -> None:
+        self.engine._takes_all = True  # what `check` did not refuse was applied around here
 
     @property
     def readers(self) -> list[Query]:

@@ -8,7 +8,7 @@ Both `evaluate` and the engine come here: the one with all rows, the other with 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from kernels import direct, edges
 from kernels import ticks as kernels
 from swag import ticks as schedules
 from swag.columns import Clock, clock_of, column, instants, one_chunk, taken
+from swag.errors import SwagError
 from swag.evaluate import Evaluation, simple_queries
 from swag.frequency import Every
 from swag.keys import KeyTable
@@ -35,7 +36,7 @@ WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the other
 @dataclass(eq=False)
 class Jumped:
     """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
-    no event, no group; and a condition that does not hold says nothing."""
+    no event, no group; and a condition that does not hold says nothing. errors: why others have none."""
 
     number: np.ndarray
     now: np.ndarray
@@ -43,12 +44,13 @@ class Jumped:
     keys: pa.Array | None
     columns: list[pa.Array | pa.ChunkedArray]
     speaks: list[np.ndarray]
+    errors: list[SwagError] = field(default_factory=list)
 
     def only(self, rows: np.ndarray) -> "Jumped":
         taken = pa.array(rows)
         columns = [each.take(taken) for each in self.columns]
         speaks = [each[rows] for each in self.speaks]
-        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks)
+        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors)
 
     @property
     def key_column(self) -> pa.Array:
@@ -60,7 +62,8 @@ class Jumped:
 class Stretch:
     """Rows of a stream, in any order within `table` but by time where the whole stream is counted.
 
-    given: the keys if they are known, as `keyed` would find them.
+    given: the keys if they are known, as `keyed` would find them. end: the time of the last event around these, if it
+    is not one of them.
     """
 
     table: pa.Table
@@ -68,19 +71,20 @@ class Stretch:
     ts: np.ndarray
     key: str | None
     given: tuple[np.ndarray, pa.Array] | None = None
+    end: int | None = None
 
     @classmethod
-    def of(cls, table: pa.Table, ts: str, key: str | None, ordered: bool) -> "Stretch":
+    def of(cls, table: pa.Table, ts: str, key: str | None, ordered: bool, end: int | None = None) -> "Stretch":
         times = column(table, ts, "ts is")
         clock, instant = clock_of(times, ts), instants(times, ts)
         if ordered and not edges.ordered(instant, np.array([0, instant.size])):
             rows = np.argsort(instant, kind="stable")
             table, instant = taken(table, rows), instant[rows]
-        return cls(table, clock, instant, key)
+        return cls(table, clock, instant, key, end=end)
 
     def only(self, rows: np.ndarray) -> "Stretch":
         given = None if self.given is None else (self.given[0][rows], self.given[1])
-        return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given)
+        return Stretch(taken(self.table, rows), self.clock, self.ts[rows], self.key, given, self.end)
 
     def keys_of(self, rows: np.ndarray) -> "Stretch":
         """Some rows, of which only the key will be asked for."""
@@ -172,7 +176,7 @@ def _sees_its_tick(window: Window) -> bool:
 def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = span or Span.of_all(every, step, stored.ts, stored.starts)
+    span = span or Span.of_all(every, step, stored.ts, stored.starts, rows.end)
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -210,7 +214,7 @@ def _by_time(
 
 def _of_all(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = span or Span.of_all(every, step, rows.ts, starts)
+    span = span or Span.of_all(every, step, rows.ts, starts, rows.end)
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from kernels.timeline import TAIL
 from swag import intake
-from swag.columns import Clock
+from swag.columns import Clock, one_chunk
 from swag.composites import combine
+from swag.errors import SwagError
 from swag.evaluate import simple_queries
 from swag.frequency import Every
 from swag.jumping import Jumped
@@ -25,27 +26,44 @@ if TYPE_CHECKING:
     from swag.engine import Engine
 
 FEW = 4096  # keys that are looked after one by one
+Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
 
 @dataclass(eq=False)
 class Asked:
-    """What is to be looked up: tick `number` at time `now`, of key `ids`, its rows before position `seen`."""
+    """What is to be looked up: tick `number` at time `now`, of key `ids`, its rows before position `seen`.
+
+    place: where the row stands that the tick is anchored at, in the order in which rows came.
+    """
 
     number: np.ndarray
     now: np.ndarray
     ids: np.ndarray
     seen: np.ndarray
+    place: np.ndarray
+
+    def only(self, rows: Any) -> "Asked":
+        return Asked(self.number[rows], self.now[rows], self.ids[rows], self.seen[rows], self.place[rows])
+
+    @property
+    def halves(self) -> "tuple[Asked, Asked]":
+        middle = self.ids.size // 2
+        return self.only(slice(middle)), self.only(slice(middle, None))
 
 
 @dataclass(eq=False)
 class Lookback:
-    """empty: keys without events in their windows answer too. recent: which keys have any, if all are counted."""
+    """empty: an answer for every event, in their order, be its window empty. recent: which keys have any event in it,
+    if all are counted."""
 
     engine: "Engine"
     every: Every
     key: str | None
     empty: bool = False
     recent: Recency = field(default_factory=Recency)
+
+    def __post_init__(self) -> None:
+        self.engine._takes_all = True  # rows were checked when they came
 
     def ready(self, clock: Clock, keys: KeyTable | None) -> None:
         """The engine knows what time is, and has room for all keys."""
@@ -78,6 +96,13 @@ class Lookback:
         rows: np.ndarray = self.engine._store.main.arena.rings[ids, TAIL]
         return rows
 
+    def check(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does of these rows, of which a tick may see some."""
+        plan = self.engine._plan
+        if plan.lifted:
+            found = intake.fields(table, plan.readers, self.engine._store)
+            plan.check_batch(found, intake.chosen_rows(plan.masks(found), table, found))
+
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""
         engine = self.engine
@@ -92,15 +117,32 @@ class Lookback:
         if keys is not None:
             segment, values = _ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
-            order = np.lexsort(by)
-            asked = Asked(asked.number[order], asked.now[order], asked.ids[order], asked.seen[order])
-            segment = segment[order]
-        columns, speaks = self._answers(asked, [self.engine._queries[name] for name in names])
-        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks)
+            order = np.lexsort((asked.place,) if self.empty else by)
+            asked, segment = asked.only(order), segment[order]
+        errors: list[SwagError] = []
+        columns, speaks = self._as_far_as_possible(asked, [self.engine._queries[name] for name in names], errors)
+        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
         some = np.logical_or.reduce(speaks)
         return jumped if some.all() else jumped.only(np.flatnonzero(some))
 
-    def _answers(self, asked: Asked, queries: list[Query]) -> tuple[list[Any], list[np.ndarray]]:
+    def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
+        """An error is that of one query at one tick: what else was asked is answered. errors: the first of each query."""
+        try:
+            return self._answers(asked, queries)
+        except SwagError as why:
+            if len(queries) > 1:
+                each = [self._as_far_as_possible(asked, [query], errors) for query in queries]
+                return [columns[0] for columns, _ in each], [speaks[0] for _, speaks in each]
+            if asked.ids.size == 1:
+                errors.append(why)
+                return [pa.nulls(1)], [np.zeros(1, bool)]
+        found: list[SwagError] = []
+        halves = [self._as_far_as_possible(half, queries, found) for half in asked.halves]
+        errors += found[:1]
+        both = pa.concat_tables([pa.table({"": columns[0]}) for columns, _ in halves], promote_options="default")
+        return [one_chunk(both.column(0))], [np.concatenate([speaks[0] for _, speaks in halves])]
+
+    def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in simple_queries(query)))
         found, present, some = self.engine._asked.each(simple, asked.ids, asked.now, asked.seen)

@@ -108,7 +108,7 @@ class _Lookup:
             chosen = list(columns)
             lo, hi = (np.ascontiguousarray(edge[:, chosen]) for edge in self.edges(mask))
             group.note_lookups(lo, hi)
-            state = group.structure.lookup(self.ids, lo, hi)
+            state = group.lookup(self.ids, lo, hi)
             self._check_overflow(part, mask, lo, hi, state)
             for i, w in enumerate(chosen):
                 found[mask, part, w] = _column(state, i, lo.shape)

@@ -103,9 +103,16 @@ def _component(query: Query, leaf: Windowed) -> Query:
     where = conjunction(query.where, leaf.where)
     aggregate = leaf.aggregate if leaf.aggregate.user is not None else replace(leaf.aggregate, name=None)
     bare = Query(aggregate, leaf.window or query.window, where=where)
-    # Functions have no name that is theirs alone: queries with some are not shared beyond their structures.
-    owner = f"{query.label} · " if leaf.aggregate.user is not None else ""
-    return replace(bare, name=f"{HIDDEN}{owner}{bare.label}")
+    return replace(bare, name=f"{HIDDEN}{_owner(query, leaf)}{bare.label}")
+
+
+def _owner(query: Query, leaf: Windowed) -> str:
+    """Functions have no name that is theirs alone: they have that of the query that they are in, and a number there."""
+    if leaf.aggregate.user is None:
+        return ""
+    users = [each.aggregate.user for each in (*leaves(query.aggregate), *leaves(query.having))]
+    number = list(dict.fromkeys(user for user in users if user is not None)).index(leaf.aggregate.user)
+    return f"{query.label} · " + f"{number + 1} · " * (number > 0)
 
 
 def _presence(query: Query, leaf: Windowed, components: Mapping[Windowed, Query]) -> Query:

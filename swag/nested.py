@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.answers import own_name
-from swag.columns import Clock, column, to_arrow
+from swag.columns import Clock, clock_of, column, instants, to_arrow
 from swag.errors import BadQuery
 from swag.evaluate import evaluate, keep_apart, simple_queries
 from swag.frequency import Every
@@ -15,15 +15,22 @@ from swag.intake import needed
 from swag.jumping import Jumped, Stretch, jump
 from swag.predicate import holds
 from swag.query import Events, Query
+from swag.store import MIN
 
 
-def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
-    """What `evaluate` does where there is an `every` or a `source`."""
+def evaluate_ticks(
+    queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, end: int | None = None
+) -> pa.Table:
+    """What `evaluate` does where there is an `every` or a `source`.
+
+    end: the time of the last event of all; slots up to its own are decided, also where this stream ends before.
+    """
     source, every = _shared(queries, "source"), _shared(queries, "every")
     wanted = needed([each for query in queries for each in simple_queries(query)], ts, key)
     if source is not None:
         outer = [replace(query, source=None, name=query.label) for query in queries]
-        return evaluate(outer, read_from(source, table, ts, key, wanted), at, ts, key)
+        end = last_of(table, ts, end)
+        return _evaluate(outer, read_from(source, table, ts, key, wanted, end), at, ts, key, end)
     assert isinstance(every, Every)
     if at is not None:
         raise BadQuery(
@@ -32,7 +39,7 @@ def evaluate_ticks(queries: list[Query], table: pa.Table, at: Any, ts: str, key:
     if every.per_key and key is None:
         raise BadQuery(f"{every!r} counts per key, but there is no key.", 'sw.evaluate(…, key="…")')
     whole = key is not None and not every.per_key
-    rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole)
+    rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole, end=end)
     jumped = jump(queries, every, rows)
     front = front_columns(jumped, rows.clock, every, ts, key)
     keep_apart(queries, front)
@@ -47,18 +54,33 @@ def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str 
     return pa.table(columns if key is None else columns | {key: jumped.key_column})
 
 
-def read_from(source: Query | Events, table: pa.Table, ts: str, key: str | None, wanted: dict[str, str]) -> pa.Table:
+def _evaluate(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, end: int) -> pa.Table:
+    if all(query.every is None and query.source is None for query in queries):
+        return evaluate(queries, table, at, ts, key)
+    return evaluate_ticks(queries, table, at, ts, key, end)
+
+
+def last_of(table: pa.Table, ts: str, end: int | None) -> int:
+    """The time of the last event, or `end` if that is later."""
+    times = column(table, ts, "ts is")
+    clock_of(times, ts)
+    return int(instants(times, ts).max(initial=MIN if end is None else end))
+
+
+def read_from(
+    source: Query | Events, table: pa.Table, ts: str, key: str | None, wanted: dict[str, str], end: int
+) -> pa.Table:
     """The events of a stream inside: those for which a condition holds, or the answers of a query."""
     if isinstance(source, Query):
-        return answers_as_stream(source, table, ts, key)
+        return answers_as_stream(source, table, ts, key, end)
     if source.source is not None:
-        table = answers_as_stream(source.source, table, ts, key)  # type: ignore[arg-type]
+        table = answers_as_stream(source.source, table, ts, key, end)  # type: ignore[arg-type]
     return _columns(table, wanted).filter(pa.array(holds(source.where, table)))
 
 
-def answers_as_stream(source: Query, table: pa.Table, ts: str, key: str | None) -> pa.Table:
+def answers_as_stream(source: Query, table: pa.Table, ts: str, key: str | None, end: int) -> pa.Table:
     """The answers of a query as events: its ticks, or its answer at every event. With `having`: those that pass."""
-    table = evaluate([replace(source, name=source.column)], table, None, ts, key)
+    table = _evaluate([replace(source, name=source.column)], table, None, ts, key, end)
     if source.having is not None and source.every is None:
         table = table.filter(pc.is_valid(table.column(source.column)))
     return table

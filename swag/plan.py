@@ -13,6 +13,7 @@ from swag.planner import Group, choose
 from swag.query import Query
 from swag.space import Mask, Space
 from swag.store import EVERY_EVENT, MAX, MIN, Store, values_of
+from swag.user_calls import check_lift
 from swag.windows import Reach, Rows, reach
 
 Reaches = Callable[[Iterable[Query]], list[Reach]]
@@ -30,6 +31,7 @@ class Plan:
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
+        self._lifted: list[Query] = []
         self._settled = True  # every query has its spaces and structures
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -103,10 +105,23 @@ class Plan:
         if self._readers is None:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
-                way = query.aggregate.kind, query.aggregate.columns, query.where, self._since.get(query.label, 0)
-                ways.setdefault(way, query)
+                of = query.aggregate
+                ways.setdefault((of.kind, of.columns, of.user, query.where, self._since.get(query.label, 0)), query)
             self._readers = list(ways.values())
+            self._lifted = [query for query in self._readers if query.aggregate.user is not None]
         return self._readers
+
+    @property
+    def lifted(self) -> list[Query]:
+        """Of the readers, those with functions of a user's."""
+        return self._lifted if self.readers else []
+
+    def check_batch(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+        """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
+        for query in self.lifted:
+            values, counts = found[query.aggregate.columns[0]].values, chosen[self.mask(query, self.nullable_with(found))]
+            rows = None if counts is None else np.flatnonzero(counts)
+            check_lift(query.aggregate, f'query "{query.title}"', values if rows is None else values[rows], rows)
 
     def nullable_with(self, found: dict[str, Field]) -> set[str]:
         return self.nullable | {name for name, column in found.items() if column.valid is not None}
@@ -145,11 +160,7 @@ class Plan:
 
     def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
         for (mask, _), group in self.groups.items():
-            keys, counts = runs[mask]
-            group.structure.add_keys(self.store.key_count)
-            before = group.structure.updates
-            group.structure.update(keys, counts)
-            group.updates += group.structure.updates - before
+            group.update(*runs[mask], self.store.key_count)
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on."""
@@ -159,14 +170,14 @@ class Plan:
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
         for group in self.groups.values():
-            if self.algorithm == "auto" and group.due():
-                choice = choose(group.part, group.structure.dtype, self.algorithm, group)
+            if (self.algorithm == "auto" or group.stands_in) and group.due():
+                seen = None if group.stands_in else group
+                choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)
                 if switched:
-                    group.structure.drop()
-                    group.structure = choice.structure(group.space, group.part)
-                    group.structure.rebuild(self.store.key_count)
-                group.reason = choice.reason
+                    group.use(choice)
+                else:
+                    group.reason = choice.reason
                 group.start_over(switched)
 
     # -- groups -------------------------------------------------------------------------------------------------------
@@ -212,15 +223,13 @@ class Plan:
                     continue  # its columns have not been seen yet
                 space = self.store.spaces[mask]
                 dtype = space.raw[part.columns[0]].data.dtype
-                choice = choose(part, dtype, self.algorithm)
-                group = Group(space, part, choice.structure(space, part), choice.reason)
-                group.structure.rebuild(self.store.key_count)
-                self.groups[mask, part] = group
+                self.groups[mask, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
             group = self.groups[mask, part]
             group.queries = names
             if isinstance(group.structure, MaterializeAll) and self.store.clock is not None:
-                unit = self.store.clock.unit
-                group.structure.set_windows((reach(self.queries[name].window, unit) for name in names), self.store)
+                unit, all_windows = self.store.clock.unit, group.structure
+                reaches = [reach(self.queries[name].window, unit) for name in names]
+                group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():

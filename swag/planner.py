@@ -4,6 +4,7 @@ A group is all queries over the same rows (space) and the same part (family and 
 many they are. Costs are counted in combines, as measured relative to each other; what decides is their order of growth.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,8 +13,10 @@ from kernels import monoids
 from swag.comparison import MaterializeAll, MaterializeNone, PSoup
 from swag.errors import BadQuery
 from swag.families import Part, operator
+from swag.query import titles
 from swag.space import Space
-from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, State, Structure
+from swag.user_calls import failed
 from swag.user_defined import is_exact
 
 COMPARED: dict[str, type[Structure]] = {
@@ -34,18 +37,70 @@ class Choice:
 
 @dataclass
 class Group:
-    """The queries that share a structure, and what they have asked of it since the plan was last looked at."""
+    """The queries that share a structure, and what they have asked of it since the plan was last looked at.
+
+    stands_in: a user's function raised while the structure that was chosen was brought up to date; this one, which
+    does without, answers until that works again.
+    """
 
     space: Space
     part: Part
     structure: Structure
     reason: str
     queries: list[str] = field(default_factory=list)
+    stands_in: bool = False
     updates: int = 0
     lookups: int = 0
     levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
     log_width: float = 0.0  # summed over lookups
     regret: float = 0.0  # what the other structure would have saved so far, in combines
+
+    @classmethod
+    def of(cls, space: Space, part: Part, choice: "Choice") -> "Group":
+        """A group whose structure is built from the rows that are kept."""
+        group = cls(space, part, choice.structure(space, part), choice.reason)
+        group.bring(lambda: group.structure.rebuild(space.arena.rings.shape[0]))
+        return group
+
+    def use(self, choice: "Choice") -> None:
+        """Another structure from now on."""
+        self.structure.drop()
+        self.structure, self.reason = choice.structure(self.space, self.part), choice.reason
+        self.stands_in = False
+        self.bring(lambda: self.structure.rebuild(self.space.arena.rings.shape[0]))
+
+    def update(self, keys: np.ndarray, counts: np.ndarray, key_count: int) -> None:
+        structure = self.structure
+        before = structure.updates
+        structure.add_keys(key_count)
+        self.bring(lambda: structure.update(keys, counts))
+        self.updates += structure.updates - before
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        while True:
+            try:
+                return self.structure.lookup(keys, lo, hi)
+            except Exception as why:
+                if self.part.user is None:
+                    raise
+                if isinstance(self.structure, MaterializeNone):  # it folds the rows of these windows, and no others
+                    raise failed(f"{titles(self.queries)}: combine", why) from why
+            self._stand_in()
+
+    def bring(self, up_to_date: Callable[[], None]) -> None:
+        """Rows are here already: where a user's function raises of some, whatever windows do not hold those answer."""
+        try:
+            up_to_date()
+        except Exception:
+            if self.part.user is None:
+                raise
+            self._stand_in()
+
+    def _stand_in(self) -> None:
+        """Running aggregates hold rows that no window does: they may be too large where base intervals are not."""
+        other = Dyadic if isinstance(self.structure, Running) else MaterializeNone
+        self.use(Choice(other, "a function raised: windows are answered without what it raised of"))
+        self.stands_in = True
 
     def note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
         widths = (hi - lo)[hi > lo]

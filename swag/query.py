@@ -147,6 +147,12 @@ def _check_source(source: Any) -> None:
         )
 
 
+def titles(labels: "list[str]") -> str:
+    """Queries as messages name them."""
+    shown = ", ".join(f'"{label.removeprefix(HIDDEN)}"' for label in labels[:3])
+    return f"quer{'y' if len(labels) == 1 else 'ies'} {shown}{', …' * (len(labels) > 3)}"
+
+
 def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
     """A name can be taken once."""
     seen: set[str] = set()

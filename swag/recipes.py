@@ -1,16 +1,20 @@
 """Queries as JSON and back: how a snapshot names what was asked. Functions can not be written down."""
 
 import datetime
+import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swag.aggregates import Aggregate
+from swag.aggregates import Aggregate, UserDefined
 from swag.errors import BadSnapshot
 from swag.expression import Expression, Windowed
 from swag.frequency import Every
 from swag.query import Events, Query
+from swag.user_defined import dtype_of
 from swag.windows import Duration, Range, Rows
 
 
@@ -67,7 +71,7 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
                 f'"{path}" holds the query "{entry["label"]}", whose functions are not in the file.',
                 "Engine.load(path, queries=[…]) with that query",
             )
-        return given[entry["label"]]
+        return _with_functions(entry, given, path)
     having, groups = entry["having"], entry.get("group_by")
     return Query(
         term_from_json(entry["aggregate"]),
@@ -81,6 +85,57 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
         group_by=None if groups is None else tuple(groups),
         stream=entry.get("stream"),
     )
+
+
+def _with_functions(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
+    """The functions of the query that was given; where it stands, and what it reads, are the file's."""
+    found = given[entry["label"]]
+    refuse_other(entry, found, path, SAID)
+    every, source = every_from_json(entry.get("every")), source_from_json(entry.get("source"), given, path)
+    return replace(found, name=entry["name"], index=entry["index"], every=every, source=source)
+
+
+SAID = ("aggregate", "window", "where", "having")  # what a query says, wherever it stands
+PLACE = ("every", "source", "index")
+
+
+def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterable[str] = (*SAID, *PLACE)) -> None:
+    """Raise if a query that was given is another than the one that was saved."""
+    again = json.loads(json.dumps(query_to_json(query), default=str))
+    for part in parts:
+        if not _is_same(entry.get(part), again[part]):
+            raise BadSnapshot(
+                f'"{path}" holds a query "{entry["label"]}" of another {part}: {_shown(entry.get(part))}, '
+                f"not {_shown(again[part])}.",
+                "Engine.load(path, queries=[…]) with the query as it was saved; another one has another name",
+            )
+
+
+def _is_same(saved: Any, given: Any) -> bool:
+    """What older files do not say is not compared."""
+    if isinstance(saved, dict) and isinstance(given, dict):
+        return all(_is_same(saved[name], given.get(name)) for name in saved)
+    if isinstance(saved, list) and isinstance(given, list):
+        return len(saved) == len(given) and all(map(_is_same, saved, given))
+    return bool(saved == given)
+
+
+def _shown(entry: Any) -> str:
+    said = {name: value for name, value in entry.items() if value is not None} if isinstance(entry, dict) else entry
+    return json.dumps(said, ensure_ascii=False)
+
+
+def with_sources(queries: Iterable[Query]) -> dict[str, Query]:
+    """Queries by label, and those that they read."""
+    found = {query.label: query for query in queries}
+    for query in list(found.values()):
+        inside = query.source
+        while inside is not None:
+            if isinstance(inside, Query):
+                found.setdefault(inside.label, inside)
+                found.setdefault(replace(inside, source=None).label, inside)
+            inside = inside.source
+    return found
 
 
 def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Query | Events | None:
@@ -121,6 +176,17 @@ def term_to_json(term: Any) -> Any:
         "phi": term.phi,
         "method": term.method,
         "name": term.name,
+        "functions": None if term.user is None else _functions_to_json(term.user),
+    }
+
+
+def _functions_to_json(user: UserDefined) -> dict[str, Any]:
+    """What can be told of functions: the partials that they are of, and whether they can be taken off again."""
+    parts = user.identity if isinstance(user.identity, tuple) else (user.identity,)
+    identity = [repr(dtype_of(part)(part).item()) for part in parts]
+    return {
+        "identity": identity if isinstance(user.identity, tuple) else identity[0],
+        "invert": user.invert is not None,
     }
 
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,9 +128,9 @@ def _load_answers(
     entry: dict[str, Any], arrays: list[np.ndarray], key: str | None, given: dict[str, Query], path: Path
 ) -> Answers:
     waiting = None if entry["waiting"] is None else table_from_bytes(arrays[entry["waiting"]])
-    ticker = _load_ticker(entry["ticker"], arrays, key, given, path)
-    engine = _load_engine(arrays[entry["engine"]], given)
-    return Answers(query_from_json(entry["query"], given, path), ticker, engine, waiting)
+    query = query_from_json(entry["query"], given, path)
+    ticker = _load_ticker(entry["ticker"], arrays, key, {query.column: replace(query, name=query.column)}, path)
+    return Answers(query, ticker, _load_engine(arrays[entry["engine"]], given), waiting)
 
 
 def _load_engine(saved: np.ndarray, given: dict[str, Query]) -> "Engine":
@@ -138,4 +139,4 @@ def _load_engine(saved: np.ndarray, given: dict[str, Query]) -> "Engine":
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "inner.swag"
         copy.write_bytes(saved.tobytes())
-        return load(copy, list(given.values()))
+        return load(copy, list(given.values()), inside=True)

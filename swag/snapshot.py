@@ -24,7 +24,14 @@ from swag.keys import KeyTable
 from swag.lateness import Held
 from swag.planner import COMPARED, Group
 from swag.query import Query, check_names
-from swag.recipes import duration_from_json, duration_to_json, query_from_json, query_to_json
+from swag.recipes import (
+    duration_from_json,
+    duration_to_json,
+    query_from_json,
+    query_to_json,
+    refuse_other,
+    with_sources,
+)
 from swag.replacing import reason, replacing, why_not_regular
 from swag.saved_ticks import load_emission, save_emission, table_from_bytes, table_to_bytes
 from swag.space import Arena, Column, Mask, Space
@@ -195,7 +202,7 @@ def _save_group(group: Group, spaces: list[Space], writer: _Writer) -> dict[str,
         "space": spaces.index(group.space), "family": group.part.family, "columns": list(group.part.columns),
         "queries": group.queries, "structure": type(structure).__name__, "reason": group.reason,
         "counted": [group.updates, group.lookups, structure.updates, structure.lookups],
-        "uncertain": getattr(structure, "uncertain", 0),
+        "uncertain": getattr(structure, "uncertain", 0), "stands_in": group.stands_in,
         "levels": sorted(group.levels), "log_width": group.log_width, "regret": group.regret,
         "held": [writer.put(column.data) for column in structure.held],
         "saved": {name: writer.put(array) for name, array in structure.saved().items()},
@@ -216,14 +223,18 @@ def _save_held(held: Held, writer: _Writer) -> dict[str, Any]:
     }
 
 
-def load(path: str | Path, queries: list[Query]) -> Engine:
+def load(path: str | Path, queries: list[Query], inside: bool = False) -> Engine:
+    """inside: the file is a part of another, and queries are those that were given for that one."""
     path = _path(path)
-    check_names(queries)
+    if not inside:
+        check_names(queries)
     reader = _Reader(path)
     header, arrays = reader.header, reader.arrays
     engine = Engine(**header["engine"], lateness=duration_from_json(header["lateness"]))
-    given = {query.label: query for query in queries}
+    given = with_sources(queries)
     for entry in header["queries"]:
+        if entry["label"] in given and not inside:
+            refuse_other(entry, given[entry["label"]], path)
         query = query_from_json(entry, given, path)
         engine._queries[query.label] = query
     plain = [query for query in engine.queries if query.every is None and query.source is None]
@@ -288,6 +299,8 @@ def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray])
     user = plan.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
     part = Part(entry["family"], tuple(entry["columns"]), user)
     structure = _STRUCTURES[entry["structure"]](space, part)
+    if len(structure.held) != len(entry["held"]):
+        raise BadSnapshot(f"partials of {part} were saved as {len(entry['held'])} arrays, not {len(structure.held)}.")
     for column, index in zip(structure.held, entry["held"], strict=True):
         column.data = arrays[index]
     structure.restored({name: arrays[index] for name, index in entry["saved"].items()})
@@ -297,6 +310,7 @@ def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray])
     group.updates, group.lookups, structure.updates, structure.lookups = entry["counted"]
     if isinstance(structure, RunningFloats):
         structure.uncertain = entry["uncertain"]
+    group.stands_in = entry.get("stands_in", False)
     group.levels, group.log_width, group.regret = set(entry["levels"]), entry["log_width"], entry["regret"]
     plan.groups[space.mask, part] = group
 

@@ -96,6 +96,10 @@ class Ticker:
             jumped = jump(list(self.queries.values()), self.every, empty)
             self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
 
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise what a user's function does of these rows."""
+        self.lookback.check(self._columns(table))
+
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""
         columns, counters = self._columns(table), self.counters
@@ -200,7 +204,7 @@ class Ticker:
             taken = np.ones(self.pending.count, bool)
             taken[layout.rows[~keep & (layout.rows >= 0)]] = False
             self._fold_in(taken.size, np.flatnonzero(taken))
-        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows)
+        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
     def _of_all(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
         """Of all keys together: those with a row in the longest window."""
@@ -217,7 +221,7 @@ class Ticker:
         ts, ids = self.pending.ts[rows], self.pending.ids[rows]
         tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)
-        return Asked(ticks.number[tick], ticks.now[tick], key, there)
+        return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
     def promise(self, progress: Progress, clock: Clock) -> int:
         """No tick before this time is still to come."""

@@ -38,16 +38,17 @@ class Span:
     before: np.ndarray
 
     @classmethod
-    def of_all(cls, every: Every, step: int, ts: np.ndarray, starts: np.ndarray) -> "Span":
-        """Stored events: their end decides the last slot."""
+    def of_all(cls, every: Every, step: int, ts: np.ndarray, starts: np.ndarray, end: int | None = None) -> "Span":
+        """Stored events: their end decides the last slot, of all segments. end: that of the events around these."""
         before = np.zeros(starts.size - 1, np.int64)
         if not every.by_time:
             return cls(np.column_stack([before + 1, np.diff(starts) // step]), before)
         some = np.flatnonzero(np.diff(starts))
         bounds = np.column_stack([before, before - 1])
         if some.size:
+            last = ts[starts[some + 1] - 1].max()
             bounds[some, FIRST] = slots_of(ts[starts[some]], step)
-            bounds[some, LAST] = slots_of(ts[starts[some + 1] - 1], step)
+            bounds[some, LAST] = slots_of(np.array([last if end is None else max(last, end)]), step)
         return cls(bounds, before)
 
 

@@ -61,11 +61,19 @@ def _picked(j: int, t: int, sequence: Events) -> Pick:
     return Pick(j, sequence[i]["ts"], sequence[: i + 1])
 
 
+def end_of(events: Iterable[Event], *ends: int) -> int:
+    """The time of the last event, which decides the last slot; or a later one, of events around these."""
+    return max([e["ts"] for e in events] + list(ends), default=-(2**62))
+
+
 def ticks(
     queries: Sequence[Q], every: Every, events: Iterable[Event], key: str | None = None, last: Any = None
 ) -> list[tuple[Any, ...]]:
-    """(tick, ts, [key], answer of each query), in order. last: the last decided slot, or of each key."""
+    """(tick, ts, [key], answer of each query), in order. last: the last decided slot, or of each key; if it is not that
+    of the last event of all."""
     sequence = in_order(events)
+    if last is None and every.time is not None:
+        last = slot(end_of(sequence), every.time)
     keys = [] if key is None else sorted({e[key] for e in sequence})
     found: list[tuple[Any, ...]] = []
     if key is not None and every.per_key:
@@ -105,12 +113,14 @@ def _row(queries: Sequence[Q], pick: Pick, key: str | None, value: Any, every: E
     return [(*front, *answers)]
 
 
-def stream(query: Q, every: Every | None, events: Events, name: str, key: str | None = None) -> list[Event]:
+def stream(
+    query: Q, every: Every | None, events: Events, name: str, key: str | None = None, last: Any = None
+) -> list[Event]:
     """The answers of a query as events, for another query to read."""
     if every is None:
         return _at_each(query, in_order(events), name, key)
     columns = ("tick", "ts", name) if key is None else ("tick", "ts", key, name)
-    return [dict(zip(columns, row, strict=True)) for row in ticks([query], every, events, key)]
+    return [dict(zip(columns, row, strict=True)) for row in ticks([query], every, events, key, last)]
 
 
 def _at_each(query: Q, sequence: Events, name: str, key: str | None) -> list[Event]:

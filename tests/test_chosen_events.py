@@ -38,7 +38,8 @@ def test_stored_events_are_as_if_the_others_had_never_been(
     found = sw.evaluate([over(query, sw.Events(where))], table(events), key=key)
     chosen = [event for event in events if WHERE[where](event)]
     if every is not None:
-        assert_rows(oracle_ticks.ticks([theirs], every, chosen, key), found)
+        last = every.time and oracle_ticks.slot(oracle_ticks.end_of(events), every.time)
+        assert_rows(oracle_ticks.ticks([theirs], every, chosen, key, last), found)
         return
     expected = oracle.evaluate([theirs], chosen, None, key)
     assert found["ts"].to_pylist() == [event["ts"] for event in chosen]

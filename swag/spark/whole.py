@@ -17,6 +17,7 @@ from swag.columns import Clock
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
 from swag.lowering import readers
+from swag.nested import evaluate_ticks, last_of
 from swag.query import Events, Query
 from swag.spark import process, schema
 from swag.spark.keyed import KeyRows
@@ -60,6 +61,8 @@ def evaluate(
     taken = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
     rows = events.select(*columns, when, F.monotonically_increasing_id().alias("seq"), *taken)
     apart = keys and all(_counts_per_key(query) for query in asked)
+    if apart and any(_ticks_on(query) for query in asked):
+        rows = rows.crossJoin(F.broadcast(rows.agg(F.max("t").alias("end"))))
     spread = [layout.tasks, known_by] if layout.tasks else [known_by]
     rows = (rows.repartition(*spread) if apart else rows.repartition(1)).sortWithinPartitions("t", "seq").drop("seq")
     out = StructType(_fields(types, events, keys))
@@ -72,6 +75,13 @@ def evaluate(
 def _counts_per_key(query: Query) -> bool:
     inner = query.source.source if isinstance(query.source, Events) else query.source
     return (query.every is None or query.every.per_key) and (inner is None or _counts_per_key(inner))  # type: ignore[arg-type]
+
+
+def _ticks_on(query: Query) -> bool:
+    """Do slots tick that have no event, up to the last event of any key? A task can not know when that is."""
+    inner = query.source.source if isinstance(query.source, Events) else query.source
+    own = query.every is not None and query.every.by_time and query.every.anchor == "tick"
+    return own or (inner is not None and _ticks_on(inner))  # type: ignore[arg-type]
 
 
 def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
@@ -97,6 +107,13 @@ def _fields(types: pa.Schema, events: DataFrame, keys: list[str]) -> list[Struct
     return fields
 
 
+def _end(task: Task, table: pa.Table) -> int | None:
+    """The time of the last event of all tasks, where that matters."""
+    if "end" not in table.column_names:
+        return None
+    return last_of(pa.table({task.ts: of_type(table.column("end"), task.clock.type)}), task.ts, None)
+
+
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     process.begin()
     kept = list(batches)
@@ -111,7 +128,7 @@ def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     keys = KeyRows(list(names), task.known_by)
     if task.keys:
         events = events.append_column(KEY, pa.array(keys.ids(table)))
-    found = embedded(task.queries, events, ts=task.ts, key=KEY if task.keys else None)
+    found = evaluate_ticks(list(task.queries), events, None, task.ts, KEY if task.keys else None, _end(task, table))
     out = []
     for name in found.column_names:
         out += keys.columns(found.column(name).to_numpy()) if name == KEY else [found.column(name)]

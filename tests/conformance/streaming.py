@@ -60,9 +60,8 @@ class SparkStream:
         found = []
         for group, rows in zip(groups, self._ticks(groups, events, ts, key), strict=True):
             slot = group[0].every.time if group[0].every.by_time else None
-            last = {each[key]: each[ts] for each in events.sort_by(ts).to_pylist()} if key is not None else {}
-            end = _last(events, ts) - 10
-            rows = [row for row in rows if slot is None or row["tick"] <= -(-last.get(row.get(key), end) // slot)]
+            end = int(np.asarray(events.column(ts)).max())
+            rows = [row for row in rows if slot is None or row["tick"] <= -(-end // slot)]
             found.append(pa.Table.from_pylist(rows, self._answered(group, events, ts, key)))
         return found
 

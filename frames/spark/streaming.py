@@ -17,7 +17,7 @@ from frames.tables import check_key
 from swag.spark.bodies import Step
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
-from swag.spark.schema import col, key_names
+from swag.spark.schema import key_names
 from swag.spark.several import apart, joined, name_of
 from swag.spark.shard import Job
 from swag.spark.state import Log
@@ -54,7 +54,7 @@ def stream(
     table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
-    packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
+    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
     return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
@@ -70,9 +70,11 @@ def _keyed_by_several(
         return stream(
             spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
         )
-    rows, one = joined(events, keys, "events"), name_of(keys)
+    columns_of(events, {}, "events")
+    one = name_of(keys, events.columns)
+    rows = joined(events, keys, "events", one)
     found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
-    return apart(found, keys, events)
+    return apart(found, keys, events, one)
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:

@@ -33,8 +33,9 @@ class Layout:
     tasks: how many there are after the shuffle (None: Spark's own choice, or one per `task_rows` events where a
     substream is cut). sample: the share of events looked at beforehand to find substreams too large for a task, which
     costs a scan of key and ts; 0 looks at none and cuts nothing. ordered=True: the events are partitioned by key and
-    sorted by key, ts within partitions already, as a bucketed and sorted table may be: no shuffle, no sort. block_rows:
-    rows that a worker holds and answers at a time, at least.
+    sorted by key, ts within partitions already: no shuffle, no sort; looked at once for keys that are in two
+    partitions, and checked by the workers: what is not so raises OutOfOrder. block_rows: rows that a worker holds and
+    answers at a time, at least.
     """
 
     tasks: int | None = None
@@ -105,10 +106,6 @@ def laid_out(
     events: DataFrame, requests: DataFrame | None, columns: Columns, halo: Halo, layout: Layout
 ) -> tuple[DataFrame, Columns]:
     """Rows for the workers: events, and requests among them, by task, in order."""
-    if layout.ordered:
-        if requests is not None:
-            raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.")
-        return events.select(*columns.all), columns
     pieces = pieces_of(events, columns.by, halo, layout)
     rows = _with_pieces(events, "since", columns, pieces)
     if requests is not None:

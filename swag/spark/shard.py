@@ -215,7 +215,7 @@ def check_purpose(written: dict[str, Any], wanted: dict[str, Any]) -> None:
 def counts_rows(counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
     """A row per count beside the answers: Spark adds them up, and drops them (see streaming.py)."""
     numbers = [counts.get(name, 0) | i << WHICH for i, name in enumerate(METRICS)]
-    columns = {each.name: pa.nulls(len(numbers), each.type) for each in output}
+    columns = {f"c{i}": pa.nulls(len(numbers), each.type) for i, each in enumerate(output)}
     return as_pandas({COUNTS: pa.array(numbers, pa.int64())} | columns)
 
 
@@ -225,9 +225,10 @@ def counted(numbers: list[int]) -> dict[str, int]:
 
 
 def answer_rows(table: pa.Table, output: pa.Schema) -> pd.DataFrame:
+    """Under the names of their places: those of users come back behind the shards."""
     columns: dict[str, Any] = {COUNTS: pa.nulls(table.num_rows, pa.int64())}
-    for each in output:
-        columns[each.name] = table.column(each.name).cast(each.type)
+    for i, each in enumerate(output):
+        columns[f"c{i}"] = table.column(each.name).cast(each.type)
     return as_pandas(columns)
 
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels import edges
 from swag.columns import Clock, one_chunk
-from swag.errors import OutOfOrder
 from swag.evaluate import Evaluation, simple_queries
 from swag.query import Query
 from swag.spark import process
 from swag.spark.cuts import EARLIEST, Halo
 from swag.spark.layout import Columns
+from swag.spark.ordered import Promise, in_order
+from swag.spark.places import free
 from swag.spark.substreams import refuse_null, run_starts
 from swag.stored import Requests, Selection, Stored
 
@@ -43,6 +43,7 @@ class Task:
     halo: Halo
     out: pa.Schema
     block_rows: int
+    promise: Promise | None = None  # that rows are in order, if Spark has not put them so
 
     @property
     def at_requests(self) -> bool:
@@ -57,6 +58,8 @@ class Task:
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
     process.begin()
+    if task.promise is not None:
+        batches = in_order(task.promise, batches)
     rows = Rows(task)
     for batch in batches:
         rows.take(batch)
@@ -108,8 +111,6 @@ class Block:
         table = new if halo is None else pa.concat_tables([halo, new])
         t = np.asarray(one_chunk(table.column("t")))
         starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
-        if not edges.ordered(t, np.append(starts, t.size)):
-            raise OutOfOrder(f'rows are not sorted by "{task.ts}".', "leave Layout(ordered=True) out")
         if task.at_requests:  # of which the halo holds none
             asks = np.asarray(one_chunk(table.column("asks")))
         else:
@@ -163,7 +164,7 @@ class Block:
         """Events under the names that queries know; t is there so that there is a column at all."""
         starts = np.append(self.starts, self.t.size)
         columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
-        events = pa.Table.from_arrays(columns, names=[*self.task.read, " t"])
+        events = pa.Table.from_arrays(columns, names=[*self.task.read, free(" t", self.task.read)])
         return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
 
     def _runs(self, rows: np.ndarray) -> np.ndarray:

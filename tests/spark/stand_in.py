@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swag.spark import shard as shard_module
 from swag.spark.bodies import Cache
-from swag.spark.packing import SHARD, Pack
+from swag.spark.packing import Pack
 from swag.spark.shard import COUNTS, Job, Shards, counted
 from swag.spark.state import HEADER_AT, Header
 
@@ -99,8 +99,7 @@ class Stream:
             if table.num_rows == 0:
                 continue
             keys = [0] * table.num_rows if pack.key is None else table.column(pack.key).to_pylist()
-            table = table.append_column(SHARD, pa.array([hash(k) % self.shards for k in keys], pa.int32()))
-            batch = pack.packed(table, 0)
+            batch = pack.packed(table, np.array([hash(k) % self.shards for k in keys], np.int32), 0)
             times = batch.column("time").cast(pa.int64()).to_pylist()
             plain = (batch.column(name).to_pylist() for name in ("shard", "kind", "place", "piece"))
             found += [(s, k, p, t, b) for (s, k, p, b), t in zip(zip(*plain, strict=True), times, strict=True)]
@@ -130,7 +129,8 @@ class Stream:
         counts = [row[COUNTS] for row in rows if row[COUNTS] is not None]
         if counts:
             self.metrics.append(counted(counts))
-        return [{name: row[name] for name in self.job.output.names} for row in rows if row[COUNTS] is None]
+        names = {f"c{i}": name for i, name in enumerate(self.job.output.names)}
+        return [{name: row[ours] for ours, name in names.items()} for row in rows if row[COUNTS] is None]
 
     def upto(self, key: Any) -> float:
         """The time up to which the shard of a key has answered requests, and let go."""

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from swag.errors import BadQuery, BadType
-from swag.spark.cuts import Halo, Pieces, cut
+from swag.spark.cuts import EARLIEST, Halo, Pieces, cut
 
 WHOLE = -1  # the piece that a substream is which is not cut
 
@@ -62,10 +62,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class Cut:
-    """What workers know of pieces: the key of each (k0, k1 …, if rows come without it), and where it starts."""
+    """What workers know of pieces: the key of each (k0, k1 …, if rows come without it), where it starts, and since when
+    it sees events."""
 
     keys: pa.Table
     starts: np.ndarray
+    since: np.ndarray
 
     def with_keys(self, rows: pa.Table) -> pa.Table:
         """Rows with the keys of their pieces; those that are in none have their own."""
@@ -82,6 +84,10 @@ class Cut:
     def asks(self, piece: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Events that are no halo."""
         return (piece == WHOLE) | (t >= self.starts[piece])
+
+    def may_lack(self, piece: np.ndarray) -> np.ndarray:
+        """Pieces that do not see all events before them."""
+        return (piece != WHOLE) & (self.since[piece] > EARLIEST)
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ def laid_out(
     rows = _spread(rows, columns, pieces, layout)
     if pieces is not None:
         known = pieces.keys.select(_follow_from_the_piece(columns))
-        columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts))
+        columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts, pieces.since))
     order = [*columns.by, "t", *(["asks"] if requests is not None else []), *(["seq"] if columns.ties else [])]
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
 

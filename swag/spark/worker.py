@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.columns import Clock, one_chunk
+from swag.errors import BadEvents
 from swag.evaluate import Evaluation, simple_queries
 from swag.query import Query
 from swag.spark import process
@@ -118,7 +119,34 @@ class Block:
             if cut is not None:
                 asks = cut.asks(np.asarray(one_chunk(table.column("piece"))), t)
             asks[: 0 if halo is None else halo.num_rows] = False
-        return cls(task, table, t, starts, asks)
+        block = cls(task, table, t, starts, asks)
+        block._check_halos()
+        return block
+
+    def _check_halos(self) -> None:
+        """A piece holds as many events before its first row that asks as the longest window by rows, or all there are.
+
+        They were counted when the job was planned. Where they are fewer now, others lie further back, unseen.
+        """
+        cut, rows, wanted = self.task.columns.cut, np.flatnonzero(self.asks), self.task.halo.rows
+        if cut is None or not wanted or not rows.size:
+            return
+        first, of = self._runs(rows)[:-1].T
+        events = ~self.asks if self.task.at_requests else np.ones(self.t.size, bool)
+        before = np.concatenate([[0], np.cumsum(events)])
+        seen = before[rows[first]] - before[self.starts[of]]
+        short = (seen < wanted) & cut.may_lack(np.asarray(one_chunk(self.table.column("piece")))[rows[first]])
+        if short.any():
+            raise self._changed(int(rows[first[short]][0]), int(seen[short][0]))
+
+    def _changed(self, at: int, seen: int) -> BadEvents:
+        key = [f"{name}={self.table.column(ours)[at].as_py()!r}" for ours, name in self.task.names.items()]
+        when = self.task.clock.show(int(self.t[at]))
+        return BadEvents(
+            f"the events have changed since the job was planned: {', '.join(key) or 'the stream'} has {seen} of the "
+            f"{self.task.halo.rows} events that were counted before {when}.",
+            "events.cache(), or Layout(sample=0), which looks at nothing beforehand",
+        )
 
     def halo(self) -> pa.Table:
         """The events of the last substream that a window in the next block may see."""

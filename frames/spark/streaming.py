@@ -126,6 +126,10 @@ class ShardFrames:
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
 
+    def recall(self, rest: dict[str, Any]) -> None:
+        if self.opened.active:
+            self.opened.sweep.swept = rest["swept"]
+
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
         detector = self.detector
         waiting, detector._waiting = detector._waiting, []
@@ -135,8 +139,8 @@ class ShardFrames:
         if isinstance(detector._scan, DeltaScan):
             detector._scan.origin = dict(rest["origin"])
         floor = NOTHING if upto is None else upto
+        self.recall(rest)
         if self.opened.active:
-            self.opened.sweep.swept = rest["swept"]
             self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
         for instants, ids, table in waiting:
             later = instants > floor

@@ -73,23 +73,37 @@ class Stream:
         self.caches = [Cache() for _ in range(workers)]
         self.metrics: list[dict[str, int]] = []
 
-    def trigger(self, rows: dict[str, pa.Table], worker: int = 0, fails: bool = False) -> list[dict]:
-        """A batch, at the watermark of the batches before. fails: the state is not committed, nothing comes out."""
+    def trigger(
+        self, rows: dict[str, pa.Table], worker: int = 0, fails: bool = False, actions: int = 1, committed: int = -1
+    ) -> list[dict]:
+        """A batch, at the watermark of the batches before. fails: the state is not committed, nothing comes out.
+
+        actions: how often it is computed, each time from the state before, as by several in one foreachBatch;
+        committed: which of them leaves its state behind.
+        """
         packed = self._packed(rows)
         self.before = self.watermark
         before = copy.deepcopy(self.stores)
         shard_module.CACHE = self.caches[worker]
-        found: list[dict] = []
         self.metrics = []
-        numbers = sorted({s for s, *_ in packed} | set(self.stores))
-        for number in numbers:
-            found += self._run(number, [piece for piece in packed if piece[0] == number])
+        outcomes = []
+        for _ in range(actions):
+            self.stores = copy.deepcopy(before)
+            outcomes.append((self._computed(packed), self.stores))
+        found, self.stores = outcomes[committed]
+        assert all(each == found for each, _ in outcomes)
         if fails:
             self.stores = before
             return []
         times = [t for _, _, _, t, _ in packed if t is not None]
         self.latest = max([self.latest, *times])
         self.watermark = max(self.watermark, self.latest // 1000 - self.delay)
+        return found
+
+    def _computed(self, packed: list[tuple]) -> list[dict]:
+        found: list[dict] = []
+        for number in sorted({s for s, *_ in packed} | set(self.stores)):
+            found += self._run(number, [piece for piece in packed if piece[0] == number])
         return found
 
     def _packed(self, rows: dict[str, pa.Table]) -> list[tuple]:

@@ -17,7 +17,7 @@ from frames import detection, filling
 from frames.spark import cutting, joining, workers
 from frames.spark.workers import CLOSES, EVENT, OPENS, Task
 from frames.specs import Aggregate as ByAggregate
-from frames.specs import Spec, check_spec
+from frames.specs import Spec, Threshold, check_spec
 from frames.tables import check_key, margins
 from swag.aggregates import Aggregate
 from swag.columns import Clock
@@ -25,7 +25,8 @@ from swag.errors import BadType
 from swag.spark import schema
 from swag.spark.cuts import Halo, Pieces
 from swag.spark.layout import Layout, pieces_of
-from swag.spark.shipping import portable_aggregate
+from swag.spark.places import all_columns, col, named, numbered, placed
+from swag.spark.shipping import in_workers, portable_aggregate
 from swag.windows import Duration
 
 DEFAULT = Layout()
@@ -50,31 +51,31 @@ def detected(stream: "Stream", spec: Spec) -> DataFrame:
     if isinstance(spec, ByAggregate):
         spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
     read = list(dict.fromkeys(spec.columns))
-    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *schema.spark_fields(found)[1:]])
+    rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
+    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest])
     stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
     task = replace(stream.task(read, out), by=stream.by, spec=spec)
-    rows = stream.spread(stream.rows(read)).sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
+    rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
+    rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
     if stream.pieces is None:
-        frames = rows.mapInArrow(partial(workers.detected, task), out)
+        frames = in_workers(rows, partial(workers.detected, task), out)
     else:
         frames = _joined(stream, rows, task, out)
-    if not stream.keys:
-        return frames
-    number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1).alias("frame_id")
-    named = [F.col(ours).alias(name) for ours, name in stream.names.items()]
-    return frames.select(number, *named, *(schema.col(name) for name in found.names[1:]))
+    number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1) if stream.keys else F.col("frame_id")
+    frames = frames.select(number.alias("frame_id"), *(each.name for each in out.fields[1:]))
+    return named(frames, ["frame_id", *stream.keys, *found.names[1:]])
 
 
 def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
     """Segments of pieces, then frames of keys."""
-    own = [each for each in out.fields[1 + len(stream.keys) :] if each.name.startswith("cell_")]
+    own = [] if isinstance(task.spec, Threshold) else out.fields[1 + len(stream.keys) + len(("start", "end", "rows")) :]
     numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
     between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
     first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))
-    found = rows.mapInArrow(partial(joining.segments, first), between)
+    found = in_workers(rows, partial(joining.segments, first), between)
     found = found.repartition(*stream.by) if stream.by else found.repartition(1)
     found = found.sortWithinPartitions(*stream.apart, "n")
-    return found.mapInArrow(partial(joining.joined, task), out)
+    return in_workers(found, partial(joining.joined, task), out)
 
 
 def fill(
@@ -88,14 +89,15 @@ def fill(
     whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
     columns, _ = schema.key_columns(whole, stream.keys)
     a, b = schema.instant(whole, "start") - early, schema.instant(whole, "end") + late
-    opening = whole.select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), "frame_id")
+    number = col(whole, "frame_id").alias("frame_id")
+    opening = placed(whole).select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), number)
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
     stream = stream.cut()
     opening = opening.where("t <= b")  # those that hold any time at all
     if stream.pieces is not None:
         opening = cutting.told(opening, stream.by, stream.pieces.table)
-    rows = stream.among(events.columns, opening).sortWithinPartitions(*stream.by, "t", "kind", "seq").drop("seq")
-    return rows.mapInArrow(partial(workers.filled, stream.task(events.columns, out)), out)
+    rows = stream.among(all_columns(events), opening).sortWithinPartitions(*stream.by, "t", "kind", "seq").drop("seq")
+    return in_workers(rows, partial(workers.filled, stream.task(events.columns, out)), out)
 
 
 def summarize(
@@ -125,9 +127,9 @@ def answered_per_frame(
     if stream.pieces is not None:
         spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
         stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
-    rows = stream.among(list(task.read), _both_ends(spans))
+    rows = stream.among([col(stream.events, name) for name in task.read], _both_ends(spans))
     rows = rows.sortWithinPartitions(*stream.apart, "t", "kind", "seq").drop("seq")
-    return rows.mapInArrow(partial(workers.summarized, replace(task, by=stream.apart)), out)
+    return in_workers(rows, partial(workers.summarized, replace(task, by=stream.apart)), out)
 
 
 def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
@@ -135,8 +137,7 @@ def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFra
     columns, _ = schema.key_columns(frames, keys)
     a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
     b = F.coalesce(schema.instant(frames, "end") + late, F.lit(0))
-    own = [schema.col(name).alias(f"r{i}") for i, name in enumerate(frames.columns)]
-    return frames.select(*columns, a.alias("a"), b.alias("b"), *own)
+    return placed(frames).select(*columns, a.alias("a"), b.alias("b"), *numbered("r", all_columns(frames)))
 
 
 def _both_ends(spans: DataFrame) -> DataFrame:
@@ -149,12 +150,14 @@ def united(frames: DataFrame, keys: list[str]) -> DataFrame:
     """Frames from their fragments; a table without `final` as it is."""
     if "final" not in frames.columns:
         return frames
-    same = ["frame_id", *keys]
-    rest = [name for name in frames.columns if name not in (*same, "start", "end", "rows", "final")]
-    last = [F.max_by(schema.col(name), F.col("final").cast("int")).alias(name) for name in rest]
-    whole = [F.min("start").alias("start"), F.max("end").alias("end"), F.sum("rows").alias("rows")]
-    grouped = frames.groupBy(*(schema.col(name) for name in same)).agg(*whole, *last)
-    return grouped.select(*(schema.col(name) for name in frames.columns if name != "final"))
+    same, names = ["frame_id", *keys], [name for name in frames.columns if name != "final"]
+    last = col(frames, "final").cast("int")
+    whole = {"start": F.min(col(frames, "start")), "end": F.max(col(frames, "end")), "rows": F.sum(col(frames, "rows"))}
+    rest = {name: F.max_by(col(frames, name), last) for name in names if name not in (*same, *whole)}
+    parts = whole | rest
+    grouped = placed(frames).groupBy(*(col(frames, name) for name in same)).agg(*numbered("a", list(parts.values())))
+    order = [[*same, *parts].index(name) for name in names]
+    return named(grouped.select(*(grouped.columns[i] for i in order)), names)
 
 
 def _empty(frames: DataFrame) -> pa.Table:
@@ -210,7 +213,7 @@ class Stream:
 
     def cut(self) -> "Stream":
         """With the substreams that are too large for one task in pieces; a look at the events, or at some of them."""
-        rows = self.events.select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"))
+        rows = placed(self.events).select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"))
         return replace(self, pieces=pieces_of(rows, self.by, Halo(), self.layout))
 
     def check(self, frames: DataFrame) -> None:
@@ -222,14 +225,14 @@ class Stream:
             if theirs != ours:
                 raise BadType(f'"{name}" of the frames is {theirs}, that of the events {ours}.', f"cast it to {ours}")
 
-    def rows(self, read: list[str]) -> DataFrame:
-        columns = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
+    def rows(self, read: list[Column]) -> DataFrame:
+        """read: columns of placed(events)."""
         arrival = F.monotonically_increasing_id().alias("seq")
         when = schema.instant(self.events, self.ts).alias("t")
-        rows = self.events.select(*self.key_columns, when, arrival, *columns)
+        rows = placed(self.events).select(*self.key_columns, when, arrival, *numbered("e", read))
         return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces)
 
-    def among(self, read: list[str], frames: DataFrame) -> DataFrame:
+    def among(self, read: list[Column], frames: DataFrame) -> DataFrame:
         """Events and frames, for a worker that passes over them once."""
         events = self.rows(read).withColumn("kind", F.lit(EVENT))
         return self.spread(events.unionByName(frames, allowMissingColumns=True))

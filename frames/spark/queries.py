@@ -13,6 +13,7 @@ from frames.query import FrameQuery
 from frames.spark.batch import Stream, answered_per_frame, detected
 from swag.spark import schema
 from swag.spark.layout import Layout
+from swag.spark.places import all_columns, named, placed
 from swag.spark.shipping import portable_term
 
 
@@ -23,7 +24,8 @@ def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], lay
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
     found = detected(stream, query.spec)
-    found = found.select(*(schema.col(name) for name in ("frame_id", *keys, "start", "end", "rows")))
+    front = ["frame_id", *keys, "start", "end", "rows"]  # which come first
+    found = named(placed(found).select(*all_columns(found)[: len(front)]), front)
     out = StructType([*found.schema.fields, *schema.spark_fields(types)[-len(query.values) :]])
     task = replace(stream.task(list(query.aggregated), out), query=query)
     return answered_per_frame(stream, found, task, out)

@@ -17,7 +17,7 @@ from frames.tables import check_key
 from swag.spark.bodies import Step
 from swag.spark.event_time import EventTime, instants_of
 from swag.spark.packing import Pack, shard_numbers
-from swag.spark.schema import col, key_names
+from swag.spark.schema import key_names
 from swag.spark.several import apart, joined, name_of
 from swag.spark.shard import Job
 from swag.spark.state import Log
@@ -54,7 +54,7 @@ def stream(
     table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
-    packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
+    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
     return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
@@ -70,9 +70,11 @@ def _keyed_by_several(
         return stream(
             spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
         )
-    rows, one = joined(events, keys, "events"), name_of(keys)
+    columns_of(events, {}, "events")
+    one = name_of(keys, events.columns)
+    rows = joined(events, keys, "events", one)
     found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
-    return apart(found, keys, events)
+    return apart(found, keys, events, one)
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
@@ -124,6 +126,10 @@ class ShardFrames:
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
 
+    def recall(self, rest: dict[str, Any]) -> None:
+        if self.opened.active:
+            self.opened.sweep.swept = rest["swept"]
+
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
         detector = self.detector
         waiting, detector._waiting = detector._waiting, []
@@ -133,8 +139,8 @@ class ShardFrames:
         if isinstance(detector._scan, DeltaScan):
             detector._scan.origin = dict(rest["origin"])
         floor = NOTHING if upto is None else upto
+        self.recall(rest)
         if self.opened.active:
-            self.opened.sweep.swept = rest["swept"]
             self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
         for instants, ids, table in waiting:
             later = instants > floor

@@ -15,9 +15,11 @@ from frames.specs import Spec
 from swag.aggregates import Aggregate
 from swag.columns import Clock, one_chunk
 from swag.spark import process
+from swag.spark.places import free
 from swag.spark.substreams import refuse_null, run_starts
 from swag.spark.worker import of_type
 
+T, K = " t", " k"  # time, and the number of the substream, where all columns have names of ours
 OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are wanted at one time
 
 
@@ -35,6 +37,16 @@ class Task:
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
     query: FrameQuery | None = None
+
+    @property
+    def when(self) -> str:
+        """What ts is called in a table of events, beside the columns that are read."""
+        return free(" t", self.read)
+
+    @property
+    def who(self) -> str:
+        """The same, of the number of the substream."""
+        return free(" k", self.read)
 
     @property
     def apart(self) -> list[str]:
@@ -132,8 +144,8 @@ def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
 
 def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
     assert task.spec is not None
-    table = detect(task.spec, _slice(task, block, first, last), ts=" t", key=" k")
-    ids = np.asarray(table.column(" k"))
+    table = detect(task.spec, _slice(task, block, first, last), ts=task.when, key=task.who)
+    ids = np.asarray(table.column(1))
     if not (ids[1:] >= ids[:-1]).all():
         order = np.argsort(ids, kind="stable")
         ids, table = ids[order], table.take(pa.array(order))
@@ -141,7 +153,7 @@ def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
     firsts = np.flatnonzero(begins)
     numbers = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
     substreams = block.table.select(task.apart).take(pa.array(block.starts[ids]))
-    return Found(_rest(table), ids, numbers, np.roll(begins, -1), substreams)
+    return Found(_rest(table, 2), ids, numbers, np.roll(begins, -1), substreams)
 
 
 def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
@@ -149,11 +161,12 @@ def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
     table = block.table.slice(first, last - first)
     columns = [table.column(f"e{i}") for i in range(len(task.read))]
     when, who = of_type(table.column("t"), task.clock.type), pa.array(block.ids[first:last])
-    return pa.Table.from_arrays([*columns, when, who], names=[*task.read, " t", " k"])
+    return pa.Table.from_arrays([*columns, when, who], names=[*task.read, task.when, task.who])
 
 
-def _rest(found: pa.Table) -> pa.Table:
-    return found.select([name for name in found.column_names if name not in ("frame_id", " k")])
+def _rest(found: pa.Table, front: int) -> pa.Table:
+    """front: how many columns say which frame it is, and of which key."""
+    return found.select(range(front, found.num_columns))
 
 
 @dataclass(eq=False)
@@ -180,7 +193,7 @@ class Large:
         here = self._rows_here(block)
         self.taken = here
         if here:
-            self._detector.push(_slice(self.task, block, 0, here).drop_columns([" k"]))
+            self._detector.push(_slice(self.task, block, 0, here).drop_columns([self.task.who]))
         ended = over or here < block.t.size
         found = self._detector.finish() if ended else self._detector.punctuate(int(block.t[here - 1]) - 1)
         yield from self._report(found, ended)
@@ -193,7 +206,7 @@ class Large:
 
     def _start(self, block: Block) -> None:
         assert self.task.spec is not None
-        self._detector, self._count = Detector(self.task.spec, ts=" t"), 0
+        self._detector, self._count = Detector(self.task.spec, ts=self.task.when), 0
         self._key = block.table.select(self.task.apart).slice(0, 1)
 
     def _rows_here(self, block: Block) -> int:
@@ -212,7 +225,7 @@ class Large:
         self._count += found.num_rows
         if found.num_rows:
             last = ended & (numbers == self._count - 1)
-            yield Found(_rest(found), zeros, numbers, last, self._key.take(pa.array(zeros)))
+            yield Found(_rest(found, 1), zeros, numbers, last, self._key.take(pa.array(zeros)))
 
 
 def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -230,43 +243,43 @@ def summarized(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 def _filled(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
-    events = _events(task, block, kind, [])
+    events = _events(block, kind, [f"e{i}" for i in range(len(task.read))], T, K)
     opened = np.flatnonzero(kind != EVENT)
-    spans = {"start": block.t[opened], "end": block.numbers("b")[opened], " k": block.ids[opened]}
-    inside = fill(pa.table({"frame_id": np.arange(opened.size), **spans}), events, ts=" t", key=" k")
+    spans = {"start": block.t[opened], "end": block.numbers("b")[opened], K: block.ids[opened]}
+    inside = fill(pa.table({"frame_id": np.arange(opened.size), **spans}), events, ts=T, key=K)
     numbers = block.numbers("frame_id")[opened][np.asarray(inside.column("frame_id"))]
     return [*(inside.column(i) for i in range(len(task.read))), pa.array(numbers)]
 
 
 def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
-    events, closed = _events(task, block, kind, list(task.read)), np.flatnonzero(kind == CLOSES)
-    spans = {"start": block.numbers("a")[closed], "end": block.t[closed], " k": block.ids[closed]}
+    events = _events(block, kind, list(task.read), task.when, task.who)
+    closed = np.flatnonzero(kind == CLOSES)
+    spans = {"start": block.numbers("a")[closed], "end": block.t[closed], task.who: block.ids[closed]}
     frames = pa.table({"frame_id": np.arange(closed.size), **spans})
     own = block.table.take(pa.array(closed))
     if task.query is not None:
         return _said(task, task.query, frames, events, own)
-    found = summarize(frames, events, task.aggregates, ts=" t", key=" k")
+    found = summarize(frames, events, task.aggregates, ts=task.when, key=task.who)
     mine = [own.column(f"r{i}") for i in range(len(task.out) - len(task.aggregates))]
     return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
 
 
 def _said(task: Task, query: FrameQuery, frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
     """By the query itself, so that predicates and expressions mean here what they mean in memory."""
-    values, passing = query.answers(frames, events, " t", " k")
+    values, passing = query.answers(frames, events, task.when, task.who)
     mine = [own.column(f"r{i}") for i in range(len(task.out) - len(values))]
     if passing is None:
         return [*mine, *values]
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]
 
 
-def _events(task: Task, block: Block, kind: np.ndarray, names: list[str]) -> pa.Table:
-    """names: of the columns; none: by number, as users may have any."""
+def _events(block: Block, kind: np.ndarray, names: list[str], when: str, who: str) -> pa.Table:
+    """names: of the columns e0, e1 …, of the time, and of the number of the substream."""
     rows = np.flatnonzero(kind == EVENT)
     table = block.table.take(pa.array(rows))
-    columns = [table.column(f"e{i}") for i in range(len(task.read))]
-    called = names or [f"e{i}" for i in range(len(task.read))]
+    columns = [table.column(f"e{i}") for i in range(len(names))]
     return pa.Table.from_arrays(
-        [*columns, pa.array(block.t[rows]), pa.array(block.ids[rows])], names=[*called, " t", " k"]
+        [*columns, pa.array(block.t[rows]), pa.array(block.ids[rows])], names=[*names, when, who]
     )
 
 

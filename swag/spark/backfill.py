@@ -1,9 +1,7 @@
 """`swag.spark.evaluate`: every query at every event or request of a DataFrame, in one pass over sorted rows."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,12 +13,14 @@ from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import _checked as checked
 from swag.evaluate import evaluate as embedded
 from swag.evaluate import is_of_frames, simple_queries
-from swag.predicate import columns_of
 from swag.query import Query
 from swag.spark import schema, whole
+from swag.spark.asked import check_grouping, columns_read, grouped_by
 from swag.spark.cuts import Halo
 from swag.spark.layout import Columns, Layout, laid_out
-from swag.spark.shipping import portable
+from swag.spark.ordered import Promise
+from swag.spark.places import all_columns, col, numbered, placed
+from swag.spark.shipping import in_workers, portable
 from swag.spark.worker import Task, answers
 from swag.windows import Range, reach
 
@@ -47,20 +47,22 @@ def evaluate(
     schema.check_frame(events, "events")
     layout, keys = Layout.of(layout), schema.key_names(key)
     asked = checked(queries)
-    _check_grouping(asked, keys)
+    check_grouping(asked, keys)
     if is_of_frames(asked, at):
         return asked[0].evaluate_on_spark(events, ts, keys, layout)  # type: ignore[attr-defined]
     asked = grouped_by(asked, keys)
     if any(query.every is not None or query.source is not None for query in asked):
         return whole.evaluate(asked, events, at, ts, keys, layout)
     rows, task, out = planned(asked, events, at, ts, keys, layout)
-    return rows.mapInArrow(partial(answers, task), out)
+    return in_workers(rows, partial(answers, task), out)
 
 
 def planned(
     asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
 ) -> tuple[DataFrame, Task, StructType]:
     """Rows as workers want them, what workers are told, and what they will give."""
+    if layout.ordered and at is not None:
+        raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.", "leave it out")
     answered = _checked(asked, events, at, ts, keys)
     front = at.schema.fields if at is not None else [schema.field(events, name, "key is") for name in [*keys, ts]]
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
@@ -68,30 +70,19 @@ def planned(
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     halo = Halo.of((reach(query.window, clock.unit) for query in simple), len(out))
     read = columns_read(simple)
-    rows, columns = laid_out(*_inputs(simple, events, at, ts, keys, read), halo, layout)
-    names, types = dict(zip(columns.keys, keys, strict=True)), schema.arrow_of(out, events)
-    task = Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, layout.block_rows)
-    return rows, task, out
-
-
-def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
-    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
-    asked = checked(queries)
-    for query in asked:
-        if hasattr(query, "evaluate"):
-            raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
-    _check_grouping(asked, keys)
-    return [replace(query, group_by=None) for query in asked]
-
-
-def _check_grouping(asked: list[Query], keys: list[str]) -> None:
-    for query in asked:
-        if query.group_by is not None and query.group_by != tuple(keys):
-            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
-            raise BadQuery(
-                f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
-                f"key={list(query.group_by) or None!r}",
-            )
+    rows, requests, columns = _inputs(simple, events, at, ts, keys, read, layout.ordered)
+    names, promise = dict(zip(columns.keys, keys, strict=True)), None
+    if layout.ordered:
+        said = Promise(names, columns.by[0] if keys else None, ts, clock)
+        rows, promise = said.looked_at(rows.select(*columns.all))
+    else:
+        rows, columns = laid_out(rows, requests, columns, halo, layout)
+    types = schema.arrow_of(out, events)
+    return (
+        rows,
+        Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, layout.block_rows, promise),
+        out,
+    )
 
 
 def _checked(asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str]) -> pa.Schema:
@@ -126,27 +117,23 @@ def _same_key(events: DataFrame, at: DataFrame, name: str) -> None:
         )
 
 
-def columns_read(simple: list[Query]) -> list[str]:
-    """The columns that simple queries read, each once."""
-    by_query = [[*q.aggregate.columns, *(sorted(columns_of(q.where)) if q.where else [])] for q in simple]
-    return list(dict.fromkeys(name for names in by_query for name in names))
-
-
 def _inputs(
-    simple: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], read: list[str]
-) -> tuple[DataFrame, DataFrame | None, Columns]:
+    simple: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], read: list[str],
+    ordered: bool,
+) -> tuple[DataFrame, DataFrame | None, Columns]:  # fmt: skip
     """Events and requests under the names of the layout."""
     key, by = schema.key_columns(events, keys)
+    if ordered and keys:
+        key, known_by = schema.one_key(events, keys)
+        by = (known_by,)
     ties = at is None or any(not isinstance(q.window, Range) or q.aggregate.kind in IN_ORDER for q in simple)
     seq = [F.monotonically_increasing_id().alias("seq")] if ties else []
-    columns = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
-    taken = events.select(*key, schema.instant(events, ts).alias("t"), *seq, *columns)
+    columns = numbered("e", [col(events, name) for name in read])
+    taken = placed(events).select(*key, schema.instant(events, ts).alias("t"), *seq, *columns)
     others = tuple(f"e{i}" for i in range(len(read)))
     if at is None:
         return taken, None, Columns(tuple(f"k{i}" for i in range(len(keys))), by, ties, False, others)
     own = tuple(f"r{i}" for i in range(len(at.columns)))
     key, _ = schema.key_columns(at, keys)
-    asking = at.select(
-        *key, schema.instant(at, ts).alias("t"), *(schema.col(name).alias(r) for name, r in zip(at.columns, own))
-    )
+    asking = placed(at).select(*key, schema.instant(at, ts).alias("t"), *numbered("r", all_columns(at)))
     return taken, asking, Columns(tuple(f"k{i}" for i in range(len(keys))), by, ties, True, others + own)

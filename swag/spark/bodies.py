@@ -9,8 +9,7 @@ body of that job goes ahead any more, in this worker.
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,6 +22,7 @@ import pyarrow as pa
 
 from swag.spark.state import Log
 
+PATIENCE = 8  # times that other bodies of a shard are taken before one that nobody came for goes
 DELAY = 0.05  # seconds: Spark commits meanwhile, and then plans the next trigger for longer than that
 
 
@@ -40,6 +40,9 @@ class Body(Protocol):
     """An engine or a detector: a function of the log, and of a few numbers beside it."""
 
     ahead: int | None  # what has been applied although no trigger's watermark was there yet
+
+    def recall(self, rest: dict[str, Any]) -> None:
+        """What the log is tended by, as it is written there: another body of this version may have tended it."""
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
         """Take what was logged since this body was last used (for a new one: all of it), and emit nothing."""
@@ -69,46 +72,69 @@ class Body(Protocol):
 
 @dataclass(eq=False)
 class Cached:
-    """A body at a version of the state; busy: it goes ahead, or has done so; wanted: without delay."""
+    """A body at a version of the state; of: its job and shard. busy: it goes ahead, or has done so; wanted: without
+    delay. passed_over: how often another body of the shard was taken since."""
 
+    of: tuple[str, int]
     token: str
     body: Body
     bytes: int
     busy: "Future[None] | None" = None
     wanted: Event = field(default_factory=Event)
+    passed_over: int = 0
 
     def go_ahead(self, upto: int, begin: float) -> None:
         self.wanted.wait(max(0.0, begin - monotonic()))
         self.body.go_ahead(upto)
         self.bytes = self.body.bytes
 
+    def is_sound(self) -> bool:
+        """Once nobody works on it any more: has it been gone ahead with, and well?"""
+        if self.busy is None or self.busy.cancel():
+            return True
+        self.wanted.set()  # it has begun
+        return self.busy.exception() is None  # whatever it was: the log has it all, and the next step meets it again
+
 
 class Cache:
-    """Bodies by (job, shard), each with the version it is at; the least recently used go first."""
+    """Bodies, each with the version it is at; the least recently used go first.
+
+    There may be several of one shard: where a trigger is computed twice, for two actions in one foreachBatch, or where
+    a stream was started twice, each run finds the body that it left behind. One that nobody comes for goes.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], Cached] = OrderedDict()
+        self._kept: list[Cached] = []  # the one that was kept last is the last
         self.surprised: set[str] = set()  # jobs whose watermark was not what was expected
 
-    def take(self, job: str, shard: int) -> Cached | None:
-        """What is taken is no longer here: an attempt that fails half way leaves nothing behind."""
-        found = self._kept.pop((job, shard), None)
-        if found is not None and found.busy is not None and not found.busy.cancel():  # it has begun
-            found.wanted.set()
-            if found.busy.exception() is not None:
-                return None  # whatever it was: the log has it all, and the next step meets it again
+    def take(self, job: str, shard: int, versions: Iterable[str], fits: Callable[[Cached], bool]) -> Cached | None:
+        """The body at the first of these versions at which there is one that fits.
+
+        What is taken is no longer here: an attempt that fails half way leaves nothing behind.
+        """
+        mine = [cached for cached in self._kept if cached.of == (job, shard)]
+        order = {version: i for i, version in enumerate(versions)}
+        found = None
+        for cached in sorted((each for each in mine if each.token in order), key=lambda each: order[each.token]):
+            self._kept.remove(cached)
+            if cached.is_sound() and fits(cached):
+                found = cached
+                break
+        for cached in mine:
+            cached.passed_over += 1
+        self._kept = [each for each in self._kept if each.of != (job, shard) or each.passed_over < PATIENCE]
         return found
 
     def keep(self, job: str, shard: int, token: str, body: Body) -> None:
-        self._kept[job, shard] = Cached(token, body, body.bytes)
-        while len(self._kept) > 1 and sum(each.bytes for each in self._kept.values()) > cache_limit():
-            self._kept.popitem(last=False)
+        self._kept.append(Cached((job, shard), token, body, body.bytes))
+        while sum(each.bytes for each in self._kept) > cache_limit():
+            self._kept.pop(0)
 
     def go_ahead(self, job: str, known: dict[int, int]) -> None:
         """Let shards apply what their next watermark lets through."""
-        begin = monotonic() + DELAY
+        begin, latest = monotonic() + DELAY, {cached.of: cached for cached in self._kept}
         for shard, upto in known.items():
-            cached = self._kept.get((job, shard))
+            cached = latest.get((job, shard))
             if cached is not None and job not in self.surprised:
                 cached.busy = thread("ahead").submit(cached.go_ahead, upto, begin)
 

@@ -4,7 +4,8 @@
     |..............|..............|        events with since(1) <= t < start(1) are piece 1's halo: seen, not answered
               ^ since(1)
 
-Cuts fall between timestamps, never between equal ones. They may lie anywhere: answers do not depend on them.
+Cuts fall between timestamps, never between equal ones. They may lie anywhere: answers do not depend on them. Nor does
+a halo in time depend on the events. One by rows does: so many were counted, and workers count them again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,11 +82,12 @@ class Grid:
 @dataclass(frozen=True)
 class Pieces:
     """cut_<key> …, piece, since, start, until: a row per piece. The same as arrays, in order of `piece`: the key of
-    each, and its `starts`. tasks: of the whole job, among which pieces take turns."""
+    each, its `starts`, and `since` when it sees events. tasks: of the whole job, among which pieces take turns."""
 
     table: DataFrame
     keys: pa.Table
     starts: np.ndarray
+    since: np.ndarray
     tasks: int
     grid: Grid
 
@@ -260,7 +262,7 @@ def _pieces(
         columns["until"] += [*(b - 1 for b in begin[1:]), LATEST]
     keys = keys.take(pa.array(at)).select(by)
     table = _named(events, keys, by, {"piece": np.arange(len(at)), **columns})
-    return Pieces(table, keys, np.array(columns["start"]), tasks, Grid.of(large, len(at)))
+    return Pieces(table, keys, np.array(columns["start"]), np.array(columns["since"]), tasks, Grid.of(large, len(at)))
 
 
 def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str, Any]) -> DataFrame:

@@ -17,9 +17,10 @@ from swag.errors import BadQuery, BadType
 from swag.evaluate import evaluate, simple_queries
 from swag.query import Query
 from swag.spark import process, schema
-from swag.spark.backfill import columns_read, grouped_by
+from swag.spark.asked import columns_read, grouped_by
 from swag.spark.keyed import KeyRows
-from swag.spark.shipping import portable
+from swag.spark.places import col, free, numbered, placed
+from swag.spark.shipping import in_workers, portable
 from swag.spark.substreams import refuse_null
 from swag.spark.worker import of_type
 
@@ -46,10 +47,8 @@ def filter_substreams(
     times = _times(at, ts, clock)
     read = columns_read([each for query in asked for each in simple_queries(query)])
     columns, known_by = schema.one_key(events, keys)
-    rows = events.select(
-        *columns, schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq"),
-        *(schema.col(name).alias(f"e{i}") for i, name in enumerate(read)),
-    )  # fmt: skip
+    when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
+    rows = placed(events).select(*columns, when, arrival, *numbered("e", [col(events, name) for name in read]))
     rows = rows.repartition(known_by).sortWithinPartitions("t", "seq").drop("seq")
     out = StructType([
         StructField("query", StringType()), StructField("at", events.schema[ts].dataType),
@@ -57,7 +56,7 @@ def filter_substreams(
         StructField("value", LongType() if whole else DoubleType()),
     ])  # fmt: skip
     task = Task(portable(asked), keys, known_by, ts, read, clock, times, schema.arrow_of(out, events))
-    return rows.mapInArrow(partial(passing, task), out)
+    return in_workers(rows, partial(passing, task), out)
 
 
 def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) -> bool:
@@ -79,7 +78,7 @@ def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) ->
 
 def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
     if isinstance(at, DataFrame):
-        found = at.select(schema.instant(at, ts).alias("t")).distinct().toArrow().column("t").drop_null()
+        found = placed(at).select(schema.instant(at, ts).alias("t")).distinct().toArrow().column("t").drop_null()
         return np.sort(np.asarray(found))
     each = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else [at]
     if any(time is None for time in each):
@@ -98,11 +97,21 @@ class Task:
     times: np.ndarray
     out: pa.Schema
 
+    @property
+    def when(self) -> str:
+        """What ts is called in an engine, beside the columns that queries read."""
+        return free(" t", self.read)
+
+    @property
+    def who(self) -> str:
+        """The same, of the key as a number."""
+        return free(" k", self.read)
+
 
 def passing(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The events of some keys, in order of time: appended to an engine, which is asked when a time has come."""
     process.begin()
-    engine, keys, asked = Engine(ts=" t", key=" k"), KeyRows(_numbered("k", task.keys), task.known_by), 0
+    engine, keys, asked = Engine(ts=task.when, key=task.who), KeyRows(_numbered("k", task.keys), task.known_by), 0
     engine.register(task.queries)
     for batch in batches:
         table = pa.Table.from_batches([batch])
@@ -127,7 +136,7 @@ def _numbered(letter: str, names: list[str]) -> list[str]:
 def _events(task: Task, table: pa.Table, keys: KeyRows) -> pa.Table:
     columns = [table.column(name) for name in _numbered("e", task.read)]
     when = of_type(table.column("t"), task.clock.type)
-    return pa.Table.from_arrays([*columns, when, pa.array(keys.ids(table))], names=[*task.read, " t", " k"])
+    return pa.Table.from_arrays([*columns, when, pa.array(keys.ids(table))], names=[*task.read, task.when, task.who])
 
 
 def _answers(task: Task, engine: Engine, keys: KeyRows, time: int) -> Iterator[pa.RecordBatch]:
@@ -137,6 +146,7 @@ def _answers(task: Task, engine: Engine, keys: KeyRows, time: int) -> Iterator[p
     found = engine.filters()
     if found.num_rows:
         at = of_type(pa.array(np.full(found.num_rows, time)), task.clock.type)
-        columns = [found.column("query"), at, *keys.columns(np.asarray(found.column(" k"))), found.column("value")]
+        who = keys.columns(np.asarray(found.column(task.who)))
+        columns = [found.column("query"), at, *who, found.column("value")]
         columns = [of_type(column, want.type) for column, want in zip(columns, task.out, strict=True)]
         yield from pa.Table.from_arrays(columns, schema=task.out).to_batches()

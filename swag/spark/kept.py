@@ -24,6 +24,7 @@ from swag.lowering import simple_ones
 from swag.query import Query
 from swag.space import Batch, group
 from swag.spark.event_time import instants_of
+from swag.spark.places import free
 from swag.spark.shipping import digest, fingerprint
 from swag.spark.state import Log
 from swag.spark.sweeping import Sweep
@@ -180,12 +181,13 @@ class Kept:
         self.gone += table.num_rows
         key = self.engine.key
         if key is not None and table.num_rows:
-            counted = table.group_by(key).aggregate([(self.engine.ts, "count")])
-            self._noted.append(counted.rename_columns([key, "rows"]))
+            ones = pa.array(np.ones(table.num_rows, np.int64))
+            self._noted.append(self._added_up(pa.table([table.column(key), ones], [free(key, ["rows"]), "rows"])))
 
     def _added_up(self, table: pa.Table) -> pa.Table:
-        key = self.engine.key
-        return table.group_by(key).aggregate([("rows", "sum")]).rename_columns([key, "rows"])
+        """Rows by key. Arrow would take a key of the name ".x" for a path, so it is called otherwise meanwhile."""
+        counted = table.rename_columns(["key", "rows"]).group_by("key").aggregate([("rows", "sum")])
+        return counted.rename_columns(table.column_names)
 
     # -- and out of it ------------------------------------------------------------------------------------------------
 
@@ -200,10 +202,10 @@ class Kept:
         store, key, tickers = self.engine._store, self.engine.key, self.engine._emission._all()
         before = np.zeros(0, np.int64)
         if key is not None and counts and tickers:
-            table = self._added_up(pa.concat_tables(counts))
-            store.keys = KeyTable(table.schema.field(key).type)
-            before = np.zeros(table.num_rows, np.int64)
-            before[store.keys.encode(table.column(key), key)] = np.asarray(table.column("rows"))
+            keys, rows = self._added_up(pa.concat_tables(counts)).columns
+            store.keys = KeyTable(keys.type)
+            before = np.zeros(len(keys), np.int64)
+            before[store.keys.encode(keys, key)] = np.asarray(rows)
         for ticker in tickers:
             own = np.array([self.gone]) if ticker.whole else before
             ticker.counters.grow(own.size, own)

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from swag.errors import BadQuery, BadType
-from swag.spark.cuts import Halo, Pieces, cut
+from swag.spark.cuts import EARLIEST, Halo, Pieces, cut
 
 WHOLE = -1  # the piece that a substream is which is not cut
 
@@ -33,8 +33,9 @@ class Layout:
     tasks: how many there are after the shuffle (None: Spark's own choice, or one per `task_rows` events where a
     substream is cut). sample: the share of events looked at beforehand to find substreams too large for a task, which
     costs a scan of key and ts; 0 looks at none and cuts nothing. ordered=True: the events are partitioned by key and
-    sorted by key, ts within partitions already, as a bucketed and sorted table may be: no shuffle, no sort. block_rows:
-    rows that a worker holds and answers at a time, at least.
+    sorted by key, ts within partitions already: no shuffle, no sort; looked at once for keys that are in two
+    partitions, and checked by the workers: what is not so raises OutOfOrder. block_rows: rows that a worker holds and
+    answers at a time, at least.
     """
 
     tasks: int | None = None
@@ -61,10 +62,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class Cut:
-    """What workers know of pieces: the key of each (k0, k1 …, if rows come without it), and where it starts."""
+    """What workers know of pieces: the key of each (k0, k1 …, if rows come without it), where it starts, and since when
+    it sees events."""
 
     keys: pa.Table
     starts: np.ndarray
+    since: np.ndarray
 
     def with_keys(self, rows: pa.Table) -> pa.Table:
         """Rows with the keys of their pieces; those that are in none have their own."""
@@ -81,6 +84,10 @@ class Cut:
     def asks(self, piece: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Events that are no halo."""
         return (piece == WHOLE) | (t >= self.starts[piece])
+
+    def may_lack(self, piece: np.ndarray) -> np.ndarray:
+        """Pieces that do not see all events before them."""
+        return (piece != WHOLE) & (self.since[piece] > EARLIEST)
 
 
 @dataclass(frozen=True)
@@ -105,10 +112,6 @@ def laid_out(
     events: DataFrame, requests: DataFrame | None, columns: Columns, halo: Halo, layout: Layout
 ) -> tuple[DataFrame, Columns]:
     """Rows for the workers: events, and requests among them, by task, in order."""
-    if layout.ordered:
-        if requests is not None:
-            raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.")
-        return events.select(*columns.all), columns
     pieces = pieces_of(events, columns.by, halo, layout)
     rows = _with_pieces(events, "since", columns, pieces)
     if requests is not None:
@@ -117,7 +120,7 @@ def laid_out(
     rows = _spread(rows, columns, pieces, layout)
     if pieces is not None:
         known = pieces.keys.select(_follow_from_the_piece(columns))
-        columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts))
+        columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts, pieces.since))
     order = [*columns.by, "t", *(["asks"] if requests is not None else []), *(["seq"] if columns.ties else [])]
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
 

@@ -15,7 +15,6 @@ from swag.spark import process
 from swag.spark.event_time import TIME, EventTime, instants_of
 from swag.spark.state import to_ipc
 
-SHARD = "__shard"
 PACKED = pa.schema(
     [
         ("shard", pa.int32()),
@@ -33,7 +32,8 @@ MANY = 1 << 20  # rows packed at once, at most
 class Pack:
     """What mapInArrow runs. tells_time: the watermark follows these rows (events do that, requests do not).
 
-    shard: where all rows go, if they go to one; else a column SHARD says.
+    names: of the columns that come, which Spark knows by their places. shard: where all rows go, if they go to one;
+    else one more column says.
     """
 
     kind: str
@@ -41,6 +41,7 @@ class Pack:
     key: str | None
     time: EventTime
     tells_time: bool = True
+    names: tuple[str, ...] = ()
     shard: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -53,12 +54,18 @@ class Pack:
         for batch in batches:
             waiting.append(batch)
             if sum(each.num_rows for each in waiting) >= MANY:
-                yield self.packed(pa.Table.from_batches(waiting), place)
+                yield self._piece(waiting, place)
                 waiting, place = [], place + 1
         if sum(each.num_rows for each in waiting):
-            yield self.packed(pa.Table.from_batches(waiting), place)
+            yield self._piece(waiting, place)
 
-    def packed(self, table: pa.Table, place: int) -> pa.RecordBatch:
+    def _piece(self, batches: list[pa.RecordBatch], place: int) -> pa.RecordBatch:
+        table, own = pa.Table.from_batches(batches), len(self.names)
+        shards = None if table.num_columns == own else np.asarray(table.column(own))
+        return self.packed(table.select(range(own)).rename_columns(self.names), shards, place)
+
+    def packed(self, table: pa.Table, shards: np.ndarray | None, place: int) -> pa.RecordBatch:
+        """shards: where each row goes; None: all to one."""
         for name, what in ((self.ts, "timestamp"), (self.key, "key")):
             if name is not None and table.column(name).null_count:
                 raise BadEvents(
@@ -66,7 +73,7 @@ class Pack:
                 )
         index = table.column_names.index(self.ts)
         table = _in_utc(table.set_column(index, self.ts, self.time.normal(table.column(self.ts))))
-        parts = self._parts(table)
+        parts = self._parts(table, shards)
         count = len(parts)
         times = [self._time(part) for part in parts.values()]
         columns = [
@@ -78,13 +85,13 @@ class Pack:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=PACKED)
 
-    def _parts(self, table: pa.Table) -> dict[int, pa.Table]:
+    def _parts(self, table: pa.Table, shards: np.ndarray | None) -> dict[int, pa.Table]:
         """The rows of each shard, in the order they came in."""
-        if self.shard is not None:
+        if shards is None:
+            assert self.shard is not None
             return {self.shard: table}
-        shards = np.asarray(table.column(SHARD))
         order = np.argsort(shards, kind="stable")
-        table, shards = table.drop_columns([SHARD]).take(pa.array(order)), shards[order]
+        table, shards = table.take(pa.array(order)), shards[order]
         starts = np.flatnonzero(np.diff(shards, prepend=shards[0] - 1))
         ends = np.append(starts[1:], shards.size)
         return {int(shards[a]): table.slice(a, b - a) for a, b in zip(starts, ends, strict=True)}

@@ -26,12 +26,14 @@ from pyspark.sql.types import (
 
 from swag.columns import column
 from swag.errors import BadQuery, BadType
+from swag.spark.places import col
 
 DAY, MINUTE = 86_400_000_000, 60_000_000  # in microseconds
 
 
 def check_frame(frame: Any, what: str) -> None:
     """Classic and Connect DataFrames share no base class but this one."""
+    refuse_pandas(frame, what)
     if not isinstance(frame, DataFrame):
         raise BadType(
             f"{what} are a {type(frame).__name__}, not a Spark DataFrame.",
@@ -39,6 +41,11 @@ def check_frame(frame: Any, what: str) -> None:
         )
     if frame.isStreaming:
         raise BadQuery(f"{what} are a stream.", "swag.spark.stream(queries, events, …), frames.spark.stream(spec, …)")
+
+
+def refuse_pandas(frame: Any, what: str) -> None:
+    if type(frame).__module__.startswith("pyspark.pandas"):
+        raise BadType(f"{what} are a pandas-on-Spark {type(frame).__name__}, not a Spark DataFrame.", ".to_spark()")
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
@@ -77,11 +84,6 @@ def arrow_of(schema: StructType, frame: DataFrame) -> pa.Schema:
     return pa.schema([pa.field(each.name, to_arrow_type(each.dataType, timezone=zone)) for each in schema])
 
 
-def col(name: str) -> Column:
-    """A column by its name, whatever is in it: a dot is no path."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
 def key_names(key: str | list[str] | tuple[str, ...] | None) -> list[str]:
     """One column, several, or none."""
     names = [] if key is None else [key] if isinstance(key, str) else list(key)
@@ -111,11 +113,12 @@ def _holds(kind: DataType, what: Any) -> bool:
 
 
 def key_columns(frame: DataFrame, keys: list[str]) -> tuple[list[Column], tuple[str, ...]]:
-    """The key's columns as k0, k1 …, with g0 … where those do not tell keys apart; and the names of those that do."""
+    """Columns of placed(frame): the key's as k0, k1 …, with g0 … where those do not tell keys apart; and the names of
+    those that do."""
     found, by = [], []
     for i, name in enumerate(keys):
-        found.append(col(name).alias(f"k{i}"))
-        apart = _apart(col(name), frame.schema[name].dataType)
+        found.append(col(frame, name).alias(f"k{i}"))
+        apart = _apart(col(frame, name), frame.schema[name].dataType)
         by.append(f"k{i}" if apart is None else f"g{i}")
         if apart is not None:
             found.append(apart.alias(f"g{i}"))
@@ -138,9 +141,9 @@ def is_simple(kind: DataType) -> bool:
 def written(frame: DataFrame, keys: list[str]) -> Column:
     """Several columns, or one of a type of its own, as one text: equal where they are equal."""
     each = [
-        col(name) if apart is None else apart
-        for name in keys
-        for apart in [_apart(col(name), frame.schema[name].dataType)]
+        own if apart is None else apart
+        for own, kind in ((col(frame, name), frame.schema[name].dataType) for name in keys)
+        for apart in [_apart(own, kind)]
     ]
     exact = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
     named = [column.alias(f"k{i}") for i, column in enumerate(each)]
@@ -156,8 +159,9 @@ def one_key(frame: DataFrame, keys: list[str]) -> tuple[list[Column], str]:
 
 
 def instant(frame: DataFrame, ts: str) -> Column:
-    """A ts column as int64 in its own unit, as swag.columns.instants has it: microseconds, days, or the integer."""
-    at, kind = col(ts), field(frame, ts, "ts is").dataType
+    """A ts column of placed(frame) as swag.columns.instants has it: microseconds, days, or the integer, as int64."""
+    kind = field(frame, ts, "ts is").dataType
+    at = col(frame, ts)
     if isinstance(kind, TimestampType):
         return F.unix_micros(at)
     if isinstance(kind, TimestampNTZType):  # in pieces: a cast would go through the session's time zone

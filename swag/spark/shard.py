@@ -6,6 +6,9 @@
 
 The body lives in a cache between triggers (swag/spark/bodies.py); it is taken out while it changes, and a version that
 the header does not name (a retry, another run, an older worker) is never trusted.
+
+A version is named by all that led to it: a digest of the version before, the rows that came, and the watermark. So where
+Spark computes a trigger twice, both give the same version, and it does not matter which of them is committed.
 """
 
 import hashlib
@@ -72,22 +75,26 @@ class Shards(StatefulProcessor):
             piece for frame in frames for piece in zip(frame["kind"], frame["place"], frame["piece"], strict=True)
         ]
         fresh: dict[str, list[pa.Table]] = {}
-        for kind, _, piece in sorted(pieces, key=lambda each: (each[0], each[1])):
+        came = hashlib.blake2b(digest_size=16)
+        for kind, place, piece in sorted(pieces, key=lambda each: (each[0], each[1])):
             fresh.setdefault(kind, []).append(from_ipc(piece))
+            came.update(f"{kind} {place} {len(piece)} ".encode())
+            came.update(piece)
         tables = {kind: pa.concat_tables(each) for kind, each in fresh.items()}
-        yield from self._step(int(key[0]), tables, timerValues.getCurrentWatermarkInMs(), None)
+        yield from self._step(int(key[0]), tables, came.hexdigest(), timerValues.getCurrentWatermarkInMs(), None)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         expired = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._step(int(key[0]), {}, timerValues.getCurrentWatermarkInMs(), expired)
+        yield from self._step(int(key[0]), {}, "", timerValues.getCurrentWatermarkInMs(), expired)
 
     def close(self) -> None:
         """Spark has all answers and all state."""
         CACHE.go_ahead(self.job.id, self._known)
 
     def _step(
-        self, shard: int, fresh: dict[str, pa.Table], watermark: int, expired: int | None
+        self, shard: int, fresh: dict[str, pa.Table], came: str, watermark: int, expired: int | None
     ) -> Iterator[pd.DataFrame]:
+        """came: a digest of the fresh rows."""
         began = time.perf_counter()
         header = self._load(shard)
         log = Log(header, self._pieces, f"shard {shard}")
@@ -96,6 +103,8 @@ class Shards(StatefulProcessor):
         body, replayed = self._body(shard, log, upto)
         step = body.step(fresh, upto)
         header.upto = upto
+        header.history = [*header.history, (header.token, log.behind)][-HISTORY:]
+        header.token = hashlib.blake2b(f"{header.token} {came} {upto}".encode(), digest_size=16).hexdigest()
         timer = self._timer(body.wakes(), watermark)
         saved = thread("state").submit(self._save, log, body, step, timer, expired)
         try:
@@ -122,8 +131,6 @@ class Shards(StatefulProcessor):
             log.append(kind, table, instants)
         body.tend(log)
         header.rest = body.rest()
-        header.history = [*header.history, (header.token, log.behind)][-HISTORY:]
-        header.token = uuid.uuid4().hex
         self._set_timer(header, timer, expired)
         self._put(HEADER_AT, header.to_bytes())
 
@@ -153,12 +160,15 @@ class Shards(StatefulProcessor):
     def _body(self, shard: int, log: Log, upto: int | None) -> tuple[Body, int]:
         """The body at the version that the header names, and how many rows had to be replayed for it."""
         header = log.header
-        cached = CACHE.take(self.job.id, shard)
         versions = dict([*header.history, (header.token, header.following)])
-        if cached is not None and self._usable(cached, versions, header, upto):
+        cached = CACHE.take(
+            self.job.id, shard, reversed(versions), lambda each: self._usable(each, versions, header, upto)
+        )
+        if cached is not None and cached.token == header.token:
+            cached.body.recall(header.rest)
+            return cached.body, 0
+        if cached is not None:
             body, missed = cached.body, log.since(versions[cached.token])
-            if cached.token == header.token:
-                return body, 0
         else:
             body, missed = self.job.make(shard), list(header.entries)
         if header.token:
@@ -166,7 +176,7 @@ class Shards(StatefulProcessor):
         return body, sum(entry.rows for entry in missed)
 
     def _usable(self, cached: Cached, versions: dict[str, int], header: Header, upto: int | None) -> bool:
-        if cached.token not in versions or versions[cached.token] < header.floor:
+        if versions[cached.token] < header.floor:
             return False
         known = upto if cached.token == header.token else header.upto
         if cached.body.ahead is None or (known is not None and cached.body.ahead <= known):
@@ -215,7 +225,7 @@ def check_purpose(written: dict[str, Any], wanted: dict[str, Any]) -> None:
 def counts_rows(counts: dict[str, int], output: pa.Schema) -> pd.DataFrame:
     """A row per count beside the answers: Spark adds them up, and drops them (see streaming.py)."""
     numbers = [counts.get(name, 0) | i << WHICH for i, name in enumerate(METRICS)]
-    columns = {each.name: pa.nulls(len(numbers), each.type) for each in output}
+    columns = {f"c{i}": pa.nulls(len(numbers), each.type) for i, each in enumerate(output)}
     return as_pandas({COUNTS: pa.array(numbers, pa.int64())} | columns)
 
 
@@ -225,9 +235,10 @@ def counted(numbers: list[int]) -> dict[str, int]:
 
 
 def answer_rows(table: pa.Table, output: pa.Schema) -> pd.DataFrame:
+    """Under the names of their places: those of users come back behind the shards."""
     columns: dict[str, Any] = {COUNTS: pa.nulls(table.num_rows, pa.int64())}
-    for each in output:
-        columns[each.name] = table.column(each.name).cast(each.type)
+    for i, each in enumerate(output):
+        columns[f"c{i}"] = table.column(each.name).cast(each.type)
     return as_pandas(columns)
 
 

@@ -1,17 +1,75 @@
-"""Queries on their way to workers."""
+"""Queries and functions on their way to workers."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from swag.aggregates import Aggregate
 from swag.expression import Expression, mapped, plain
 from swag.query import Events, Query
 from swag.recipes import query_to_json
+
+
+def in_workers(rows: DataFrame, function: Callable[[Any], Any], out: StructType | str) -> DataFrame:
+    """rows.mapInArrow. The columns of `rows` have names of ours: Spark looks them up."""
+    with own_python(rows):
+        return rows.mapInArrow(told(function), out)
+
+
+def told(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that says which Python it is in, if a module is missing there."""
+    content = cloudpickle.dumps(function)
+    hint = (
+        "set PYSPARK_PYTHON, before the session starts, to a Python that has it "
+        f"(the driver's is {sys.executable}), or send it along: spark-submit --py-files swag.zip"
+    )
+
+    def run(batches: Any) -> Any:  # inside a function: so it is sent as code, and needs nothing of ours to arrive
+        import pickle
+        import sys
+
+        try:
+            found = pickle.loads(content)
+        except ModuleNotFoundError as why:
+            version = ".".join(map(str, sys.version_info[:3]))
+            said = f"{sys.executable} ({version}), the Python of this worker, has no module named {why.name!r}."
+            raise ModuleNotFoundError(f"{said} Hint: {hint}", name=why.name) from None
+        yield from found(batches)
+
+    return run
+
+
+@contextmanager
+def own_python(frame: DataFrame) -> Iterator[None]:
+    """Functions that Spark wraps in here run in the driver's own Python, where it is local and nobody chose another.
+
+    Spark's own choice is the first python3 on the path, whatever environment the driver is in.
+    """
+    context: Any = getattr(frame.sparkSession, "_sc", None)  # none under Spark Connect
+    if context is None or not _is_open(context):
+        yield
+        return
+    before = context.pythonExec
+    context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def _is_open(context: Any) -> bool:
+    """Is it still open which Python workers run?"""
+    chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    return bool(sys.executable) and context.master.startswith("local") and not chosen
 
 
 def portable(queries: Iterable[Query]) -> tuple[Query, ...]:

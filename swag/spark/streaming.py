@@ -13,16 +13,20 @@ from swag.evaluate import _checked, evaluate
 from swag.intake import needed
 from swag.lowering import readers
 from swag.query import Query
+from swag.spark.asked import grouped_by
 from swag.spark.event_time import EventTime
 from swag.spark.kept import EVENTS
-from swag.spark.packing import PACKED_SPARK, SHARD, Pack, in_utc, shard_numbers
-from swag.spark.schema import arrow_schema, col
-from swag.spark.shipping import fingerprint, portable
+from swag.spark.packing import PACKED_SPARK, Pack, in_utc, shard_numbers
+from swag.spark.places import col, named, numbered, placed
+from swag.spark.schema import arrow_schema, key_names, refuse_pandas
+from swag.spark.several import apart, joined, name_of, without
+from swag.spark.shipping import fingerprint, in_workers, own_python, portable
 from swag.spark.windows import REQUESTS, Windows, frequencies
 from swag.windows import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
     from swag.spark.shard import Job
 
@@ -59,11 +63,11 @@ def stream(
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
     job = windows_job(asked, table, front, ts, key, count)
     numbers = shard_numbers(count, partitions_of(events))
-    packed = pack(events.select(*map(col, table.names)), Pack(EVENTS, ts, key, job.time), numbers)
+    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
     if requests is not None:
-        if key is not None:  # equal keys must be of one type to meet in one shard
-            requests = requests.withColumn(key, requests[key].cast(events.schema[key].dataType))
-        packed = packed.unionByName(pack(requests, Pack(REQUESTS, ts, key, job.time, tells_time=False), numbers))
+        asking = Pack(REQUESTS, ts, key, job.time, tells_time=False, names=tuple(requests.columns))
+        kind = None if key is None else events.schema[key].dataType
+        packed = packed.unionByName(pack(requests, asking, numbers, kind))
     return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
@@ -71,10 +75,6 @@ def _keyed_by_several(
     asked: list[Query], events: "DataFrame", requests: "DataFrame | None", ts: str, key: list[str],
     lateness: Duration | None, shards: int | None, metrics: str,
 ) -> "DataFrame":  # fmt: skip
-    from swag.spark.backfill import grouped_by
-    from swag.spark.schema import key_names
-    from swag.spark.several import apart, joined, name_of
-
     keys = key_names(key)
     asked = grouped_by(asked, keys)
     if len(keys) < 2:
@@ -82,12 +82,14 @@ def _keyed_by_several(
         return stream(
             asked, events, requests=requests, ts=ts, key=one, lateness=lateness, shards=shards, metrics=metrics
         )
-    asking = None if requests is None else joined(requests, keys, "requests")
+    columns_of(events, {}, "events")
+    one = name_of(keys, [*events.columns, *(requests.columns if requests is not None else [])])
+    asking = None if requests is None else joined(requests, keys, "requests", one)
     found = stream(
-        asked, joined(events, keys, "events"), requests=asking, ts=ts, key=name_of(keys), lateness=lateness,
+        asked, joined(events, keys, "events", one), requests=asking, ts=ts, key=one, lateness=lateness,
         shards=shards, metrics=metrics,
     )  # fmt: skip
-    return apart(found, keys, events) if requests is None else found.drop(name_of(keys))
+    return apart(found, keys, events, one) if requests is None else without(found, one)
 
 
 def windows_job(
@@ -125,17 +127,18 @@ def sharded(packed: "DataFrame", job: "Job", metrics: str) -> "DataFrame":
 
     if not isinstance(metrics, str) or not metrics:
         raise BadQuery(f"metrics={metrics!r} is no name that counts could be reported by.", 'metrics="trades"')
-    schema = StructType([StructField(COUNTS, LongType()), *from_arrow_schema(job.output).fields])
+    fields = [StructField(f"c{i}", each.dataType) for i, each in enumerate(from_arrow_schema(job.output))]
+    schema = StructType([StructField(COUNTS, LongType()), *fields])
     timed = packed.withWatermark("time", f"{job.delay} milliseconds").select("shard", "kind", "place", "piece")
     if job.purpose["shards"] == partitions_of(packed) == 1:
         timed = timed.coalesce(1)  # one stage, no shuffle: where all ends up in one task, that packs the rows, too
-    with own_workers(packed):
+    with own_workers(packed), own_python(packed):
         found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
     # Every answer passes these sums, too. From one text, to be split and parsed, they took some 20 ms more per 190,000.
     number, which = F.col(COUNTS).bitwiseAND((1 << WHICH) - 1), F.shiftright(COUNTS, WHICH)
     sums = [F.sum(F.when(which == F.lit(i), number)).alias(name) for i, name in enumerate(METRICS)]
     counted = found.observe(metrics, *sums)
-    return counted.where(F.col(COUNTS).isNull()).select(*map(col, job.output.names))
+    return named(counted.where(F.col(COUNTS).isNull()).select(*(each.name for each in fields)), job.output.names)
 
 
 @contextmanager
@@ -156,16 +159,21 @@ def own_workers(frame: "DataFrame") -> Iterator[None]:
         del context.environment["SWAG_SPARK_SHARDS"]
 
 
-def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
-    """Rows in pieces for the shards of these numbers."""
+def pack(rows: "DataFrame", packer: Pack, numbers: list[int], key_type: "DataType | None" = None) -> "DataFrame":
+    """Rows in pieces for the shards of these numbers. key_type: what the key is to be: equal ones must be of one type
+    to meet in one shard."""
     from pyspark.sql import functions as F
 
+    columns = {name: col(rows, name) for name in packer.names}
+    if key_type is not None and packer.key is not None:
+        columns[packer.key] = columns[packer.key].cast(key_type)
+    taken = placed(rows).select(*numbered("c", list(columns.values())))
     if packer.key is None or len(numbers) == 1:
-        rows = rows.coalesce(1) if partitions_of(rows) == 1 else rows  # see `sharded`; before, so that places count on
-        return rows.mapInArrow(replace(packer, shard=numbers[0]), PACKED_SPARK)
-    which = F.pmod(F.xxhash64(col(packer.key)), F.lit(len(numbers))).cast("int")
+        taken = taken.coalesce(1) if partitions_of(rows) == 1 else taken  # see `sharded`; before, so places count on
+        return in_workers(taken, replace(packer, shard=numbers[0]), PACKED_SPARK)
+    which = F.pmod(F.xxhash64(f"c{packer.names.index(packer.key)}"), F.lit(len(numbers))).cast("int")
     shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
-    return rows.withColumn(SHARD, shard.cast("int")).mapInArrow(packer, PACKED_SPARK)
+    return in_workers(taken.withColumn("shard", shard.cast("int")), packer, PACKED_SPARK)
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -173,6 +181,7 @@ def pack(rows: "DataFrame", packer: Pack, numbers: list[int]) -> "DataFrame":
 
 def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Schema:
     """The Arrow types of the columns that are read, by name."""
+    refuse_pandas(frame, f"the {what}")
     if not getattr(frame, "isStreaming", False):
         found = "stored DataFrame" if hasattr(frame, "isStreaming") else type(frame).__name__
         raise BadType(
@@ -181,8 +190,10 @@ def columns_of(frame: "DataFrame", wanted: dict[str, str], what: str) -> pa.Sche
         )
     every = in_utc(arrow_schema(frame))
     for name, asked_by in wanted.items():
-        if name not in every.names:
-            have = ", ".join(every.names)
+        found, have = every.names.count(name), ", ".join(every.names)
+        if found > 1:
+            raise UnknownColumn(f'the {what} have {found} columns "{name}": {have}.', "rename one")
+        if not found:
             raise UnknownColumn(f'{asked_by} "{name}", but the {what} have: {have}.', nearest(name, every.names))
     return pa.schema([every.field(name) for name in wanted])
 

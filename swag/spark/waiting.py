@@ -40,3 +40,7 @@ class Waiting:
     @property
     def count(self) -> int:
         return sum(table.num_rows for table in self._tables)
+
+    @property
+    def bytes(self) -> int:
+        return sum(table.nbytes for table in self._tables)

@@ -11,8 +11,10 @@ from kernels.jit import cache_folder
 from swag.errors import BadQuery
 from swag.query import Query
 from swag.spark import schema
-from swag.spark.backfill import grouped_by, planned
+from swag.spark.asked import grouped_by
+from swag.spark.backfill import planned
 from swag.spark.layout import Layout
+from swag.spark.places import col, named, placed
 from swag.spark.worker import answers
 
 ROWS, BLOCK = 64, 16  # several blocks, so that there is something to carry over
@@ -30,7 +32,7 @@ def warm(
     if any(query.every is not None or query.source is not None for query in asked):
         raise BadQuery("queries with `every` or `source` are compiled when they run.", "warm the others")
     schema.field(events, ts, "ts is")
-    for at in (None, events.select(schema.col(ts))):
+    for at in (None, named(placed(events).select(col(events, ts)), [ts])):
         rows, task, _ = planned(asked, events, at, ts, [], Layout(sample=0, block_rows=BLOCK))  # no kernel sees a key
         for nulls in (False, True):
             table = pa.table({each.name: _some(each, nulls) for each in schema.arrow_schema(rows)})

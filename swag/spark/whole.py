@@ -16,24 +16,28 @@ from pyspark.sql.types import StructField, StructType
 from swag.columns import Clock
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
+from swag.evaluate import simple_queries
 from swag.lowering import readers
 from swag.nested import evaluate_ticks, last_of
 from swag.query import Events, Query
 from swag.spark import process, schema
+from swag.spark.asked import columns_read, levels
 from swag.spark.keyed import KeyRows
 from swag.spark.layout import Layout
-from swag.spark.shipping import portable
+from swag.spark.places import col, free, numbered, placed
+from swag.spark.shipping import in_workers, portable
 from swag.spark.substreams import refuse_null
 from swag.spark.worker import of_type
-
-KEY = " k"  # the key as a number: no column of a user's is named so
 
 
 @dataclass(frozen=True)
 class Task:
+    """key: what it is called in here: a key of one column by its own name, others are numbers under another."""
+
     queries: tuple[Query, ...]
     keys: list[str]
     known_by: str
+    key: str | None
     ts: str
     read: list[str]
     clock: Clock
@@ -53,23 +57,39 @@ def evaluate(
     read = _columns(asked, events, ts)
     for name in keys:
         schema.check_key(schema.field(events, name, "key is"))
-    empty = schema.empty_table(events.select(*map(schema.col, dict.fromkeys([*read, ts]))))
-    empty = empty.append_column(KEY, pa.array([], pa.int64()))
-    types = embedded(asked, empty, ts=ts, key=KEY if keys else None).schema
     columns, known_by = schema.one_key(events, keys) if keys else ([], "")
-    when = schema.instant(events, ts).alias("t")
-    taken = [schema.col(name).alias(f"e{i}") for i, name in enumerate(read)]
-    rows = events.select(*columns, when, F.monotonically_increasing_id().alias("seq"), *taken)
+    key = _key_name(asked, keys, known_by, [*read, ts])
+    empty = schema.empty_table(events).select(list(dict.fromkeys([*read, ts])))
+    if key is not None and key not in empty.column_names:
+        own = schema.empty_table(events).column(key) if key in keys else pa.array([], pa.int64())
+        empty = empty.append_column(key, own)
+    types = embedded(asked, empty, ts=ts, key=key).schema
+    when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
+    rows = placed(events).select(*columns, when, arrival, *numbered("e", [col(events, name) for name in read]))
     apart = keys and all(_counts_per_key(query) for query in asked)
     if apart and any(_ticks_on(query) for query in asked):
         rows = rows.crossJoin(F.broadcast(rows.agg(F.max("t").alias("end"))))
     spread = [layout.tasks, known_by] if layout.tasks else [known_by]
     rows = (rows.repartition(*spread) if apart else rows.repartition(1)).sortWithinPartitions("t", "seq").drop("seq")
-    out = StructType(_fields(types, events, keys))
-    task = Task(
-        portable(asked), keys, known_by, ts, read, Clock(empty.schema.field(ts).type), schema.arrow_of(out, events)
-    )
-    return rows.mapInArrow(partial(answers, task), out)
+    out = StructType(_fields(types, events, key, keys))
+    clock, wanted = Clock(empty.schema.field(ts).type), schema.arrow_of(out, events)
+    return in_workers(rows, partial(answers, Task(portable(asked), keys, known_by, key, ts, read, clock, wanted)), out)
+
+
+def _key_name(asked: list[Query], keys: list[str], known_by: str, taken: list[str]) -> str | None:
+    if not keys:
+        return None
+    if known_by == "k0":
+        return keys[0]
+    for query in (each for one in asked for each in levels(one) if each.source is not None):
+        for name in columns_read(simple_queries(query)):
+            if name in keys and not isinstance(query.source, Events):
+                raise BadQuery(
+                    f'query "{query.title}" reads "{name}" of the answers of another, where keys are numbers: '
+                    "they have several columns, or a type of their own.",
+                    f'a key of one column of text: key="…"; or count "{name}" among the events',
+                )
+    return free(" k", taken)
 
 
 def _counts_per_key(query: Query) -> bool:
@@ -86,8 +106,6 @@ def _ticks_on(query: Query) -> bool:
 
 def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
     """The columns of the events that queries, and the queries they read, read."""
-    from swag.spark.backfill import columns_read
-
     known, found = set(events.columns), []
     for query in asked:
         found += [name for name in columns_read(readers(query)) if name != ts]
@@ -97,10 +115,10 @@ def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _fields(types: pa.Schema, events: DataFrame, keys: list[str]) -> list[StructField]:
+def _fields(types: pa.Schema, events: DataFrame, key: str | None, keys: list[str]) -> list[StructField]:
     fields = []
     for field in schema.spark_fields(types):
-        if field.name == KEY:
+        if field.name == key:
             fields += [StructField(name, events.schema[name].dataType) for name in keys]
         else:
             fields.append(field)
@@ -125,12 +143,13 @@ def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
     refuse_null(table, {"t": task.ts}, "timestamp")
     columns = {name: table.column(f"e{i}") for i, name in enumerate(task.read)}
     events = pa.table({**columns, task.ts: of_type(table.column("t"), task.clock.type)})
-    keys = KeyRows(list(names), task.known_by)
-    if task.keys:
-        events = events.append_column(KEY, pa.array(keys.ids(table)))
-    found = evaluate_ticks(list(task.queries), events, None, task.ts, KEY if task.keys else None, _end(task, table))
+    keys, by_number = KeyRows(list(names), task.known_by), task.key not in (None, *task.keys)
+    if task.key is not None:
+        who = pa.array(keys.ids(table)) if by_number else table.column(task.known_by)
+        events = events if task.key in events.column_names else events.append_column(task.key, who)
+    found = evaluate_ticks(list(task.queries), events, None, task.ts, task.key, _end(task, table))
     out = []
-    for name in found.column_names:
-        out += keys.columns(found.column(name).to_numpy()) if name == KEY else [found.column(name)]
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        out += keys.columns(column.to_numpy()) if by_number and name == task.key else [column]
     out = [of_type(column, want.type) for column, want in zip(out, task.out, strict=True)]
     yield from pa.Table.from_arrays(out, schema=task.out).to_batches(max_chunksize=1 << 16)

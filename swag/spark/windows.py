@@ -79,9 +79,12 @@ class ShardWindows:
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
-    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+    def recall(self, rest: dict[str, Any]) -> None:
         for kept in self.streams:
             kept.restore(rest if kept.above is None else rest.get("inside", {}).get(kept.rows, {}))
+
+    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+        self.recall(rest)
         self.answered = rest.get("answered", upto)
         self._promise(upto)
         if self._new:
@@ -314,7 +317,7 @@ class ShardWindows:
 
     @property
     def bytes(self) -> int:
-        return int(self.engine.stats()["bytes"])
+        return int(self.engine.stats()["bytes"]) + self.events.bytes + self.requests.bytes
 
 
 def _passing(query: Query, column: pa.Array, present: np.ndarray) -> pa.Array:

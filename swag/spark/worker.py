@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels import edges
 from swag.columns import Clock, one_chunk
-from swag.errors import OutOfOrder
+from swag.errors import BadEvents
 from swag.evaluate import Evaluation, simple_queries
 from swag.query import Query
 from swag.spark import process
 from swag.spark.cuts import EARLIEST, Halo
 from swag.spark.layout import Columns
+from swag.spark.ordered import Promise, in_order
+from swag.spark.places import free
 from swag.spark.substreams import refuse_null, run_starts
 from swag.stored import Requests, Selection, Stored
 
@@ -43,6 +44,7 @@ class Task:
     halo: Halo
     out: pa.Schema
     block_rows: int
+    promise: Promise | None = None  # that rows are in order, if Spark has not put them so
 
     @property
     def at_requests(self) -> bool:
@@ -57,6 +59,8 @@ class Task:
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
     process.begin()
+    if task.promise is not None:
+        batches = in_order(task.promise, batches)
     rows = Rows(task)
     for batch in batches:
         rows.take(batch)
@@ -108,8 +112,6 @@ class Block:
         table = new if halo is None else pa.concat_tables([halo, new])
         t = np.asarray(one_chunk(table.column("t")))
         starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
-        if not edges.ordered(t, np.append(starts, t.size)):
-            raise OutOfOrder(f'rows are not sorted by "{task.ts}".', "leave Layout(ordered=True) out")
         if task.at_requests:  # of which the halo holds none
             asks = np.asarray(one_chunk(table.column("asks")))
         else:
@@ -117,7 +119,34 @@ class Block:
             if cut is not None:
                 asks = cut.asks(np.asarray(one_chunk(table.column("piece"))), t)
             asks[: 0 if halo is None else halo.num_rows] = False
-        return cls(task, table, t, starts, asks)
+        block = cls(task, table, t, starts, asks)
+        block._check_halos()
+        return block
+
+    def _check_halos(self) -> None:
+        """A piece holds as many events before its first row that asks as the longest window by rows, or all there are.
+
+        They were counted when the job was planned. Where they are fewer now, others lie further back, unseen.
+        """
+        cut, rows, wanted = self.task.columns.cut, np.flatnonzero(self.asks), self.task.halo.rows
+        if cut is None or not wanted or not rows.size:
+            return
+        first, of = self._runs(rows)[:-1].T
+        events = ~self.asks if self.task.at_requests else np.ones(self.t.size, bool)
+        before = np.concatenate([[0], np.cumsum(events)])
+        seen = before[rows[first]] - before[self.starts[of]]
+        short = (seen < wanted) & cut.may_lack(np.asarray(one_chunk(self.table.column("piece")))[rows[first]])
+        if short.any():
+            raise self._changed(int(rows[first[short]][0]), int(seen[short][0]))
+
+    def _changed(self, at: int, seen: int) -> BadEvents:
+        key = [f"{name}={self.table.column(ours)[at].as_py()!r}" for ours, name in self.task.names.items()]
+        when = self.task.clock.show(int(self.t[at]))
+        return BadEvents(
+            f"the events have changed since the job was planned: {', '.join(key) or 'the stream'} has {seen} of the "
+            f"{self.task.halo.rows} events that were counted before {when}.",
+            "events.cache(), or Layout(sample=0), which looks at nothing beforehand",
+        )
 
     def halo(self) -> pa.Table:
         """The events of the last substream that a window in the next block may see."""
@@ -163,7 +192,7 @@ class Block:
         """Events under the names that queries know; t is there so that there is a column at all."""
         starts = np.append(self.starts, self.t.size)
         columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
-        events = pa.Table.from_arrays(columns, names=[*self.task.read, " t"])
+        events = pa.Table.from_arrays(columns, names=[*self.task.read, free(" t", self.task.read)])
         return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
 
     def _runs(self, rows: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swag.spark import shard as shard_module
 from swag.spark.bodies import Cache
-from swag.spark.packing import SHARD, Pack
+from swag.spark.packing import Pack
 from swag.spark.shard import COUNTS, Job, Shards, counted
 from swag.spark.state import HEADER_AT, Header
 
@@ -73,23 +73,37 @@ class Stream:
         self.caches = [Cache() for _ in range(workers)]
         self.metrics: list[dict[str, int]] = []
 
-    def trigger(self, rows: dict[str, pa.Table], worker: int = 0, fails: bool = False) -> list[dict]:
-        """A batch, at the watermark of the batches before. fails: the state is not committed, nothing comes out."""
+    def trigger(
+        self, rows: dict[str, pa.Table], worker: int = 0, fails: bool = False, actions: int = 1, committed: int = -1
+    ) -> list[dict]:
+        """A batch, at the watermark of the batches before. fails: the state is not committed, nothing comes out.
+
+        actions: how often it is computed, each time from the state before, as by several in one foreachBatch;
+        committed: which of them leaves its state behind.
+        """
         packed = self._packed(rows)
         self.before = self.watermark
         before = copy.deepcopy(self.stores)
         shard_module.CACHE = self.caches[worker]
-        found: list[dict] = []
         self.metrics = []
-        numbers = sorted({s for s, *_ in packed} | set(self.stores))
-        for number in numbers:
-            found += self._run(number, [piece for piece in packed if piece[0] == number])
+        outcomes = []
+        for _ in range(actions):
+            self.stores = copy.deepcopy(before)
+            outcomes.append((self._computed(packed), self.stores))
+        found, self.stores = outcomes[committed]
+        assert all(each == found for each, _ in outcomes)
         if fails:
             self.stores = before
             return []
         times = [t for _, _, _, t, _ in packed if t is not None]
         self.latest = max([self.latest, *times])
         self.watermark = max(self.watermark, self.latest // 1000 - self.delay)
+        return found
+
+    def _computed(self, packed: list[tuple]) -> list[dict]:
+        found: list[dict] = []
+        for number in sorted({s for s, *_ in packed} | set(self.stores)):
+            found += self._run(number, [piece for piece in packed if piece[0] == number])
         return found
 
     def _packed(self, rows: dict[str, pa.Table]) -> list[tuple]:
@@ -99,8 +113,7 @@ class Stream:
             if table.num_rows == 0:
                 continue
             keys = [0] * table.num_rows if pack.key is None else table.column(pack.key).to_pylist()
-            table = table.append_column(SHARD, pa.array([hash(k) % self.shards for k in keys], pa.int32()))
-            batch = pack.packed(table, 0)
+            batch = pack.packed(table, np.array([hash(k) % self.shards for k in keys], np.int32), 0)
             times = batch.column("time").cast(pa.int64()).to_pylist()
             plain = (batch.column(name).to_pylist() for name in ("shard", "kind", "place", "piece"))
             found += [(s, k, p, t, b) for (s, k, p, b), t in zip(zip(*plain, strict=True), times, strict=True)]
@@ -130,7 +143,8 @@ class Stream:
         counts = [row[COUNTS] for row in rows if row[COUNTS] is not None]
         if counts:
             self.metrics.append(counted(counts))
-        return [{name: row[name] for name in self.job.output.names} for row in rows if row[COUNTS] is None]
+        names = {f"c{i}": name for i, name in enumerate(self.job.output.names)}
+        return [{name: row[ours] for ours, name in names.items()} for row in rows if row[COUNTS] is None]
 
     def upto(self, key: Any) -> float:
         """The time up to which the shard of a key has answered requests, and let go."""

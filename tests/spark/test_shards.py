@@ -241,7 +241,7 @@ def test_events_are_applied_ahead_of_the_watermark_unless_it_turns_out_to_be_hel
         found = stream.trigger({EVENTS: table(EVENT, [{"ts": 110 + 10 * i, "k": 1, "x": 1}])})
         assert [row["value"] for row in found] == totals[i]
         assert stream.metrics[0]["replayed"] == read_again
-        (cached,) = stream.caches[0]._kept.values()
+        (cached,) = stream.caches[0]._kept
         goes_ahead = not (held_back and i)
         assert (cached.busy is not None) == goes_ahead
         if goes_ahead:

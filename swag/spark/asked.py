@@ -1,0 +1,55 @@
+"""What queries ask for: by which keys, and of which columns."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from swag.errors import BadQuery
+from swag.evaluate import _checked as checked
+from swag.predicate import columns_of
+from swag.query import Events, Query
+
+
+def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
+    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
+    asked = checked(queries)
+    for query in asked:
+        if hasattr(query, "evaluate"):
+            raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
+    check_grouping(asked, keys)
+    return [_ungrouped(query) for query in asked]
+
+
+def check_grouping(asked: list[Query], keys: list[str]) -> None:
+    for query in (each for one in asked for each in levels(one)):
+        if query.group_by is not None and query.group_by != tuple(keys):
+            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
+            raise BadQuery(
+                f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
+                f"key={list(query.group_by) or None!r}",
+            )
+
+
+def levels(query: Any) -> Iterator[Any]:
+    """A query, the one that it reads, and so on."""
+    inside = query
+    while inside is not None:
+        if not isinstance(inside, Events):
+            yield inside
+        inside = getattr(inside, "source", None)  # a query over frames has none
+
+
+def _ungrouped(query: Query) -> Query:
+    """Without GROUP BY, its own and those of what it reads."""
+    source = query.source
+    if isinstance(source, Query):
+        source = _ungrouped(source)
+    elif source is not None and isinstance(source.source, Query):
+        source = replace(source, source=_ungrouped(source.source))
+    return replace(query, group_by=None, source=source)
+
+
+def columns_read(simple: list[Query]) -> list[str]:
+    """The columns that simple queries read, each once."""
+    by_query = [[*q.aggregate.columns, *(sorted(columns_of(q.where)) if q.where else [])] for q in simple]
+    return list(dict.fromkeys(name for names in by_query for name in names))

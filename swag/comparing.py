@@ -93,6 +93,8 @@ def _alike(scalar: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
 
 
 def _of_columns(op: str, left: Any, right: Any) -> Any:
+    if pa.types.is_null(left.type) and pa.types.is_null(right.type):
+        left = pc.cast(left, pa.float64())  # Arrow compares nulls of some type only
     try:
         return _ARROW[op](left, right)
     except pa.ArrowInvalid:  # an integer beside floats, too large to be one

@@ -139,7 +139,7 @@ class Engine:
             self._emission.remove(query)
             return
         self._plan.remove(self._shared.remove(query), self._reaches)
-        self._filters.changed = True
+        self._filters.register()
 
     @property
     def queries(self) -> list[Query]:

@@ -22,7 +22,7 @@ from swag.key_index import Entry, Key, asked
 from swag.plan import Plan
 from swag.query import Query
 from swag.space import Mask
-from swag.store import MIN, Rows, Store
+from swag.store import Rows, Store
 from swag.substreams import CountIndex, SumIndex
 from swag.substreams_extrema import ExtremaIndex
 from swag.windows import Range, reach
@@ -40,7 +40,6 @@ class Filters:
         self.epsilon, self.p = epsilon, levels_for(epsilon)
         self.entries: dict[Key, Entry] = {}
         self.changed = False  # queries, or the rows that count for them
-        self._lost = MIN  # the newest event that had been let go when the plan was last followed
 
     # -- which index --------------------------------------------------------------------------------------------------
 
@@ -81,16 +80,14 @@ class Filters:
     def register(self) -> None:
         """Follow the plan: an entry per index that some query can use, with the index that it had if that still serves.
 
-        Events may have been let go, while nobody asked for them, that a query of now reaches: what still knows those is
-        made anew.
+        To be called as soon as a query has gone: what it alone reached is let go from then on, and no index may know of
+        it when a query with such a window comes again.
         """
         self.changed = False
-        lost = max(self.store.forgotten, int(self.store.lost.max(initial=MIN)))
-        went, self._lost = lost if lost > self._lost else MIN, lost
         old, self.entries = self.entries, {key: Entry(key, queries) for key, queries in self._wanted().items()}
         for key, entry in self.entries.items():
             if key in old:
-                entry.keep(old[key], self.store, went)
+                entry.keep(old[key], self.store)
 
     def _wanted(self) -> dict[Key, list[Query]]:
         """Every index that some query can use, and who can; which keys are there at all is asked of one, too."""

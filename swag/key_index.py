@@ -87,17 +87,14 @@ class Entry:
         self.index.add_keys(store.key_count)
         self.index.update(ids, ts, values)
 
-    def keep(self, old: "Entry", store: Store, went: int) -> None:
-        """Take over the index of another entry, if it knows what this one has to, and no more than that.
-
-        went: the newest event that was let go since the other one was made or asked this.
-        """
+    def keep(self, old: "Entry", store: Store) -> None:
+        """Take over the index of another entry, if it serves; from then on it knows no more than it has to."""
         if old.space is None or old.space is not store.spaces.get(self.key.mask):
             return
         self.waits_for = old.waits_for
         if old.index is not None:
             longest = self.longest(store)
-            if went <= store.now - longest and old.index.serves(longest, self.conditions(store)):
+            if old.index.serves(longest, self.conditions(store)):
                 self.index, self.space = old.index, old.space
                 self.index.longest = longest
 

@@ -131,7 +131,7 @@ def _named(values: Any) -> tuple[tuple[str, Any], ...]:
 
 def _clause(spec: Spec) -> str:
     """A spec as a FRAME clause has it."""
-    from swag.expression import constant_text as number
+    from swag.constants import to_sql as number
     from swag.sql.writing import call, duration, name
     from swag.windows import canonical as in_words
 
@@ -154,6 +154,6 @@ def _clause(spec: Spec) -> str:
 
 
 def _breaks(breaks: tuple[Any, ...]) -> str:
-    from swag.expression import constant_text
+    from swag.constants import to_sql
 
-    return f"({', '.join(constant_text(each) for each in breaks)})"
+    return f"({', '.join(to_sql(each) for each in breaks)})"

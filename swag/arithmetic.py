@@ -12,10 +12,6 @@ import pyarrow.compute as pc
 
 from swag.columns import is_number
 
-_COMPARE = {
-    ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
-}  # fmt: skip
-
 
 def add(a: Any, b: Any) -> Any:
     return pc.add_checked(*_wide(a, b))
@@ -39,12 +35,6 @@ def negate(a: Any) -> Any:
 
 def absolute(a: Any) -> Any:
     return pc.abs_checked(*_wide(a))
-
-
-def compare(op: str, a: Any, b: Any) -> Any:
-    if pa.types.is_null(a.type) and pa.types.is_null(b.type):
-        a = pc.cast(a, pa.float64())  # Arrow compares nulls of some type only
-    return _COMPARE[op](a, b)
 
 
 def both(a: Any, b: Any) -> Any:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from swag import arithmetic
 from swag.columns import decoded, one_chunk
+from swag.comparing import compared, scalar
 from swag.errors import BadType, SumOverflow
 from swag.expression import COMPARISONS, Expression, Operators, Windowed
 
@@ -30,6 +31,8 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
     "or": lambda *each: reduce(pc.or_kleene, each),
     "not": pc.invert,
     "is null": pc.is_null,
+}
+_TEST: dict[str, Callable[..., Any]] = {
     "between": lambda x, low, high: pc.and_kleene(_compare(">=", x, low), _compare("<=", x, high)),
     "in": lambda x, *options: reduce(pc.or_kleene, [_compare("=", x, option) for option in options]),
 }
@@ -53,19 +56,27 @@ def holds(term: Any, columns: Columns) -> np.ndarray:
 def _value(term: Any, columns: Columns) -> Any:
     if not isinstance(term, Expression):
         if not isinstance(term, Operators):
-            return pa.scalar(term)
+            return term
         return decoded(columns[term if isinstance(term, Windowed) else Windowed(term)])
     values = [_value(each, columns) for each in term.operands]
-    return _compare(term.op, *values) if term.op in COMPARISONS else _COMPUTE[term.op](*values)
+    if term.op in COMPARISONS:
+        return _compare(term.op, *values)
+    if term.op in _TEST:
+        return _TEST[term.op](*values)
+    return _COMPUTE[term.op](*(value if _is_column(value) else scalar(value) for value in values))
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, pa.Array | pa.ChunkedArray | pa.Scalar)
 
 
 def _compare(op: str, a: Any, b: Any) -> Any:
-    return arithmetic.compare(op, _known(a), _known(b))
+    return compared(op, _known(a), _known(b))
 
 
 def _known(a: Any) -> Any:
     """NaN as null: nothing is known of how it compares."""
-    if not pa.types.is_floating(a.type):
+    if not _is_column(a) or not pa.types.is_floating(a.type):
         return a
     return pc.if_else(pc.is_nan(a), pa.scalar(None, a.type), a)
 

@@ -146,7 +146,7 @@ class Engine:
             self._emission.remove(query)
             return
         self._plan.remove(self._shared.remove(query), self._reaches)
-        self._filters.changed = True
+        self._filters.register()
 
     @property
     def queries(self) -> list[Query]:
@@ -366,7 +366,9 @@ class Engine:
             return pa.table(dict(zip(names, columns, strict=True)))
         some = np.flatnonzero(present.any(axis=1))
         if self.key in names:
-            raise BadQuery(f'query "{self.key}" has the name of the key column.', 'name it apart: sw.Query(…, name="…")')
+            raise BadQuery(
+                f'query "{self.key}" has the name of the key column.', 'name it apart: sw.Query(…, name="…")'
+            )
         return pa.table(self._keyed(ids[some]) | {n: c.take(some) for n, c in zip(names, columns, strict=True)})
 
     @alone

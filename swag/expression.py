@@ -7,14 +7,11 @@
 Equality compares values, as everywhere in Python; the condition is written `.eq(…)`, `.ne(…)`.
 """
 
-import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from swag import constants
 from swag.arguments import as_list, is_option
 from swag.errors import BadQuery
 from swag.windows import Range, Rows, Window
@@ -203,14 +200,13 @@ def _with_leaves(term: Any, change: Callable[[Windowed], Windowed]) -> Any:
 
 
 def _operand(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, Operators | int | float | str):
+    if isinstance(value, Operators):
+        return value
+    value = constants.plain(value)
+    if not constants.is_constant(value):
         raise BadQuery(f"{value!r} is neither an aggregate, a number nor text.", EXAMPLE)
-    if isinstance(value, float) and math.isnan(value):
+    if value != value:
         raise BadQuery("nothing compares with NaN.", EXAMPLE)
-    if isinstance(value, int) and abs(value) >= 2**63:
-        return float(value) if abs(value) <= sys.float_info.max else math.inf * (1 if value > 0 else -1)
     return value
 
 
@@ -235,6 +231,8 @@ def _check(term: Expression) -> None:
             raise BadQuery(f"{each} is a condition, and can not be computed or compared with.", "combine by & and |")
         if op in ARITHMETIC and isinstance(each, str):
             raise BadQuery(f"{op!r} computes with text: {each!r}.", EXAMPLE)
+        if op in ARITHMETIC and (isinstance(each, bool) or not isinstance(each, Operators | int | float)):
+            raise BadQuery(f"{op!r} computes with {each!r}, which is no integer and no float.", EXAMPLE)
 
 
 # -- as text ----------------------------------------------------------------------------------------------------------
@@ -245,7 +243,7 @@ _BINDS = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "/": 6, "neg": 7,
 def render(term: Any, leaf: Callable[[Any], str]) -> str:
     """As SQL writes it; `leaf` writes an aggregate."""
     if not isinstance(term, Expression):
-        return leaf(term) if isinstance(term, Operators) else constant_text(term)
+        return leaf(term) if isinstance(term, Operators) else constants.to_sql(term)
     op, binds = term.op, _BINDS.get(term.op, 4)
 
     def inside(each: Any, least: int) -> str:
@@ -266,11 +264,3 @@ def render(term: Any, leaf: Callable[[Any], str]) -> str:
     if op == "between":
         return f"{first} BETWEEN {rest[0]} AND {rest[1]}"
     return f"{first} IN ({', '.join(rest)})" if op == "in" else f"{first} {op} {rest[0]}"
-
-
-def constant_text(value: Any) -> str:
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, float) and math.isinf(value):
-        return "1e999" if value > 0 else "-1e999"
-    return repr(value)

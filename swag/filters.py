@@ -2,47 +2,37 @@
 
 An index names candidates; the engine looks those up in the shared structures and keeps the ones that pass. So an answer
 is exact whether there is an index or not, and what an index saves is looking at the other keys.
+
+    plan              one entry for each set of rows, aggregate and column that a `having` is about
+    rows kept         what an index is made from, when a batch or a lookup needs one that is not there (swag/key_index.py)
+    rows that come    every index takes them
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.ci_levels import levels_for
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag import constants
 from swag.columns import Field, is_number
 from swag.errors import BadEvents, BadQuery
+from swag.key_index import Entry, Key, asked
 from swag.plan import Plan
 from swag.query import Query
-from swag.space import Mask, Space
+from swag.space import Mask
 from swag.store import Rows, Store
-from swag.substreams import CountIndex, SubstreamIndex, SumIndex
+from swag.substreams import CountIndex, SumIndex
 from swag.substreams_extrema import ExtremaIndex
 from swag.windows import Range, reach
 
 NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
 
 
-class Key(NamedTuple):
-    """What an index is over: the rows that count, the aggregate, the column."""
-
-    mask: Mask
-    kind: str
-    columns: tuple[str, ...]
-
-
-@dataclass
-class Entry:
-    """An index with the queries it serves; None: to be made from the rows kept, when next needed."""
-
-    queries: list[Query] = field(default_factory=list)
-    index: SubstreamIndex | None = None
-
-
 class Filters:
+    """The indexes of an engine. It owns them; the rows that they are made from, and the plan, it reads."""
+
     def __init__(self, store: Store, plan: Plan, epsilon: float) -> None:
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < 1:
             raise BadQuery(f"epsilon={epsilon!r} is not between 0 and 1.", "sw.Engine(epsilon=0.2)")
@@ -55,6 +45,14 @@ class Filters:
 
     def why_not(self, query: Query) -> str:
         """Why no index serves a query with `having`; nothing if one does."""
+        if why := self._why_never(query):
+            return why
+        entry = self.entries.get(self.key(query))
+        if entry is not None and entry.waits_for > self.store.now:
+            return f"negative values of {entry.key.column} came before there was an index"
+        return ""
+
+    def _why_never(self, query: Query) -> str:
         kind, condition = query.aggregate.kind, query.condition
         if not self.store.keyed or condition is None:
             return "one stream has no keys to look through"
@@ -64,10 +62,10 @@ class Filters:
             return f"no index knows {kind}"
         if not isinstance(query.window, Range) or query.window.until != 0:
             return "indexes know time windows that end now"
-        if condition.op == "between" or not isinstance(condition.low, int | float | np.number):
+        if condition.op == "between" or not constants.is_number(condition.low):
             return "indexes know one-sided conditions on numbers"
         column = query.aggregate.columns[0] if query.aggregate.columns else None
-        if column is not None and not is_number(self.store.types.get(column, pa.null())):
+        if kind != "count" and not is_number(self.store.types.get(column, pa.null())):
             return f"{column} is not a number"
         if kind == "count" and column is not None and condition.holds(pa.array([0]))[0]:
             return "keys whose values are all null pass too, and no index sees those"
@@ -80,21 +78,30 @@ class Filters:
         return Key(self.plan.presence(query), "count", ())
 
     def register(self) -> None:
-        """Follow the plan: an entry per index that some query can use; a changed one is made anew when needed."""
+        """Follow the plan: an entry per index that some query can use, with the index that it had if that still serves.
+
+        To be called as soon as a query has gone: what it alone reached is let go from then on, and no index may know of
+        it when a query with such a window comes again.
+        """
         self.changed = False
+        old, self.entries = self.entries, {key: Entry(key, queries) for key, queries in self._wanted().items()}
+        for key, entry in self.entries.items():
+            if key in old:
+                entry.keep(old[key], self.store)
+
+    def _wanted(self) -> dict[Key, list[Query]]:
+        """Every index that some query can use, and who can; which keys are there at all is asked of one, too."""
         wanted: dict[Key, list[Query]] = {}
         for query in self.plan.queries.values():
-            if query.having is not None and not self.why_not(query):
-                for key in (self.presence(query), self.key(query)):
-                    served = wanted.setdefault(key, [])
-                    if query not in served:
-                        served.append(query)
-        known = {(k.mask.where, k.mask.since, k.kind, k.columns): entry for k, entry in self.entries.items()}
-        self.entries = {}
-        for key, queries in wanted.items():
-            old = known.get((key.mask.where, key.mask.since, key.kind, key.columns), Entry())
-            same = {q.label for q in queries} <= {q.label for q in old.queries}
-            self.entries[key] = Entry(queries, old.index if same else None)
+            if query.having is not None and not self._why_never(query):
+                for key in dict.fromkeys((self.presence(query), self.key(query))):
+                    wanted.setdefault(key, []).append(query)
+        return wanted
+
+    def forget(self) -> None:
+        """Drop every index; each is made anew, from the rows kept, when next needed. Keys were numbered anew, say."""
+        for entry in self.entries.values():
+            entry.index = None
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -118,66 +125,17 @@ class Filters:
         )
 
     def prepare(self) -> None:
-        """Before a batch is applied: every index there should be holds what is kept."""
+        """Before a batch is applied: every index that there can be holds what is kept."""
         if self.changed:
             self.register()
-        for key, entry in self.entries.items():
-            if entry.index is None:
-                self._make(key, entry)
+        for entry in self.entries.values():
+            if entry.index is None and entry.can_be_made(self.store):
+                entry.make(self.store, self.p)
 
     def update(self, rows: Rows) -> None:
         """A batch was applied."""
-        for key, entry in self.entries.items():
-            if entry.index is None:
-                continue
-            keep = rows.chosen.get(key.mask)
-            ids, ts = (rows.ids, rows.ts) if keep is None else (rows.ids[keep], rows.ts[keep])
-            values = None
-            if key.columns and key.kind != "count":
-                values = rows.fields[key.columns[0]].values
-                values = values if keep is None else values[keep]
-            if key.kind == "sum" and values is not None and SumIndex.first_negative(values) >= 0:
-                entry.index, entry.queries = None, []  # it waited since before there was an index: do without one
-                continue
-            entry.index.add_keys(self.store.key_count)
-            entry.index.update(ids, ts, values)
-        self.entries = {key: entry for key, entry in self.entries.items() if entry.queries}
-
-    def _make(self, key: Key, entry: Entry) -> None:
-        entry.index = self._empty(key, entry)
-        space = self.store.spaces[key.mask]
-        ids, ts, values = kept_rows(self.store, space, key.columns[0] if key.kind != "count" else None)
-        if key.kind == "sum" and values is not None and SumIndex.first_negative(values) >= 0:
-            raise BadQuery(
-                f'"{entry.queries[0].title}" wants an index over {key.columns[0]}, of which there are negative values.',
-                "sw.Query(…, having=…, index=False)",
-            )
-        entry.index.add_keys(self.store.key_count)
-        entry.index.update(ids, ts, values)
-        entry.index.expire(self.store.now)
-
-    def forget(self) -> None:
-        """Keys were numbered anew: every index is made again, from the rows kept, when it is next needed."""
         for entry in self.entries.values():
-            entry.index = None
-
-    def restore(self, key: Key, entry: Entry, arrays: dict[str, np.ndarray]) -> None:
-        """An index as a snapshot has it."""
-        entry.index = self._empty(key, entry)
-        entry.index.restored(arrays)
-
-    def _empty(self, key: Key, entry: Entry) -> SubstreamIndex:
-        unit = self.store.clock.unit if self.store.clock is not None else None
-        longest = max(reach(query.window, unit).far for query in entry.queries)
-        presence = self.entries.get(Key(Mask(key.mask.where, since=key.mask.since), "count", ()))
-        known = presence.index if presence is not None and isinstance(presence.index, CountIndex) else None
-        floats = bool(key.columns) and pa.types.is_floating(self.store.types.get(key.columns[0], pa.float64()))
-        if key.kind == "count":
-            return CountIndex(self.p, longest)
-        if key.kind == "sum":
-            return SumIndex(self.p, longest, floats, known)
-        conditions: list[Any] = [(q.condition.op, float(q.condition.low)) for q in entry.queries if q.condition]
-        return ExtremaIndex(key.kind, conditions, longest, np.float64 if floats else np.int64, known)  # type: ignore[arg-type]
+            entry.update(self.store, rows)
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 
@@ -185,14 +143,34 @@ class Filters:
         """The keys that may pass, in order; None: no index can tell, look at them all."""
         if at < self.store.now or self.store.clock is None or self.why_not(query):
             return None
+        self.plan.settle()  # first: indexes are made from the rows of its spaces
         self.prepare()
         entry = self.entries.get(self.key(query))
-        if entry is None:
+        if entry is None or entry.index is None:
             return None
-        condition = query.condition
-        assert entry.index is not None and condition is not None
+        if isinstance(entry.index, SumIndex | ExtremaIndex):
+            present = self.entries[self.presence(query)].index
+            assert isinstance(present, CountIndex)
+            entry.index.presence = present  # the one of now: it may have been made anew since the last lookup
         window = reach(query.window, self.store.clock.unit)
-        return entry.index.candidates(window.far, condition.op, float(condition.low), at, window.near)  # type: ignore[arg-type]
+        return entry.index.candidates(window.far, *asked(query, entry.key, self.store), at, window.near)
+
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Every index there is: what it is over and how far back it knows, as JSON has it, and its arrays."""
+        if self.changed:
+            self.register()
+        made = [(key, entry.index) for key, entry in self.entries.items() if entry.index is not None]
+        return [(key.to_json() | {"longest": index.longest}, index.saved()) for key, index in made]
+
+    def restore(self, saved: Iterable[tuple[dict[str, Any], dict[str, np.ndarray]]]) -> None:
+        """The indexes of a snapshot. What is not among them is made anew when needed."""
+        self.register()
+        for over, arrays in saved:
+            entry = self.entries.get(Key.from_json(over))
+            if entry is not None:
+                entry.restore(self.store, self.p, over["longest"], arrays)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
@@ -214,27 +192,6 @@ class Filters:
             if query.having is not None and query.is_simple and self.why_not(query):
                 lines.append(f"filter {query.label}: every key is looked at ({self.why_not(query)})")
         return lines
-
-
-def kept_rows(store: Store, space: Space, column: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ids, timestamps and values of the rows kept in a space, key by key, oldest first."""
-    rings = store.main.arena.rings[: store.key_count]
-    counts = rings[:, TAIL] - rings[:, HEAD]
-    ids = np.repeat(np.arange(store.key_count), counts)
-    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
-    slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
-    ts = store.ts.data[slots]
-    if space.rank is not None:
-        rank, own = space.rank.data[slots], space.arena.rings[: store.key_count]
-        after = np.append(rank[1:], 0)
-        last = np.cumsum(counts)[counts > 0] - 1
-        after[last] = own[ids[last], TAIL]
-        counted = after > rank
-        ids, ts, at = ids[counted], ts[counted], rank[counted]
-        slots = own[ids, OFFSET] + (at & (own[ids, CAPACITY] - 1))
-    if column is None or column not in space.raw:
-        return ids, ts, None if column is None else np.zeros(ids.size)
-    return ids, ts, space.raw[column].data[slots]
 
 
 def _listed(names: list[str], most: int = 4) -> str:

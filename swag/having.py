@@ -1,8 +1,6 @@
 """`having`: which keys pass. A condition on a query's current answer, as a frozen value."""
 
-import datetime
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.answers import common_type, of_common_type, own_name
+from swag.comparing import compared
+from swag.constants import is_constant, plain
 from swag.errors import BadQuery, BadType
 
-_TESTS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
-_THRESHOLDS = int | float | str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic
+_TESTS = (">", ">=", "<", "<=")
 EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
 
 
@@ -25,6 +24,11 @@ class Condition:
     low: Any
     high: Any = None
 
+    @property
+    def written(self) -> tuple[Any, ...]:
+        """As `having` has it."""
+        return (self.op, self.low, self.high) if self.op == "between" else (self.op, self.low)
+
     def __str__(self) -> str:
         return f"BETWEEN {self.low} AND {self.high}" if self.op == "between" else f"{self.op} {self.low}"
 
@@ -32,10 +36,9 @@ class Condition:
         """Which answers pass; null and NaN pass nothing."""
         try:
             if self.op == "between":
-                low, high = pc.greater_equal(answers, pa.scalar(self.low)), pc.less_equal(answers, pa.scalar(self.high))
-                passed = pc.and_kleene(low, high)
+                passed = pc.and_kleene(compared(">=", answers, self.low), compared("<=", answers, self.high))
             else:
-                passed = _TESTS[self.op](answers, pa.scalar(self.low))
+                passed = compared(self.op, answers, self.low)
         except (pa.ArrowException, TypeError, OverflowError):
             raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
         return np.asarray(pc.fill_null(passed, False))
@@ -56,14 +59,18 @@ def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
 
 
 def condition(having: Any) -> Condition:
-    """A condition as users write it, checked."""
+    """A condition as users write it, checked, its thresholds as plain Python values."""
     if not isinstance(having, tuple | list) or not having or not isinstance(having[0], str):
         raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
     op, *values = having
     if op not in (*_TESTS, "between") or len(values) != (2 if op == "between" else 1):
         raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
-    if not all(isinstance(value, _THRESHOLDS) for value in values):
-        raise BadQuery(f"having={having!r}: a threshold is a number, text, a date or a time.", EXAMPLES)
-    if any(value is None or value != value for value in values):
+    values = [plain(value) for value in values]
+    if any(value is None or (is_constant(value) and value != value) for value in values):
         raise BadQuery(f"having={having!r}: nothing compares with null or NaN.", EXAMPLES)
+    if not all(map(is_constant, values)):
+        raise BadQuery(
+            f"having={having!r}: a threshold is a number, text, a date, a time, or a duration of whole microseconds.",
+            EXAMPLES,
+        )
     return Condition(op, *values)

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from swag.aggregates import Aggregate
 from swag.calculation import calculate, holds
+from swag.constants import is_number
 from swag.errors import BadType
-from swag.expression import COMPARISONS, Expression, Operators, Windowed, conjuncts, leaves
+from swag.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
 from swag.predicate import conjunction
 from swag.query import HIDDEN, Query
 from swag.windows import Range, Rows
@@ -135,7 +136,7 @@ def _indexed(part: Expression, components: Mapping[Windowed, Query]) -> Query | 
     if part.op not in COMPARISONS or part.op in ("=", "<>"):
         return None
     first, threshold = part.operands
-    if isinstance(first, Expression) or isinstance(threshold, Operators | str):
+    if isinstance(first, Expression) or not is_number(threshold):
         return None
     leaf = first if isinstance(first, Windowed) else Windowed(first)
     component = components[leaf]

@@ -48,8 +48,7 @@ def _checked(having: Any) -> Any:
         return having
     if isinstance(having, Operators):
         raise BadQuery(f"having={having}: that is neither true nor false.", f"having={EXAMPLE}")
-    condition(having)
-    return tuple(having)
+    return condition(having).written
 
 
 def _resolved(term: Any, window: Any) -> Any:

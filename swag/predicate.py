@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag import arithmetic
-from swag.arithmetic import compare
 from swag.columns import column, decoded, one_chunk
+from swag.comparing import compared
 from swag.errors import BadQuery, BadType
 
 Compiled = Callable[[pa.Table], Any]
@@ -24,12 +24,12 @@ EXAMPLE = "where=\"side = 'buy' AND price > 20\""
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "And": arithmetic.both,
     "Or": arithmetic.either,
-    "EQ": partial(compare, "="),
-    "NEQ": partial(compare, "<>"),
-    "LT": partial(compare, "<"),
-    "LTE": partial(compare, "<="),
-    "GT": partial(compare, ">"),
-    "GTE": partial(compare, ">="),
+    "EQ": partial(compared, "="),
+    "NEQ": partial(compared, "<>"),
+    "LT": partial(compared, "<"),
+    "LTE": partial(compared, "<="),
+    "GT": partial(compared, ">"),
+    "GTE": partial(compared, ">="),
     "Add": arithmetic.add,
     "Sub": arithmetic.subtract,
     "Mul": arithmetic.multiply,
@@ -193,7 +193,7 @@ def _constant(node: Any) -> pa.Scalar:
 
 
 def _between(value: Any, low: Any, high: Any) -> Any:
-    return pc.and_kleene(compare(">=", value, low), compare("<=", value, high))
+    return pc.and_kleene(compared(">=", value, low), compared("<=", value, high))
 
 
 def _like(value: Any, pattern: str) -> Any:
@@ -204,5 +204,5 @@ def _among(value: Any, options: list[pa.Scalar]) -> Any:
     """x IN (…): null where x is null, or where nothing matches and an option is null."""
     found: Any = pa.scalar(False)
     for option in options:
-        found = pc.or_kleene(found, compare("=", value, option))
+        found = pc.or_kleene(found, compared("=", value, option))
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from swag.aggregates import Aggregate, UserDefined
+from swag.constants import from_json, to_json
 from swag.errors import BadSnapshot
 from swag.expression import Expression, Windowed
 from swag.frequency import Every
@@ -33,7 +34,8 @@ def duration_from_json(entry: Any) -> Any:
 
 
 def query_to_json(query: Query) -> dict[str, Any]:
-    having = term_to_json(query.having) if isinstance(query.having, Expression) else query.having
+    having = query.having
+    having = [to_json(each) for each in having] if isinstance(having, tuple) else term_to_json(having)
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
             "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
             "stream": query.stream, "every": every_to_json(query.every),
@@ -78,7 +80,7 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
         window_from_json(entry["window"]),
         entry["name"],
         entry["where"],
-        term_from_json(having) if isinstance(having, dict) else having and tuple(having),
+        tuple(map(from_json, having)) if isinstance(having, list) else term_from_json(having),
         entry["index"],
         every_from_json(entry.get("every")),
         source_from_json(entry.get("source"), given, path),
@@ -168,7 +170,7 @@ def term_to_json(term: Any) -> Any:
     if isinstance(term, Windowed):
         return {"of": term_to_json(term.aggregate), "window": window_to_json(term.window), "where": term.where}
     if not isinstance(term, Aggregate):
-        return term
+        return to_json(term)
     return {
         "kind": term.kind,
         "columns": list(term.columns),
@@ -197,6 +199,8 @@ def term_from_json(entry: Any) -> Any:
         return Expression(entry["op"], tuple(term_from_json(each) for each in entry["operands"]))
     if "of" in entry:
         return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
+    if "constant" in entry:
+        return from_json(entry)
     return Aggregate(
         entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], name=entry["name"]
     )

@@ -164,8 +164,8 @@ def save(engine: Engine, path: str | Path) -> None:
         "groups": [_save_group(group, spaces, writer) for group in plan.groups.values()],
         "held": None if engine._held is None else _save_held(engine._held, writer),
         "filters": [
-            {"index": i, "arrays": {name: writer.put(array) for name, array in entry.index.saved().items()}}
-            for i, entry in enumerate(engine._filters.entries.values()) if entry.index is not None
+            {"over": over, "arrays": {name: writer.put(array) for name, array in state.items()}}
+            for over, state in engine._filters.state()
         ],
         "emission": save_emission(engine._emission, writer.put),
     }  # fmt: skip
@@ -316,12 +316,11 @@ def _load_group(engine: Engine, entry: dict[str, Any], arrays: list[np.ndarray])
 
 
 def _load_filters(engine: Engine, saved: list[dict[str, Any]], arrays: list[np.ndarray]) -> None:
-    filters = engine._filters
-    filters.register()
-    entries = list(filters.entries.items())
-    for each in saved:
-        key, entry = entries[each["index"]]
-        filters.restore(key, entry, {name: arrays[index] for name, index in each["arrays"].items()})
+    """Files of before named an index by a position that may be another's: theirs are made anew from the rows kept."""
+    named = (each for each in saved if "over" in each)
+    engine._filters.restore(
+        (each["over"], {name: arrays[index] for name, index in each["arrays"].items()}) for each in named
+    )
 
 
 def _load_held(entry: dict[str, Any], arrays: list[np.ndarray], store: Store) -> Held:

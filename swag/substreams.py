@@ -13,7 +13,8 @@ lookup in the past) gets a superset too, if a wider one. What lies further back 
 """
 
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from kernels import bands, ci_count, ci_levels, ci_sum
 
 Op = Literal[">", ">=", "<", "<="]
 MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+UNCOUNTED = 2.0**60  # units beyond all levels: no index tells that a sum is above
 NEIGHBOURHOOD = 12  # 2^12 keys and their levels fit the cache
 
 
@@ -71,7 +73,11 @@ class SubstreamIndex:
         """The keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe others; in order."""
         if now - far < self.horizon:  # further back than anything is remembered
             return np.arange(self.key_count)
-        return self._candidates(max(MIN, now - far), op, v, now, near)
+        return self._candidates(min(max(MIN, now - far), MAX), op, v, now, near)
+
+    def serves(self, longest: int, conditions: Sequence[tuple[Op, float]]) -> bool:
+        """Is this index as good for these conditions, on windows up to that long, as one made for them?"""
+        return self.longest is None or longest <= self.longest
 
     def present(self, far: int, now: int) -> np.ndarray:
         """The ids of all keys with a row after now - far, and maybe of others."""
@@ -174,7 +180,7 @@ class CountIndex(SubstreamIndex):
 
     def _least(self, op: Op, v: float) -> int | None:
         """The smallest count that satisfies the condition, None if none does."""
-        if math.isnan(v) or v == math.inf:
+        if v != v or v == math.inf:
             return None
         return max(1, 1 if v == -math.inf else math.floor(v) + 1 if op == ">" else math.ceil(v))
 
@@ -182,7 +188,7 @@ class CountIndex(SubstreamIndex):
         """The largest count that does; None if all do."""
         if v == math.inf:
             return None
-        return -1 if math.isnan(v) or v == -math.inf else math.ceil(v) - 1 if op == "<" else math.floor(v)
+        return -1 if v != v or v == -math.inf else math.ceil(v) - 1 if op == "<" else math.floor(v)
 
     def _at_least(self, least: int | None, x: int) -> np.ndarray:
         if least is None:
@@ -224,7 +230,8 @@ class CountIndex(SubstreamIndex):
 class SumIndex(CountIndex):
     """CI-SUM over a column of integers >= 0, or of floats in units of 1 / scale (chosen by the first values).
 
-    presence: the index that knows which keys have a row at all, as a zero leaves no trace here; asked for < and <=.
+    presence: the index that knows which keys have a row at all, as a zero leaves no trace here; asked for < and <=. To
+    be set again whenever that one is made anew.
     """
 
     def __init__(
@@ -259,8 +266,9 @@ class SumIndex(CountIndex):
 
     def _least(self, op: Op, v: float) -> int | None:
         if self.floats:
-            if math.isnan(v):
+            if v != v:
                 return None
+            v = min(v, sys.float_info.max)  # a sum of finite values may be infinite
             units = v * self.scale * (1 - 1e-11) - 2  # one unit at either end, and what a float sum may be off
             return ci_sum.LARGEST if units >= ci_sum.LARGEST else max(1, math.floor(units))
         least = super()._least(op, v)
@@ -274,7 +282,8 @@ class SumIndex(CountIndex):
     def _most(self, op: Op, v: float) -> int | None:
         if not self.floats or not math.isfinite(v):
             return super()._most(op, v)
-        return -1 if v < 0 else math.ceil(v * self.scale * (1 + 1e-11)) + 2
+        units = v * self.scale * (1 + 1e-11)
+        return -1 if v < 0 else None if units >= UNCOUNTED else math.ceil(units) + 2
 
     def _grow(self, keys: int) -> None:
         super()._grow(keys)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -26,14 +27,21 @@ class ExtremaIndex(SubstreamIndex):
     ) -> None:
         super().__init__(longest)
         self.kind, self.dtype, self.presence = kind, np.dtype(dtype), presence
-        steps = [self._step(op, v)[0] for op, v in conditions if not math.isnan(v)] or [self._step(">", 0)[0]]
-        self.state = ci_extrema.empty(np.unique(np.array(steps, self.dtype)))
+        self.state = ci_extrema.empty(self._ladder(conditions))
+
+    def _ladder(self, conditions: Sequence[tuple[Op, float]]) -> np.ndarray:
+        steps = [self._step(op, v) for op, v in conditions if v == v]
+        return np.unique(np.array([step for step in steps if step is not None] or [0], self.dtype))
+
+    def serves(self, longest: int, conditions: Sequence[tuple[Op, float]]) -> bool:
+        return super().serves(longest, conditions) and bool(np.isin(self._ladder(conditions), self.state.ladder).all())
 
     def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
-        if math.isnan(v):
+        reaching = self._turned(op) in (">", ">=")
+        step = None if v != v else self._step(op, v)
+        if v != v or (step is None and reaching):
             return np.empty(0, np.int64)
         end = now - near
-        step, reaching = self._step(op, v)
         if reaching:  # the largest threshold that is not above
             threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
             if threshold >= 0:
@@ -43,21 +51,26 @@ class ExtremaIndex(SubstreamIndex):
         keys = self.present(now - x, now)
         if end < self.now:
             return keys
-        threshold = int(np.searchsorted(self.state.ladder, step, "left"))
+        ladder = self.state.ladder
+        threshold = ladder.size if step is None else int(np.searchsorted(ladder, step, "left"))
         return keys[: ci_extrema.without(self.state, threshold, x, keys)]
 
     def present(self, far: int, now: int) -> np.ndarray:
         return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
 
-    def _step(self, op: Op, v: float) -> tuple[Any, bool]:
-        """The condition as a threshold that (turned) values reach, or must not reach."""
-        if self.kind == "min":
-            op, v = _TURNED[op], _turned(v, self.dtype)
-        strict = op in (">", "<=")
+    def _turned(self, op: Op) -> Op:
+        return _TURNED[op] if self.kind == "min" else op
+
+    def _step(self, op: Op, v: float) -> Any:
+        """The condition as a threshold that (turned) values reach, or must not reach; None: there is no such value."""
+        strict, turned = self._turned(op) in (">", "<="), self.kind == "min"
         if self.dtype.kind == "f":
-            return (np.nextafter(self.dtype.type(v), np.inf) if strict else self.dtype.type(v)), op in (">", ">=")
-        step = v if math.isinf(v) else math.floor(v) + 1 if strict else math.ceil(v)
-        return self.dtype.type(min(max(step, MIN), MAX)), op in (">", ">=")
+            v = -v if turned else v
+            return v if not strict else None if v == math.inf else math.nextafter(v, math.inf)
+        exact = Fraction(min(max(v, 2 * MIN), 2 * MAX))
+        exact = -exact - 1 if turned else exact  # as values are: ~x, which can not overflow
+        step = max(MIN, math.floor(exact) + 1 if strict else math.ceil(exact))
+        return step if step <= MAX else None
 
     @property
     def _capacity(self) -> int:
@@ -91,8 +104,3 @@ class ExtremaIndex(SubstreamIndex):
 
 
 _TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
-
-
-def _turned(v: float, dtype: np.dtype) -> float:
-    """A threshold on the axis of turned values: -x for floats, ~x = -x - 1 for integers, which can not overflow."""
-    return -v if dtype.kind == "f" else -v - 1

@@ -11,6 +11,7 @@ from swag import aggregates as ag
 from swag.errors import BadQuery, BadSQL, nearest
 from swag.expression import Expression, Operators
 from swag.sql.dialect import Over
+from swag.sql.literals import constant, is_constant
 from swag.sql.places import start_of, wrong
 
 Node = Any
@@ -92,8 +93,8 @@ class Terms:
     def _known(self, node: Node) -> Any:
         if isinstance(node, exp.Paren):
             return self._term(node.this)
-        if isinstance(node, exp.Literal):
-            return _literal(node)
+        if is_constant(node):
+            return constant(node)
         if type(node) in _BINARY:
             return self._binary(_BINARY[type(node)], node)
         if isinstance(node, exp.And | exp.Or):
@@ -202,23 +203,6 @@ class Terms:
         if isinstance(value, Operators):
             raise self.wrong(node, f"{name} takes a constant there, not {_shown(node)}.")
         return value
-
-
-def _literal(node: Node) -> Any:
-    if node.is_string:
-        return str(node.this)
-    text = str(node.this)
-    if text.isascii() and text.isdigit():
-        return int(text) if len(text) < 19 else _within(text)
-    try:
-        return float(text)
-    except ValueError:
-        raise BadQuery(f"{text} is not a number.") from None
-
-
-def _within(text: str) -> int | float:
-    """An integer that fits, or the nearest float."""
-    return int(text) if len(text) < 100 and int(text) < 2**63 else float(text)
 
 
 def _is_number(node: Node) -> bool:

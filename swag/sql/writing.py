@@ -5,7 +5,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from swag.aggregates import Aggregate
-from swag.expression import Expression, Windowed, constant_text, render
+from swag.constants import to_sql
+from swag.expression import Expression, Windowed, render
 from swag.windows import Range, Rows
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def call(of: Aggregate) -> str:
         return f"MEDIAN({name(of.columns[0])})"
     arguments = [name(column) for column in of.columns]
     if of.kind == "quantile":
-        arguments += [constant_text(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
+        arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):
         arguments.append(str(of.ddof))
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"

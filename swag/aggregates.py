@@ -147,7 +147,7 @@ def aggregate(
     What a function raises is a BadFunction: of the batch if it was lift, else of the lookup.
     """
     for what, function in (("lift", lift), ("combine", combine), ("lower", lower), ("invert", invert)):
-        if not callable(function) and (what, function) != ("invert", None):
+        if not callable(function) and not (what == "invert" and function is None):
             raise BadQuery(f"{what}={function!r} is not a function.", "sw.aggregate(column, lift=lambda x: x, …)")
     parts = identity if isinstance(identity, tuple) else (identity,)
     if not parts or not all(isinstance(part, int | float | np.integer) for part in parts):

@@ -60,9 +60,11 @@ def _is_zoned(value: Any) -> bool:
 
 def _in_microseconds(value: np.datetime64 | np.timedelta64) -> Any:
     """A date, datetime or timedelta; nanoseconds that these can not tell stay with NumPy."""
-    kind = value.dtype.kind
-    if np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D") and kind == "M":
+    kind, unit = value.dtype.kind, np.datetime_data(value.dtype)[0]
+    if unit in ("Y", "M", "W", "D") and kind == "M":
         return value.astype("M8[D]").item()
+    if unit in ("Y", "M"):  # months are not equally long: such a duration is no number of microseconds
+        return value
     short = value.astype(f"{kind}8[us]")
     return short.item() if short == value else value
 

@@ -106,7 +106,7 @@ def summarize(
     after: Duration = 0,
 ) -> pa.Table:
     """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate."""
-    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates are", "[sw.count()]")
+    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates", "[sw.count()]")
     whole = united(frames)
     _check_names(wanted, whole.column_names)
     for aggregate, each in zip(wanted, answers(whole, events, wanted, ts, key, before, after), strict=True):

@@ -176,8 +176,8 @@ def _check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
 
 
 def _is_comparable(value: Any) -> bool:
-    """A number that a float can be near to, or an infinity; NaN is not."""
-    return is_number(value) and (abs(value) <= sys.float_info.max or isinstance(value, float | np.floating)) and value == value
+    """A number that is not NaN, nor an integer larger than any float."""
+    return is_number(value) and (abs(value) <= sys.float_info.max or abs(value) == float("inf"))
 
 
 def _check_number(value: Any, name: str, kind: str) -> None:
@@ -199,7 +199,8 @@ def _checked_cut(name: str, cut: Any) -> Any:
             )
         return cut
     hint = f'fr.Boundary("{name}", breaks=[20, 40, 60])'
-    if not isinstance(cut, Sequence | np.ndarray) or isinstance(cut, str) or getattr(cut, "ndim", 1) != 1 or len(cut) == 0:
+    listed = isinstance(cut, Sequence | np.ndarray) and not isinstance(cut, str) and getattr(cut, "ndim", 1) == 1
+    if not listed or len(cut) == 0:
         raise BadQuery(f'the cells of "{name}" are given by {cut!r}, neither a width nor breaks.', hint)
     breaks = tuple(cut.tolist() if isinstance(cut, np.ndarray) else cut)
     for b in breaks:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels import framing
+from swag.arguments import LARGEST, is_option
 from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
-from swag.arguments import LARGEST, check_name
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
 from swag.windows import Duration, in_units
@@ -18,9 +18,7 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 
 def check_key(key: str | None) -> None:
-    if key is not None:
-        check_name(key, "key", 'key="router"')
-    if key in OURS:
+    if is_option(key, OURS):
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
         )

@@ -41,4 +41,4 @@ def as_list(values: Any, what: str, hint: str) -> list[Any]:
             return list(values)
         except TypeError:  # an array of no dimensions says that it can be, but can not
             pass
-    raise BadQuery(f"{what} {values!r}, not a list.", hint)
+    raise BadQuery(f"{what} are {values!r}, not a list of {what}.", hint)

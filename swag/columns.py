@@ -182,7 +182,7 @@ class Field:
 
 
 def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
-    """as_they_are: values are only handed back, so uint64 beyond int64 may wrap round: they come out as they went in."""
+    """as_they_are: values are only handed back, so uint64 beyond int64 may wrap: they come out as they went in."""
     array = decoded(one_chunk(column(table, name, asked_by)))
     kind = array.type
     valid = None if array.null_count == 0 else np.asarray(pc.is_valid(array))

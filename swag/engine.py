@@ -100,7 +100,7 @@ class Engine:
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
         """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
         query = sql(query) if isinstance(query, str) else query
-        queries = as_list(query, "queries are", EXAMPLE) if isinstance(query, Iterable) else [query]
+        queries = as_list(query, "queries", EXAMPLE) if isinstance(query, Iterable) else [query]
         check_names(queries, self._queries)
         check_grouping(queries, self.key)
         self._check(queries)
@@ -366,9 +366,7 @@ class Engine:
             return pa.table(dict(zip(names, columns, strict=True)))
         some = np.flatnonzero(present.any(axis=1))
         if self.key in names:
-            raise BadQuery(
-                f'query "{self.key}" has the name of the key column.', 'name it apart: sw.Query(…, name="…")'
-            )
+            raise BadQuery(f'query "{self.key}" has the name of the key column.', 'sw.Query(…, name="…")')
         return pa.table(self._keyed(ids[some]) | {n: c.take(some) for n, c in zip(names, columns, strict=True)})
 
     @alone
@@ -497,7 +495,7 @@ class Engine:
         """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
         from swag.snapshot import load
 
-        return load(path, as_list(queries, "queries are", EXAMPLE))
+        return load(path, as_list(queries, "queries", EXAMPLE))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

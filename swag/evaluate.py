@@ -86,7 +86,7 @@ def _checked(queries: Any) -> list[Query]:
         queries = sql(queries)
     if isinstance(queries, Query) or hasattr(queries, "evaluate"):
         return [queries]
-    asked = as_list(queries, "queries are", EXAMPLE)
+    asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
     check_names([query for query in asked if not hasattr(query, "evaluate")])

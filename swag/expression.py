@@ -90,7 +90,7 @@ class Operators:
         return Expression("between", (self, low, high))
 
     def isin(self, options: Iterable[Any]) -> "Expression":
-        return Expression("in", (self, *as_list(options, "isin is given", 'sw.last("state").isin([1, 2])')))
+        return Expression("in", (self, *as_list(options, "options", 'sw.last("state").isin([1, 2])')))
 
     def is_null(self) -> "Expression":
         return Expression("is null", (self,))

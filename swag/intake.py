@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.columns import Field, as_table, clock_of, column, field, instants, valid_rows
+from swag.columns import Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
 from swag.errors import BadType
 from swag.families import check_columns
 from swag.keys import KeyTable, is_string
@@ -67,16 +67,28 @@ def key_ids(table: pa.Table, key: str | None, store: Store) -> np.ndarray:
     return store.keys.encode(array, key)
 
 
+def computed_columns(queries: Iterable[Query]) -> set[str]:
+    """The columns whose values are not only counted, or handed back."""
+    return {name for q in queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
+
+
+def check_range(table: pa.Table, computed: set[str]) -> None:
+    """Refuse values beyond int64 in columns that are computed with."""
+    for column_field in table.schema:
+        if column_field.name in computed and decoded_type(column_field.type) == pa.uint64():
+            field(table, column_field.name, "a query reads")
+
+
 def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them."""
     found: dict[str, Field] = {}
-    computed = {name for q in queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
+    computed = computed_columns(queries)
     for query in queries:
         for name in query.aggregate.columns:
             asked_by = f'query "{query.title}" reads'
             if query.aggregate.kind == "count":
                 if name not in found:
-                    kind = table.schema.field(name).type
+                    kind = decoded_type(table.schema.field(name).type)
                     found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), kind)
             elif name not in found or found[name].values.size != table.num_rows:
                 if name not in computed and store.words.needed(table.schema.field(name).type):

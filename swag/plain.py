@@ -2,7 +2,7 @@
 
 string and binary views     large strings, large binaries: Arrow can not take rows of views yet
 run-end encoded             one value per row: their nulls are not counted, and few functions read them
-a null in a dictionary      a null row: a dictionary's own nulls are not counted either, and such can not be put together
+a null in a dictionary      a null row: a dictionary's own nulls are not counted, and such can not be put together
 decimals of 32 or 64 bits   of 128 bits, which Arrow can sort and compare
 """
 

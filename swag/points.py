@@ -15,7 +15,12 @@ from swag.errors import BadQuery, BadType
 from swag.windows import NANOSECONDS
 
 SMALLEST = -(2**63)
-_UNITS = {**NANOSECONDS, "D": NANOSECONDS["d"], "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6)}  # NumPy's
+_UNITS: dict[str, Any] = {
+    **NANOSECONDS,
+    "D": NANOSECONDS["d"],
+    "ps": Fraction(1, 10**3),
+    "fs": Fraction(1, 10**6),
+}  # NumPy's
 _UNITS["as"] = Fraction(1, 10**9)
 FARTHEST = 10**12  # years, months or weeks that NumPy can turn into days without wrapping round
 _EPOCH = datetime.datetime(1970, 1, 1)

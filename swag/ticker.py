@@ -65,16 +65,25 @@ class Ticker:
     def add(self, query: Query) -> None:
         self.queries[query.label] = query
         self.lookback.engine.register(looked_up(query))
-        self.__dict__.pop("_reads", None)
+        self._look_again()
 
     def remove(self, name: str) -> None:
         del self.queries[name]
         self.lookback.engine.unregister(name)
-        self.__dict__.pop("_reads", None)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """What queries read has changed."""
+        for name in ("_reads", "_computed"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _reads(self) -> list[str]:
         return [name for name in intake.needed(simple_ones(self.queries.values()), "", None) if name]
+
+    @cached_property
+    def _computed(self) -> set[str]:
+        return intake.computed_columns(simple_ones(self.queries.values()))
 
     def _reaches(self, clock: Clock) -> set[Reach]:
         leaves = [leaf for query in self.queries.values() for leaf in simple_queries(query)]
@@ -85,6 +94,7 @@ class Ticker:
     def check(self, table: pa.Table, clock: Clock) -> None:
         """Raise if these rows could not be answered from: a column is missing, or of a type that can not be used."""
         columns = self._columns(table)
+        intake.check_range(columns, self._computed)
         for name, kind in ((f.name, f.type) for f in columns.schema):
             known = self.types.get(name, kind)
             if known != kind and not pa.types.is_null(kind) and not pa.types.is_null(known):

@@ -8,7 +8,7 @@ import datetime
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def _read(text: str) -> int:
     return int(whole) * unit + part
 
 
-def is_duration(value: Any) -> bool:
+def is_duration(value: Any) -> TypeGuard[str | datetime.timedelta | np.timedelta64]:
     """Does it have a unit of its own?"""
     return isinstance(value, str | datetime.timedelta | np.timedelta64)
 

@@ -50,9 +50,8 @@ def windows(draw: st.DrawFn) -> Any:
     if kind == "timedelta":
         return sw.Range(datetime.timedelta(seconds=until + more), datetime.timedelta(seconds=until), closed)
     unit = draw(UNITS)
-    return sw.Range(
-        f"{until + more}.5{unit}" if kind == "fraction" else f"{until + more} {unit}", f"{until}{unit}", closed
-    )
+    half = kind == "fraction" and unit != "ns"  # there is no half nanosecond
+    return sw.Range(f"{until + more}.5{unit}" if half else f"{until + more} {unit}", f"{until}{unit}", closed)
 
 
 MORE = [

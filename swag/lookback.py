@@ -126,7 +126,7 @@ class Lookback:
         return jumped if some.all() else jumped.only(np.flatnonzero(some))
 
     def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
-        """An error is that of one query at one tick: what else was asked is answered. errors: the first of each query."""
+        """An error is that of one query at one tick: what else was asked is answered. errors: one of each query."""
         try:
             return self._answers(asked, queries)
         except SwagError as why:

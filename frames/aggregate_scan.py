@@ -13,6 +13,8 @@ from kernels.framing import BLOCK, Events
 from swag.columns import is_discrete, to_arrow, valid_rows
 from swag.errors import SumOverflow
 from swag.families import result_type
+from swag.try_out import try_out
+from swag.user_calls import calling, check_lift
 from swag.user_defined import compiled
 
 
@@ -30,7 +32,7 @@ class AggregateScan(Scan):
         self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)
-        if isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
+        if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
             self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
@@ -51,12 +53,19 @@ class AggregateScan(Scan):
             with np.errstate(invalid="ignore"):
                 below = values < self.spec.c if self.spec.op in ("<", ">=") else values <= self.spec.c
             return (values, below.astype(np.float64)), valid
+        if aggregate.user is not None:
+            self._check_lift(fields[0].values, valid)
         if len(fields) == 1:
             return fields[0].values, valid
         return tuple(f.values.astype(np.float64) for f in fields), valid
 
+    def _check_lift(self, values: np.ndarray, valid: np.ndarray) -> None:
+        rows = np.flatnonzero(valid) if valid.size else None
+        check_lift(self.spec.aggregate, f"{self.spec.aggregate}", values if rows is None else values[rows], rows)
+
     def step(self, events: Events, data: Any, first: int) -> int:
-        at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
+        with calling(self.spec.aggregate, f"{self.spec.aggregate} of a frame: combine or lower"):
+            at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
         if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f"a frame of {self.spec.aggregate} does not fit int64.", "cast the column to float64")
         return at
@@ -108,6 +117,7 @@ def operator(spec: Aggregate, kinds: Kinds) -> Any:
         return frame_operators.Split(aggregate.phi or 0.5, aggregate.method == "linear")
     if kind == "aggregate":
         assert aggregate.user is not None
+        try_out(aggregate, kinds[aggregate.columns[0]])
         return compiled(aggregate.user)
     simple = {"min": monoids.Min, "max": monoids.Max, "first": frame_operators.First, "last": frame_operators.Last}
     return {**simple, "wmean": frame_operators.WeightedMean}[kind]()

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from frames.intake import chunks, in_parallel
-from kernels import dyadic, monoids, running, sorted_runs
+from kernels import dyadic, monoids, naive, running, sorted_runs
 from swag.aggregates import Aggregate
 from swag.columns import Field, field, to_arrow, valid_rows
 from swag.errors import SumOverflow
 from swag.families import PRODUCT, Part, check_columns, interpolate, lower, operator, parts_of, ranks, result_type
+from swag.user_calls import calling
 
 Edges = tuple[np.ndarray, np.ndarray]
 ONE = np.zeros(1, np.int64)  # the only key of the only ring
@@ -52,7 +53,8 @@ class Intervals:
             return to_arrow(values[at] if values.size else np.zeros(n.size, values.dtype), n > 0, kind)
         if aggregate.kind == "quantile":
             return to_arrow(*self._quantile(aggregate, required, lo, hi), kind)
-        partials = [self._partials(part, required, lo, hi) for part in parts_of(aggregate)]
+        with calling(aggregate, f"{aggregate} of a frame: lift or combine"):
+            partials = [self._partials(part, required, lo, hi) for part in parts_of(aggregate)]
         values, valid = lower(aggregate, n, partials)
         return to_arrow(np.asarray(values), valid, kind)
 
@@ -97,16 +99,28 @@ class Intervals:
             sums = self._sums(part, required, columns[0], lo, hi)
             self._check_overflow(part, columns[0], lo, hi, sums)
             return sums
-        op = operator(part)
+        if part.user is not None:
+            return self._of_functions(part, required, lo, hi)
         data = columns[0] if len(columns) == 1 else tuple(column.astype(np.float64) for column in columns)
-        return self._dyadic(op, data, (part, required), lo, hi)
+        return self._dyadic(operator(part), data, (part, required), lo, hi)
+
+    def _of_functions(self, part: Part, required: frozenset[str], lo: np.ndarray, hi: np.ndarray) -> Any:
+        """Base intervals hold rows together that no frame does: where a function raises of some, frames are folded."""
+        op, data = operator(part), self._column(part.columns[0], required)
+        try:
+            return self._dyadic(op, data, (part, required), lo, hi)
+        except Exception:
+            out = monoids.empty_state(op, data.dtype, lo.size)
+            naive.lookup(op, data, ring(data.size), ONE, lo[None], hi[None], out)
+            return out
 
     def _dyadic(self, op: Any, data: Any, name: Any, lo: np.ndarray, hi: np.ndarray) -> Any:
         first = data[0] if isinstance(data, tuple) else data
         rings = ring(first.size)
         if name not in self._built:
-            self._built[name] = monoids.empty_state(op, first.dtype, first.size)
-            dyadic.update(op, data, self._built[name], rings, ONE, np.array([first.size]))
+            state = monoids.empty_state(op, first.dtype, first.size)
+            dyadic.update(op, data, state, rings, ONE, np.array([first.size]))
+            self._built[name] = state
         out = monoids.empty_state(op, first.dtype, lo.size)
 
         def look(s: slice) -> None:

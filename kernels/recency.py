@@ -26,6 +26,20 @@ def to_front(links, node):
 
 
 @kernel
+def renumbered(links, new, out):
+    """The same list, of the keys that have a new number: new[k], or -1."""
+    out[:] = -1
+    node, last = links[0, OLDER], 0
+    while node != 0:
+        if new[node - 1] >= 0:
+            here = new[node - 1] + 1
+            out[last, OLDER], out[here, NEWER] = here, last
+            last = here
+        node = links[node, OLDER]
+    out[last, OLDER], out[0, NEWER] = 0, last
+
+
+@kernel
 def reported(ts, ids, ends, since, links, latest, seen, at, tick, key, rows):
     """The keys with a row newer than since[i] among the first ends[i] rows, and how many rows of theirs there are.
 

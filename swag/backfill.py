@@ -81,7 +81,8 @@ class Swept(Part):
             except Exception as why:
                 a, b = (int(block.lo.min()), int(block.hi.max())) if block.lo.size else (0, 0)
                 rows = np.arange(a, b) if self.selection.rows is None else self.selection.rows[a:b]
-                raise raised_by(aggregate, f"{aggregate}", self.column()[a:b], rows, why) from why
+                known = self.selection.stored.as_given
+                raise raised_by(aggregate, f"{aggregate}", self.column()[a:b], rows, known, why) from why
 
         return told
 

@@ -59,6 +59,20 @@ class Counters:
             self.newest = np.concatenate([self.newest, np.full(more, MIN)])
 
 
+    def renumber(self, kept: np.ndarray) -> None:
+        """Segment kept[i] is segment i from now on."""
+        self.grow(int(kept.max(initial=-1)) + 1)
+        self.next, self.total = self.next[kept], self.total[kept]
+        self.gone, self.newest = self.gone[kept], self.newest[kept]
+
+
+def new_ids(kept: np.ndarray, count: int) -> np.ndarray:
+    """The new id of each of `count` old ones, where key kept[i] is key i from now on; -1: none."""
+    new = np.full(max(count, int(kept.max(initial=-1)) + 1), -1)
+    new[kept] = np.arange(kept.size)
+    return new
+
+
 @dataclass(eq=False)
 class Layout:
     """The rows that wait, segment by segment, each behind the last one that waits no longer.

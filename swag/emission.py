@@ -158,10 +158,12 @@ class Emission:
 
     def needs(self, count: int) -> np.ndarray:
         """Which of the first `count` keys ticks have still to do with."""
-        return np.full(count, bool(self._all()))
+        return np.logical_or.reduce([np.zeros(count, bool), *(ticker.needs(count) for ticker in self._all())])
 
     def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on."""
+        """Key kept[i] is key i from now on. Streams inside have tables of keys of their own."""
+        for ticker in self._all():
+            ticker.renumber(kept)
 
     # -- events -------------------------------------------------------------------------------------------------------
 

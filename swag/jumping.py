@@ -115,7 +115,8 @@ class Stretch:
     def stored(self) -> Stored:
         ids, keys = self.keyed
         order, starts = arrange(self.ts, ids, 1 if keys is None else len(keys))
-        return Stored(self.table, self.clock, self.ts if order is None else self.ts[order], starts, order, None)
+        ts = self.ts if order is None else self.ts[order]
+        return Stored(self.table, self.clock, ts, starts, order, None, as_given=False)
 
 
 def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
@@ -251,7 +252,7 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
     ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
-    stored = Stored(rows.table, rows.clock, ts, starts, order, None)
+    stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False)
     stored.__dict__["indexed"] = stored.timeline(0)  # a run has one window: there is nothing to search
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])
     known = {seen.widest: (starts[:-1], starts[1:])} if whole_runs else {}
@@ -272,7 +273,7 @@ def _seen_only(stored: Stored, requests: Requests, reaches: set[Reach], in_place
     rows = seen.rows
     table = taken(stored.table, rows if stored.order is None else stored.order[rows])
     starts = np.searchsorted(rows, stored.starts)
-    closed_up = Stored(table, stored.clock, stored.ts[rows], starts, None, None)
+    closed_up = Stored(table, stored.clock, stored.ts[rows], starts, None, None, as_given=False)
     return closed_up, replace(requests, end=seen.ends, apart=seen.apart)
 
 

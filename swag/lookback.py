@@ -21,6 +21,7 @@ from swag.jumping import Jumped
 from swag.keys import KeyTable
 from swag.query import Query
 from swag.recency import Recency
+from swag.store import MIN
 
 if TYPE_CHECKING:
     from swag.engine import Engine
@@ -91,6 +92,19 @@ class Lookback:
     def bytes(self) -> int:
         return int(self.engine.stats()["bytes"]) + sum(each.nbytes for each in self.recent.arrays)
 
+    def newest(self, count: int) -> np.ndarray:
+        """Of each key, the time of the newest row it has been given (MIN: none)."""
+        latest, found = self.engine._store.latest[:count], np.full(count, MIN)
+        found[: latest.size] = latest
+        return found
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on; the table of keys is that of the engine around, which has done so."""
+        self.engine._store.renumber(kept)
+        self.engine._plan.renumber(kept)
+        if self.of_all:
+            self.recent.renumber(kept)
+
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         """How many rows of each key it has been given."""
         rows: np.ndarray = self.engine._store.main.arena.rings[ids, TAIL]
@@ -126,7 +140,7 @@ class Lookback:
         return jumped if some.all() else jumped.only(np.flatnonzero(some))
 
     def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
-        """An error is that of one query at one tick: what else was asked is answered. errors: the first of each query."""
+        """An error is that of one query at one tick: what else was asked is answered. errors: one of each query."""
         try:
             return self._answers(asked, queries)
         except SwagError as why:

@@ -46,6 +46,12 @@ class Pending:
             self.tables = [pa.concat_tables(self.tables, promote_options="permissive").combine_chunks()]
             self.times, self.keys = [np.concatenate(self.times)], [np.concatenate(self.keys)]
 
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on; the keys of all rows here are kept."""
+        new = np.empty(int(kept.max(initial=-1)) + 1, np.int64)
+        new[kept] = np.arange(kept.size)
+        self.keys = [new[ids] for ids in self.keys]
+
     def drop(self, rows: int) -> int:
         """The first rows go; returns the time of the last of them."""
         newest = 0

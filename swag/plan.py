@@ -119,10 +119,8 @@ class Plan:
     def check_batch(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
         for query in self.lifted:
-            values, counts = (
-                found[query.aggregate.columns[0]].values,
-                chosen[self.mask(query, self.nullable_with(found))],
-            )
+            values = found[query.aggregate.columns[0]].values
+            counts = chosen[self.mask(query, self.nullable_with(found))]
             rows = None if counts is None else np.flatnonzero(counts)
             check_lift(query.aggregate, f'query "{query.title}"', values if rows is None else values[rows], rows)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels import recency
+from swag.counters import new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
 MIN = int(np.iinfo(np.int64).min)
@@ -32,6 +33,13 @@ class Recency:
             self.links = np.concatenate([self.links, np.full((more, 2), -1)])
             self.latest = np.concatenate([self.latest, np.full(more, MIN)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+        self.grow(int(kept.max(initial=-1)) + 1)
+        links = np.empty((kept.size + 1, 2), np.int64)
+        recency.renumbered(self.links, new_ids(kept, self.latest.size), links)
+        self.links, self.latest, self.seen = links, self.latest[kept], self.seen[kept]
 
     def reported(
         self, ts: np.ndarray, ids: np.ndarray, ends: np.ndarray, since: np.ndarray

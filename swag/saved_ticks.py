@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from swag import errors
 from swag.counters import Counters
 from swag.emission import Emission
 from swag.inner import Answers, Chosen
@@ -36,7 +37,7 @@ def table_from_bytes(array: np.ndarray) -> pa.Table:
 
 
 def save_emission(emission: Emission, put: Put) -> dict[str, Any] | None:
-    if not emission.queries and not emission.outbox:
+    if not emission.queries and not emission.outbox and not emission.errors:
         return None
     return {
         "tickers": [_save_ticker(ticker, put) for ticker in emission.tickers.values()],
@@ -44,6 +45,7 @@ def save_emission(emission: Emission, put: Put) -> dict[str, Any] | None:
         "chosen": [{"where": w, "engine": _save_engine(each.engine, put)} for w, each in emission.chosen.items()],
         "since": emission.since,
         "top": emission.top,
+        "errors": [[type(why).__name__, why.message, why.hint] for why in emission.errors],
         "outbox": [{"query": name, "ticks": put(table_to_bytes(ticks))} for name, ticks in emission.outbox],
     }
 
@@ -96,6 +98,7 @@ def load_emission(
     for entry in saved["chosen"]:
         emission.chosen[entry["where"]] = Chosen(entry["where"], _load_engine(arrays[entry["engine"]], given))
     emission.since, emission.top = saved["since"], saved["top"]
+    emission.errors = [getattr(errors, kind)(message, hint) for kind, message, hint in saved.get("errors", ())]
     emission.outbox = [(entry["query"], table_from_bytes(arrays[entry["ticks"]])) for entry in saved["outbox"]]
     for query in engine.queries:
         if query.source is not None:

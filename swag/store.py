@@ -109,14 +109,17 @@ class Store:
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
+        self._grow(self.key_count)
+        for space in self.spaces.values():
+            space.arena.add_keys(self.key_count)
+
+    def _grow(self, count: int) -> None:
         known = self.latest.size
-        if self.key_count > known:
-            more = max(self.key_count, 2 * known if self.keyed else 1) - known
+        if count > known:
+            more = max(count, 2 * known if self.keyed else 1) - known
             self.latest = np.concatenate([self.latest, np.full(more, MIN)])
             self.lost = np.concatenate([self.lost, np.full(more, self.forgotten)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
-        for space in self.spaces.values():
-            space.arena.add_keys(self.key_count)
 
     def grouped(self, rows: Rows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
@@ -238,6 +241,7 @@ class Store:
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that."""
+        self._grow(int(kept.max(initial=-1)) + 1)
         gone = np.ones(self.lost.size, bool)
         gone[kept] = False
         self.forgotten = max(self.forgotten, int(self.lost[gone].max(initial=MIN)))

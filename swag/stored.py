@@ -39,7 +39,10 @@ def _grouped(ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Stored:
-    """Events in order. `order`: the input row of each (None: as they came); segment k of them is key k's."""
+    """Events in order. `order`: the input row of each (None: as they came); segment k of them is key k's.
+
+    as_given: rows are numbered as in the input, of which none was left out.
+    """
 
     table: pa.Table
     clock: Clock
@@ -48,6 +51,7 @@ class Stored:
     order: np.ndarray | None
     keys: KeyTable | None
     fields: dict[str, Field] = field(default_factory=dict)
+    as_given: bool = True
 
     @classmethod
     def of(cls, table: pa.Table, ts: str, key: str | None) -> "Stored":

@@ -8,7 +8,7 @@ Between ticks nothing happens to a row but that it is kept. A batch that decides
 however many rows windows hold.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,10 +17,11 @@ import pyarrow as pa
 from swag import intake
 from swag import ticks as schedules
 from swag.columns import Clock
-from swag.counters import MIN, Counters, Layout, Progress
+from swag.counters import MIN, Counters, Layout, Progress, new_ids
 from swag.errors import BadType
 from swag.evaluate import simple_queries
 from swag.frequency import Every
+from swag.horizon import Horizon
 from swag.jumping import Jumped, Seen, Stretch, jump
 from swag.keys import KeyTable
 from swag.lookback import Asked, Lookback, looked_up
@@ -48,6 +49,7 @@ class Ticker:
     kinds: dict[str, pa.DataType] = field(default_factory=dict)
     ticks: int = 0
     _touched: list[np.ndarray] = field(default_factory=list)
+    _horizon: Horizon | None = None  # when ticks were last decided
 
     @property
     def whole(self) -> bool:
@@ -242,6 +244,28 @@ class Ticker:
         over = (known - 1) // step  # the last slot that is
         return (over + 1) * step if self.every.anchor == "tick" else over * step + 1
 
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def needs(self, count: int) -> np.ndarray:
+        """Which of the first `count` keys it has still to do with."""
+        needed = np.zeros(count, bool)
+        needed[self.pending.ids] = True
+        if self.counters.next.size == 0:
+            return needed
+        if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
+            needed[np.flatnonzero(self.counters.total[:count])] = True
+        newest = self.lookback.newest(count)
+        return needed | (newest > MIN if self._horizon is None else self._horizon.is_seen(newest))
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and there are no others."""
+        if not self.whole:
+            self.counters.renumber(kept)
+            new = new_ids(kept, int(max((each.max(initial=-1) for each in self._touched), default=-1)) + 1)
+            self._touched = [ids[ids >= 0] for ids in (new[each] for each in self._touched)]
+        self.pending.renumber(kept)
+        self.lookback.renumber(kept)
+
     # -- rows out -----------------------------------------------------------------------------------------------------
 
     def _fold_in(self, count: int, rows: np.ndarray) -> None:
@@ -262,8 +286,10 @@ class Ticker:
     def _let_go(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
         reaches = self._reaches(clock)
+        step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])
+        self._horizon = Horizon(self.every, self.whole, self.counters, stream, reaches, step)
         if self.key is None or (self.whole and all(r.by_time for r in reaches)):
-            self._drop_first(progress, reaches, self.every.step(clock.unit))
+            self._drop_first(self._horizon)
         elif self.pending.count > FEW:
             rows = np.arange(self.pending.count)
             self.lookback.ready(clock, keys)
@@ -271,9 +297,9 @@ class Ticker:
                 self.lookback.recent.note(self.pending.ts, self.pending.ids)
             self._fold_in(rows.size, rows)
 
-    def _drop_first(self, progress: Progress, reaches: set[Reach], step: int) -> None:
+    def _drop_first(self, horizon: Horizon) -> None:
         """Rows that are both too old and too far back."""
-        oldest, position = self._oldest(progress, reaches, step), self._needed_from(reaches, step)
+        oldest, position = horizon.oldest, horizon.needed_from
         drop = 0
         for ts in self.pending.times:
             old = min(position - int(self.counters.gone[0]) - drop, int(np.searchsorted(ts, oldest, side="right")))
@@ -283,26 +309,3 @@ class Ticker:
         if drop:
             self.counters.gone[0] += drop
             self.counters.newest[0] = self.pending.drop(drop)
-
-    def _oldest(self, progress: Progress, reaches: set[Reach], step: int) -> int:
-        """No window by time will see what is not newer than this."""
-        far = max((min(r.far, FARTHEST) for r in reaches if r.by_time), default=0)
-        soonest, undecided = progress.top, int(self.counters.next[0])  # no tick to come is before soonest
-        if far == 0 or undecided == NEVER:
-            return NEVER if far == 0 else MIN
-        if self.every.by_time:
-            at_tick = self.every.anchor == "tick"
-            soonest = undecided * step if at_tick else max(soonest, (undecided - 1) * step)
-        elif progress.kept:
-            soonest = int(progress.known(True)[0])
-        return max(MIN, soonest - far)
-
-    def _needed_from(self, reaches: set[Reach], step: int) -> int:
-        """No window by rows will see a row before this one, counted from the first."""
-        rows = max((min(r.far, FARTHEST) for r in reaches if not r.by_time), default=0)
-        if rows == 0:
-            return NEVER
-        if self.every.by_time:
-            return int(self.counters.total[0]) - rows
-        undecided = int(self.counters.next[0])
-        return (0 if undecided == NEVER else undecided) * step - rows

@@ -16,6 +16,7 @@ from swag.columns import is_discrete
 from swag.errors import BadQuery
 from swag.user_defined import dtype_of
 
+WITHOUT_JIT = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 SAMPLES = {types.int64: np.int64(1), types.float64: np.float64(1)}
 _RULE = "lift(x), combine(a, b), lower(a) of numbers, tuples of numbers, math, NumPy and what is under @numba.njit"
 
@@ -58,7 +59,7 @@ def _type_of(identity: Any) -> Any:
 def _fits(aggregate: Aggregate, name: str, function: Callable[..., Any], given: tuple[Any, ...], wanted: Any) -> None:
     """wanted: as `shape_of` says it."""
     try:
-        found = _called(function, given) if numba.config.DISABLE_JIT else returned(function, given)
+        found = _called(function, given) if WITHOUT_JIT else returned(function, given)
     except Exception as why:
         shown = ", ".join(map(str, given))
         raise BadQuery(f"{name} of {aggregate} does not compile for ({shown}): {essence(why)}", _RULE) from None
@@ -79,7 +80,7 @@ def _called(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 
 def _sample(kind: Any) -> Any:
-    return tuple(map(_sample, kind)) if isinstance(kind, types.BaseTuple) else SAMPLES[kind]
+    return tuple(_sample(each) for each in kind) if isinstance(kind, types.BaseTuple) else SAMPLES[kind]  # type: ignore[attr-defined]
 
 
 def _described(shape: int | None) -> str:

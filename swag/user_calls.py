@@ -40,25 +40,27 @@ def _said(why: Exception) -> str:
     return f"{type(why).__name__}: {why}".rstrip(": .")
 
 
-def check_lift(aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray | None) -> None:
-    """Refuse values that `lift` raises of. rows: where each is in the input (None: as they are here)."""
+def check_lift(
+    aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray | None, known: bool = True
+) -> None:
+    """Refuse values that `lift` raises of. rows: where each is in the input (None: as they are here), if known."""
     assert aggregate.user is not None
     at = np.zeros(1, np.int64)
     try:
         monoids.lift_each(compiled(aggregate.user), values, values.size, at)
     except Exception as why:
         i = int(at[0])
-        row = i if rows is None else int(rows[i])
-        place = f'row {row}, where "{aggregate.columns[0]}" is {values[i].item()}'
-        raise BadFunction(f"{who}: of {place}, lift raised {_said(why)}.", _HINT) from why
+        row = f"of row {i if rows is None else int(rows[i])}, " * known
+        where = f'where "{aggregate.columns[0]}" is {values[i].item()}'
+        raise BadFunction(f"{who}: {row}{where}, lift raised {_said(why)}.", _HINT) from why
 
 
 def raised_by(
-    aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray | None, why: Exception
+    aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray, known: bool, why: Exception
 ) -> BadFunction:
     """The error for what `lift` or `combine` raised of these rows; it names the row, if it was `lift`."""
     try:
-        check_lift(aggregate, who, values, rows)
+        check_lift(aggregate, who, values, rows, known)
     except BadFunction as named:
         return named
     return failed(f"{who}: combine", why)

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import ticker
+from swag import store, ticker
 from tests import oracle, oracle_ticks
 from tests.oracle import agg
 from tests.oracle_ticks import Every
@@ -41,7 +41,7 @@ KEYED = st.sampled_from([None, "k"])
 STEPS = st.lists(
     st.tuples(
         st.sampled_from([0, 0, 0, 1, 1, 2, 5, 17]),  # how long after the one before
-        st.sampled_from("ba"),
+        st.sampled_from("badc"),
         st.sampled_from([None, -1, 0, 1, 2]),
         st.sampled_from(["on", "on", "cut", "cut", "advance", "fetch", "save"]),
     ),
@@ -164,15 +164,25 @@ def folder() -> Iterator[Path]:
     lateness=st.sampled_from([None, None, 0, 4]),
     behind=st.sampled_from([0, 0, 4]),
     few=FEW,
+    many=st.sampled_from([1, store.MANY_KEYS]),
 )
 def test_engine_evaluate_and_the_oracle_give_the_same_ticks(
-    folder: Path, inner: list[Level], top: Level, steps: list[Any], key: Any, lateness: Any, behind: int, few: int
+    folder: Path,
+    inner: list[Level],
+    top: Level,
+    steps: list[Any],
+    key: str | None,
+    lateness: int | None,
+    behind: int,
+    few: int,
+    many: int,
 ) -> None:
+    """few: rows may wait for a tick. many: keys, so many that those that no window holds are forgotten."""
     levels = [level.of(key) for level in [*inner, top]]
     query, engine = our_query(levels), sw.Engine(key=key, lateness=lateness)
     engine.register(query)
     apart = key is not None and not engine._emission.ordered  # each key is in order by itself
-    behind = behind if apart and lateness is None or (lateness or 0) >= behind else 0
+    behind = behind if (apart and lateness is None) or (lateness or 0) >= behind else 0
     events = events_of(steps, behind)
     expected = expected_rows(levels, events, key)
     in_order = key is None or not top.every.per_key
@@ -181,6 +191,7 @@ def test_engine_evaluate_and_the_oracle_give_the_same_ticks(
     run = Run(engine, folder, behind)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ticker, "FEW", few)
+        patch.setattr(store, "MANY_KEYS", many)
         for batch, then in batches(steps, events):
             run.take(batch, then)
         assert_same(expected, run.finish(events[-1]["ts"]), in_order)
@@ -203,9 +214,9 @@ def test_a_lookup_over_answers_sees_those_of_now(
     for batch, then in batches(steps, events_of(steps, 0)):
         run.take(batch, then)
         seen += batch
-        request = {"ts": [batch[-1]["ts"]] * 2, "k": ["a", "b"]}
+        request = {"ts": [batch[-1]["ts"]] * 4, "k": list("abcd")}
         stored = sw.evaluate([query], table(seen), at=request, key=key)["q"].to_pylist()
-        found = [run.engine.lookup("q", key=each) for each in "ab"] if key else [run.engine.lookup("q")] * 2
+        found = [run.engine.lookup("q", key=each) for each in "abcd"] if key else [run.engine.lookup("q")] * 4
         assert found == stored
 
 

@@ -18,7 +18,6 @@ from swag.sql.hints import NODES, STATEMENT, WORDS
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
 
-_CONDITIONS = {"WHERE": "price > 20", "HAVING": "SUM(volume) > 1000"}
 _COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DPIPE, TokenType.MOD)
 
 
@@ -223,7 +222,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
     def _condition(self, hint: str = "") -> Any:
         tree = self._parse_disjunction()
         if tree is None:
-            self.expected("a condition", hint or f"{self.clause_now} {_CONDITIONS.get(self.clause_now, 'x > 1')}")
+            self.expected("a condition", hint or ("WHERE x > 1" if self.clause_now == "WHERE" else "HAVING SUM(x) > 1"))
         return tree
 
     # -- hooks into sqlglot -------------------------------------------------------------------------------------------

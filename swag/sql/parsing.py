@@ -26,7 +26,9 @@ def parse(text: str) -> list[Select]:
 
 def parse_clause(text: str) -> Clause:
     """A clause by itself, with or without its brackets."""
-    [clause] = _parsed(text, Parser.read_clause)[:1]
+    clause, *others = _parsed(text, Parser.read_clause) if text.strip() else [Clause()]
+    if others:
+        raise wrong(text, others[0].start, "expected one FRAME clause, found a second.", "a call for each")
     return clause
 
 

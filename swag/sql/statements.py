@@ -9,6 +9,7 @@ from swag.expression import Expression
 from swag.query import Events, Query
 from swag.sql.dialect import Select
 from swag.sql.functions import EXAMPLES
+from swag.sql.hints import ANY_FRAME
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -27,7 +28,7 @@ def queries_of(text: str) -> list[Any]:
 def spec_of(text: str) -> Any:
     spec = parse_clause(text).frame
     if spec is None:
-        raise wrong(text, 0, "the clause is not about frames.", "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]")
+        raise wrong(text, 0, "expected a FRAME clause, found nothing.", ANY_FRAME)
     return spec
 
 

@@ -20,7 +20,10 @@ class BadQuery(SwagError, ValueError):
 
 
 class BadSQL(BadQuery):
-    """A statement that can not be read, or asks for what there is not; says where: line and column."""
+    """A statement that can not be read, or asks for what there is not; says where: line and column, both from 1."""
+
+    line: int = 1
+    column: int = 1
 
 
 class BadType(SwagError, TypeError):

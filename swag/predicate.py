@@ -151,8 +151,9 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         return lambda table: apply_one(inner(table))
     if kind == "Between":
         parts = [inside(part) for part in (node.this, node.args["low"], node.args["high"])]
-        return lambda table: _between(*(part(table) for part in parts))
-    if kind == "In" and not node.args.get("query"):
+        within = _between_either if node.args.get("symmetric") else _between
+        return lambda table: within(*(part(table) for part in parts))
+    if kind == "In" and not node.args.get("query") and node.args.get("field") is None:
         inner, options = inside(node.this), [_constant(o) for o in node.expressions]
         return lambda table: _among(inner(table), options)
     if kind == "Is" and _is(node.expression, "Null"):
@@ -198,6 +199,10 @@ def _between(value: Any, low: Any, high: Any) -> Any:
 
 def _like(value: Any, pattern: str) -> Any:
     return pc.cast(value, pa.bool_()) if pa.types.is_null(value.type) else pc.match_like(value, pattern)
+
+
+def _between_either(value: Any, one: Any, other: Any) -> Any:
+    return pc.or_kleene(_between(value, one, other), _between(value, other, one))
 
 
 def _among(value: Any, options: list[pa.Scalar]) -> Any:

@@ -1,4 +1,4 @@
-"""`swag run`, `swag frames`, `swag explain`: files in, files out, in chunks of any size; mistakes are one line."""
+"""`swag run`, `swag frames`, `swag explain`: files in, files out, in chunks of any size."""
 
 from __future__ import annotations
 
@@ -258,50 +258,6 @@ def test_no_events_no_rows(folder: Path) -> None:
 
 
 RUN = ["run", "q.sql", "--events", "t.parquet"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["run", "no.sql", "--events", "t.parquet"], '"no.sql" can not be read: No such file'),
-        (["run", "q.sql", "--events", "no.parquet"], '"no.parquet" can not be read: No such file'),
-        (["run", "q.sql", "--events", "q.sql"], '"q.sql" ends in none of .parquet'),
-        (["run", "q.sql", "--events", "broken.parquet"], '"broken.parquet" is not a Parquet file'),
-        (["run", "q.sql"], "--events"),
-        ([*RUN, "--ts", "time"], 'ts is "time", but the events have: ts, symbol'),
-        ([*RUN, "--key", "side"], 'GROUP BY symbol, but the stream has key="side"'),
-        ([*RUN, "--out", "nowhere/a.parquet"], '"nowhere/a.parquet" can not be written'),
-        ([*RUN, "--out", "a.txt"], '"a.txt" ends in none of'),
-        ([*RUN, "--at", "q.sql"], "ends in none of"),
-        ([*RUN, "--engine", "flink"], "flink"),
-        ([*RUN, "--engine", "spark"], "--out answers.parquet"),
-        (["run", "typo.sql", "--events", "t.parquet"], "typo.sql: line 2, column 8: there is no function SMU."),
-        (["run", "column.sql", "--events", "t.parquet"], '"volum", but the events have'),
-        (["frames", "DELTA price", "--events", "t.parquet"], "line 1, column 12: expected a number"),
-        (["frames", "DELTA pric 1", "--events", "t.parquet"], 'Hint: "price"'),
-        (["frames", "SELECT COUNT(*) FROM t [ROWS 3]", "--events", "t.parquet"], "FRAME clause. Hint: swag run"),
-        (["explain", "typo.sql"], "line 2, column 8"),
-        (["run", "apart.sql", "--events", "t.parquet", "--chunk", "9"], "for each `every`"),
-        (["run", "q.sql", "--events", "header.csv"], '"header.csv" has no rows'),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line_and_leaves_nothing_behind(
-    folder: Path, capfd: Any, arguments: list[str], says: str
-) -> None:
-    write(trades(50), folder / "t.parquet")
-    (folder / "broken.parquet").write_bytes(b"PAR1 and so on")
-    (folder / "typo.sql").write_text("-- volume\nSELECT SMU(volume) FROM t [ROWS 3]")
-    (folder / "column.sql").write_text("SELECT SUM(volum) FROM t [ROWS 3]")
-    (folder / "apart.sql").write_text(
-        "SELECT COUNT(*) FROM t [ROWS 3]; SELECT COUNT(*) FROM t [ROWS 3, FREQUENCY 2 TUPLES]"
-    )
-    (folder / "header.csv").write_text("ts,symbol,price,volume,side\n")
-    before = sorted(folder.iterdir())
-    assert main(arguments) == 2
-    out, err = capfd.readouterr()
-    assert (out, err.count("\n"), err[:6]) == ("", 1, "swag: ")
-    assert says in err
-    assert sorted(folder.iterdir()) == before
 
 
 def test_a_run_that_fails_leaves_the_older_answers(folder: Path) -> None:

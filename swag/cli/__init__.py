@@ -24,7 +24,18 @@ class Whole(click.IntRange):
     name = "integer"
 
 
-FILE = click.Path(path_type=Path)
+class File(click.ParamType):
+    """The name of a file. What is there, if anything, is looked at by who reads or writes it."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not str(value) or "\0" in str(value):
+            self.fail(f"{str(value)!r} is not the name of a file.", param, ctx)
+        return Path(value)
+
+
+FILE = File()
 
 
 class Commands(click.Group):
@@ -203,5 +214,7 @@ def _refuse(message: str) -> int:
 
 
 def _complain(message: str) -> None:
+    """Names and values come from files, and may hold what a terminal would obey."""
+    shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in message)
     with suppress(OSError):  # nobody is there to be told
-        click.echo(f"swag: {message}", err=True)
+        click.echo(f"swag: {shown}", err=True)

@@ -43,6 +43,8 @@ def _readable(path: Path) -> Iterator[None]:
         if found:
             raise click.UsageError(f'"{path}" can not be read: {found}. Hint: a file, which can be read twice')
         path.open("rb").close()  # says in fewer words than Arrow why it can not be opened
+        if not path.stat().st_size:
+            raise click.UsageError(f'"{path}" is empty. Hint: a file with events')
         yield
     except (OSError, UnicodeError) as why:
         raise click.UsageError(f'"{path}" can not be read: {reason(why)}.') from None
@@ -52,6 +54,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def _in_short(why: pa.ArrowException) -> str:
     said = (str(why).strip().splitlines() or [type(why).__name__])[0].rstrip(".")
+    said = said if len(said) <= 200 else f"{said[:199]}…"  # Arrow shows whole rows
     return f"a row is longer than {csv_types.BLOCK:,} bytes" if "straddling object" in said else said
 
 
@@ -78,6 +81,9 @@ class Source:
         with csv_types.reader(self.path) as reader:
             if not any(batch.num_rows for batch in reader):
                 raise click.UsageError(f'"{self.path}" has no rows, and so no types. Hint: Parquet keeps them')
+            first, *others = reader.schema.names
+            if not others and any(mark in first for mark in ";\t|"):
+                raise click.UsageError(f'"{self.path}" has one column, "{first}". Hint: a comma between columns')
             return reader.schema
 
     def typed(self, columns: list[str]) -> pa.Schema:
@@ -88,6 +94,9 @@ class Source:
         if unknown:
             with _readable(self.path):
                 self._types |= csv_types.types_of(self.path, unknown)
+        for name in columns:
+            if pa.types.is_binary(self._types[name]):
+                raise click.UsageError(f'"{self.path}": column "{name}" is not text in UTF-8. Hint: save it as UTF-8')
         return pa.schema([(name, self._types[name]) for name in columns])
 
     def batches(self, columns: list[str], size: int) -> Iterator[pa.Table]:
@@ -197,7 +206,8 @@ class Sink:
             raise click.UsageError(f"{self.called} can not be written: {reason(why)}.") from None
         except pa.ArrowException as why:
             hint = " Hint: --out answers.parquet" if self.kind == "csv" else ""
-            raise click.UsageError(f"{self.called} can not hold these answers: {_in_short(why)}.{hint}") from None
+            message = f"{_CALLED[self.kind]} file can not hold these answers: {_in_short(why)}.{hint}"
+            raise click.UsageError(message) from None
 
     def _open(self, schema: pa.Schema) -> Any:
         if self.kind == "parquet":

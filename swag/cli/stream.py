@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.columns import Clock, clock_of, column, instants
+from swag.errors import BadEvents
 from swag.evaluate import evaluate
 from swag.keys import KeyTable
 from swag.lowering import simple_ones
@@ -34,6 +35,7 @@ class Stream:
     key: str | None
     clock: Clock | None = None
     last: int | None = None
+    seen: int = 0  # events, in chunks before this one
 
     def at_events(self, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Every query at every event, a table for each chunk."""
@@ -69,7 +71,11 @@ class Stream:
         """The ts of the last event; raises if any comes before the one before it."""
         array = column(chunk, self.ts, "ts is")
         self.clock = self.clock or clock_of(array, self.ts)
-        when = instants(array, self.ts)
+        try:
+            when = instants(array, self.ts)
+        except BadEvents as why:  # which counts the rows of a chunk
+            raise BadEvents(f"after {self.seen:,} rows, {why.message}", why.hint) if self.seen else why from None
+        self.seen += chunk.num_rows
         if (self.last is not None and when[0] < self.last) or not bool((when[1:] >= when[:-1]).all()):
             raise Disorder
         self.last = int(when[-1])

@@ -4,9 +4,13 @@
     parsing.py      a text as statements, or what is wrong with it
     clauses.py      what stands in brackets: RANGE, ROWS, FREQUENCY, FRAME
     terms.py        aggregates, arithmetic and conditions, as expressions
+    functions.py    the functions there are, and what each takes
     statements.py   a parsed statement as queries
     writing.py      a query as a statement
     places.py       where something is wrong
+    refusing.py     what was found there, and what was expected
+    guessing.py     windows that are written otherwise
+    hints.py        what other SQL has, and what to write instead
 
 Only what is asked for is imported: sqlglot takes a fifth of a second.
 """

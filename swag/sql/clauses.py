@@ -10,28 +10,25 @@
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
-from swag.errors import BadQuery, BadSQL, nearest
+from swag.errors import BadQuery, BadSQL
 from swag.frequency import Every
+from swag.sql.guessing import FREQUENCY_HINT, RANGE_HINT, ROWS, UNIT, Guessing, nearest_unit
+from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS
 from swag.sql.places import wrong
 from swag.windows import Range, Rows
 
-UNITS = {
-    "ns": ("ns", "nanosecond", "nanos"),
-    "us": ("us", "microsecond", "micros"),
-    "ms": ("ms", "millisecond", "millis"),
-    "s": ("s", "second", "sec"),
-    "m": ("m", "minute", "min"),
-    "h": ("h", "hour", "hr"),
-    "d": ("d", "day"),
-}
-_UNIT = {spelt: unit for unit, all_ in UNITS.items() for name in all_ for spelt in (name, f"{name}s")}
 _LONGER = {"week": 7, "weeks": 7}  # in days
+_ENDLESS = ("month", "months", "year", "years", "quarter", "quarters")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-HINT = "[RANGE 5 MINUTES], [ROWS 1000], [FREQUENCY 1 MINUTE] or [FRAME …]"
+_HINTS = {
+    "ROWS": "[ROWS 1000 UNTIL 200]: from 1000 rows back to 200 rows back",
+    "RANGE": "[RANGE 2 MINUTES UNTIL 1 MINUTE]: from two minutes back to one minute back",
+    "FREQUENCY": FREQUENCY_HINT,
+}
 
 
 @dataclass
@@ -45,65 +42,62 @@ class Clause:
     frame: Any = None
 
 
-if TYPE_CHECKING:
-    from sqlglot.parser import Parser as _Base
-else:
-    _Base = object
-
-
-class Clauses(_Base):
+class Clauses(Guessing):
     """Methods of the parser (dialect.py) that read clauses, beginning after the bracket."""
 
     def clause(self: Any) -> Clause:
         found = Clause(self.here)
         while True:
-            start = self.here
+            start, word = self.here, self.word
             try:
                 self._one_clause(found)
             except BadSQL:
                 raise
             except BadQuery as why:
-                raise wrong(self.sql, start, why.message, HINT) from None
+                raise wrong(self.sql, start, why.message, _HINTS.get(word, WINDOWS)) from None
             if not self._match(TokenType.COMMA):
                 break
         if not self._match(TokenType.R_BRACKET):
-            self.expected("] or ,")
+            self._not_closed_here(found)
         return found
 
     def _one_clause(self: Any, found: Clause) -> None:
-        twice = found.window is not None or found.frame is not None
-        if self._match_text_seq("FRAME"):
-            if twice or found.every is not None:
-                self.expected("a FRAME clause by itself")
+        word = self.word
+        if word in ("RANGE", "ROWS") and (found.window is not None or found.frame is not None):
+            self.unsupported("a second window", "one window in brackets; another by OVER: SUM(x) OVER [ROWS 1000]")
+        if word == "FRAME" and (found.window is not None or found.every is not None):
+            self.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
+        if word == "FREQUENCY" and found.every is not None:
+            self.expected("FREQUENCY once", FREQUENCY_HINT)
+        if word not in WORDS:
+            self._no_window_word()
+        self._advance()
+        if word == "FRAME":
             found.frame = self.frame()
-        elif self._match_text_seq("RANGE") and not twice:
+        elif word == "RANGE":
             found.window = self._range()
-        elif self._match_text_seq("ROWS") and not twice:
+        elif word == "ROWS":
             found.window = self._rows()
-        elif self._match_text_seq("FREQUENCY") and found.every is None and found.frame is None:
-            found.every, found.partition = self._frequency()
         else:
-            words = ["RANGE", "ROWS", "FREQUENCY", "FRAME"]
-            meant = nearest(self._curr.text, words).strip('"') if self._curr else ""
-            self.expected("RANGE, ROWS, FREQUENCY or FRAME", f"[{meant} …]" if meant else HINT)
+            found.every, found.partition = self._frequency()
 
     def frame(self: Any) -> Any:
         """A spec of frames, from after the word FRAME."""
         from swag.sql.framing import frame_clause
 
-        start = self.here
+        start, word = self.here, self.word
         try:
             return frame_clause(self)
         except BadSQL:
             raise
         except BadQuery as why:
-            raise wrong(self.sql, start, why.message) from None
+            raise wrong(self.sql, start, why.message, FRAMES.get(word, ANY_FRAME)) from None
 
     def _range(self: Any) -> Range:
         far, near = self._extent(self.duration)
         if self._match_text_seq("CLOSED"):
             if not self._match_texts(("LEFT", "RIGHT", "BOTH", "NONE")):
-                self.expected("LEFT, RIGHT, BOTH or NONE")
+                self.expected("LEFT, RIGHT, BOTH or NONE", "[RANGE 5 MINUTES CLOSED LEFT]")
             return Range(far, near, self._prev.text.lower())
         return Range(far, near)
 
@@ -111,43 +105,55 @@ class Clauses(_Base):
         return Rows(*self._extent(self._row_count))
 
     def _row_count(self: Any) -> int:
-        count = self.whole("a number of rows")
-        self._match_texts(("ROWS", "ROW", "TUPLES", "TUPLE"))
+        count = self.whole("a number of rows", "[ROWS 1000]")
+        self._match_texts(ROWS)
         return int(count)
 
     def _extent(self: Any, size: Any) -> tuple[Any, Any]:
         """From how far back, and until when: both counted from now."""
-        if self._match_text_seq("UNBOUNDED", advance=False):
-            self.unsupported("UNBOUNDED", "a window that ends: [RANGE 30 DAYS]")
         if self._match(TokenType.BETWEEN):
-            far = size()
+            far = self._edge(size)
             self._match_text_seq("PRECEDING")
             if not self._match(TokenType.AND):
-                self.expected("AND")
+                self.expected("AND", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
             if self._match_text_seq("CURRENT", "ROW") or self._match_text_seq("NOW"):
                 return far, 0
-            near = size()
+            near = self._edge(size)
             if not self._match_text_seq("PRECEDING"):
-                self.expected("PRECEDING")
+                self._refuse_future()
+                self.expected("PRECEDING", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
             return far, near
-        far = size()
+        far = self._edge(size)
         self._match_text_seq("PRECEDING")
+        self._refuse_future()
         return far, size() if self._match_text_seq("UNTIL") else 0
 
+    def _edge(self: Any, size: Any) -> Any:
+        if self.word == "UNBOUNDED":
+            self.unsupported("UNBOUNDED", "a window that ends: [RANGE 30 DAYS]")
+        return size()
+
+    def _refuse_future(self: Any) -> None:
+        if self.word == "FOLLOWING":
+            self.unsupported("FOLLOWING (a window ahead)", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
+
     def _frequency(self: Any) -> tuple[Every, str | None]:
-        amount = self.duration()
-        if isinstance(amount, int) and self._match_texts(("TUPLES", "TUPLE", "ROWS", "ROW")):
+        amount = self.duration(FREQUENCY_HINT)
+        if isinstance(amount, int) and self._match_texts(ROWS):
             options: dict[str, Any] = {"rows": amount}
         else:
             options = {"time": amount}
         if self._match_texts(("ANCHOR", "ANCHORED")):
             self._match_text_seq("AT")
             if not self._match_texts(("TICK", "TUPLE")):
-                self.expected("TICK or TUPLE")
+                self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TUPLE")
             options["anchor"] = self._prev.text.lower()
         partition = None
         if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):
-            partition = self.name("the name of the key's column")
+            partition = self.name("the name of the key's column", "FREQUENCY 10 TUPLES PARTITIONED BY symbol")
+            another = self._match(TokenType.COMMA, advance=False) and self._next.token_type == TokenType.VAR
+            if another and self._next.text.upper() not in WORDS:
+                self.unsupported("PARTITIONED BY several columns", "PARTITIONED BY symbol, the column of GROUP BY")
             options["per_key"] = True
         elif self._match_text_seq("PARTITIONED"):
             options["per_key"] = True
@@ -155,55 +161,54 @@ class Clauses(_Base):
 
     # -- words --------------------------------------------------------------------------------------------------------
 
-    def duration(self: Any) -> int | str:
+    def duration(self: Any, hint: str = RANGE_HINT) -> int | str:
         """5 MINUTES, 5m, INTERVAL '5 minutes', or a plain number in the unit of ts."""
         self._match(TokenType.INTERVAL)
+        start = self.here
         if self._match(TokenType.STRING):
-            text = self._prev.text
-            number, _, unit = text.strip().partition(" ")
+            number, _, unit = self._prev.text.strip().partition(" ")
             if not unit and self._curr:
                 unit = self._unit_word()
         else:
             if not self._match(TokenType.NUMBER):
-                self.expected("a number")
+                self.expected("a number", hint)
             number, unit = self._prev.text, self._unit_word()
-        start = self._prev.start
-        if not unit:
-            if not number.isascii() or not number.isdigit() or len(number) > 18:
-                raise wrong(
-                    self.sql, start, f"{number} is not a whole number.", "5 MINUTES, or a number in the unit of ts"
-                )
-            return int(number)
-        return self._in_unit(number, unit.strip().lower(), start)
+        if unit:
+            return self._in_unit(number, unit.strip().lower(), start)
+        if not number.isascii() or not number.isdigit() or len(number) > 18:
+            message = f'expected a whole number, found "{number[:20]}".'
+            raise wrong(self.sql, start, message, "5 MINUTES, or a whole number in the unit of ts")
+        return int(number)
 
     def _unit_word(self: Any) -> str:
         word = self._curr.text.lower() if self._curr and self._curr.token_type != TokenType.IDENTIFIER else ""
-        if word in _UNIT or word in _LONGER or word in ("month", "months", "year", "years", "quarter", "quarters"):
+        if word in UNIT or word in _LONGER or word in _ENDLESS:
             self._advance()
             return str(word)
         if self._is_name() and word not in CLAUSE_WORDS:
-            names = [name for names in UNITS.values() for name in names[1:2] or names]
-            self.expected("a unit of time", nearest(word, [f"{name}s" for name in names]).strip('"').upper())
+            self.expected("a unit of time", nearest_unit(word))
         return ""
 
     def _in_unit(self: Any, number: str, unit: str, start: int) -> str:
         if not _NUMBER.fullmatch(number) or len(number) > 18:
-            raise wrong(self.sql, start, f"{number} {unit} is not a duration.", "5 MINUTES")
+            raise wrong(self.sql, start, f"expected a duration, found {number[:20]} {unit[:20]}.", "5 MINUTES")
         if unit in _LONGER and number.isdigit():
             return f"{int(number) * _LONGER[unit]}d"
-        if unit not in _UNIT:
+        if unit in _ENDLESS:
             raise wrong(self.sql, start, f"{unit.upper()} has no fixed length.", "30 DAYS")
-        return f"{number}{_UNIT[unit]}"
+        if unit not in UNIT:
+            raise wrong(self.sql, start, f'expected a unit of time, found "{unit[:20]}".', nearest_unit(unit))
+        return f"{number}{UNIT[unit]}"
 
-    def whole(self: Any, what: str) -> int:
+    def whole(self: Any, what: str, hint: str) -> int:
         if self._curr.token_type != TokenType.NUMBER or not self._curr.text.isdigit() or len(self._curr.text) > 18:
-            self.expected(what)
+            self.expected(what, hint)
         self._advance()
         return int(self._prev.text)
 
-    def name(self: Any, what: str) -> str:
+    def name(self: Any, what: str, hint: str) -> str:
         if not self._is_name():
-            self.expected(what)
+            self.expected(what, hint)
         self._advance()
         return str(self._prev.text)
 

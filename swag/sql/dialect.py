@@ -13,28 +13,12 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from swag.errors import nearest
 from swag.sql.clauses import Clause, Clauses
+from swag.sql.hints import NODES, STATEMENT, WORDS
 from swag.sql.places import wrong
+from swag.sql.refusing import Refusing
 
-UNSUPPORTED = {
-    "ORDER": ("ORDER BY", "sort the table of answers"),
-    "LIMIT": ("LIMIT", "take a slice of the table of answers"),
-    "OFFSET": ("OFFSET", "take a slice of the table of answers"),
-    "FETCH": ("FETCH", "take a slice of the table of answers"),
-    "UNION": ("UNION", "several statements, separated by ;"),
-    "EXCEPT": ("EXCEPT", "several statements, separated by ;"),
-    "INTERSECT": ("INTERSECT", "several statements, separated by ;"),
-    "WINDOW": ("WINDOW", "SUM(x) OVER [RANGE 5 MINUTES]"),
-    "QUALIFY": ("QUALIFY", "HAVING"),
-    "WHEN": ("CASE", "FILTER (WHERE …), or COALESCE"),
-    "WITH": ("WITH", "FROM (SELECT …) [RANGE 1 HOUR]"),
-    ",": ("a second stream", "one stream per statement"),
-    **dict.fromkeys(
-        ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "ASOF", "LATERAL", "SEMI", "ANTI"),
-        ("JOIN", "join the streams first, and read the result as one"),
-    ),
-}
+_COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DPIPE, TokenType.MOD)
 
 
 class Over(exp.Expression):
@@ -62,63 +46,80 @@ class Select:
     index: bool = True
 
 
-class Parser(Clauses, DuckDBParser):
+class Parser(Clauses, Refusing, DuckDBParser):
     FUNCTIONS: dict[str, Any] = {}  # type: ignore[misc]
     FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # type: ignore[misc]
-    NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
+    NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {"CASE": lambda self: self._case()}  # type: ignore[misc]
+
+    clause_now = "SELECT"
 
     def read(self, text: str, tokens: list[Token]) -> Select:
         """One statement, all of it."""
+        self._begin(text, tokens)
+        if not self._match(TokenType.SELECT, advance=False):
+            self.no_statement()
+        select = self.select()
+        if self._curr:
+            self.no_end()
+        return select
+
+    def _begin(self, text: str, tokens: list[Token]) -> None:
         self.reset()
         self.sql, self._chunks = text, [tokens]
         self._advance_chunk()
-        if not self._match(TokenType.SELECT, advance=False):
-            self.expected("SELECT", *self._told())
-        select = self.select()
-        if self._curr:
-            self.expected("WHERE, GROUP BY, HAVING or ;", *self._told())
-        return select
 
     def read_clause(self, text: str, tokens: list[Token]) -> Clause:
         """A FRAME clause: [FRAME …], or what stands in it."""
-        self.reset()
-        self.sql, self._chunks = text, [tokens]
-        self._advance_chunk()
+        self._begin(text, tokens)
         opened = self._match(TokenType.L_BRACKET)
         start = self.here
         self._match_text_seq("FRAME")
         clause = Clause(start, frame=self.frame())
         if opened and not self._match(TokenType.R_BRACKET):
-            self.expected("]")
+            self.expected("]", self.close())
         if self._curr:
-            self.expected("the end of the clause")
+            self.expected("the end of the clause", "one FRAME clause, or a statement: SELECT COUNT(*) FROM t [FRAME …]")
         return clause
 
     def select(self) -> Select:
-        found = Select(self.here)
+        found, outside = Select(self.here), self.clause_now
+        self.clause_now = "SELECT"
         self._advance()
         found.index = not self._hinted(self._prev_comments)
         if self._match(TokenType.DISTINCT, advance=False):
-            self.unsupported("DISTINCT", "an answer has one row per key as it is")
+            self.unsupported("DISTINCT", "leave it out: an answer has one row per key as it is")
         if self._match(TokenType.STAR, advance=False):
-            found.star = self.here
-            self._advance()
-            if self._match(TokenType.COMMA, advance=False):
-                self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
+            self._star(found)
         else:
             self._items(found)
         if not self._match(TokenType.FROM):
-            self.expected("FROM and the name of a stream", *self._told())
+            self.no_from()
         self._from(found)
-        if self._match(TokenType.WHERE):
+        if self._now(TokenType.WHERE, "WHERE"):
             found.where_start, found.where = self.here, self._condition()
             found.where_text = self.sql[found.where_start : self._prev.end + 1]
-        if self._match(TokenType.GROUP_BY):
+        if self._now(TokenType.GROUP_BY, "GROUP BY"):
             found.group_by = self._columns()
-        if self._match(TokenType.HAVING):
+        if self._now(TokenType.HAVING, "HAVING"):
             found.having_start, found.having = self.here, self._condition()
+        if outside != "SELECT":  # a statement in FROM ends with its parenthesis
+            if not self._match(TokenType.R_PAREN):
+                self.no_end(end=")")
+            self.clause_now = outside
         return found
+
+    def _now(self, token: TokenType, clause: str) -> bool:
+        if not self._match(token):
+            return False
+        self.clause_now = clause
+        return True
+
+    def _star(self, found: Select) -> None:
+        found.star = self.here
+        self._advance()
+        if self._match(TokenType.COMMA, advance=False):
+            self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
 
     def _hinted(self, comments: list[str]) -> bool:
         """SELECT /*+ NO_INDEX */: the one hint there is."""
@@ -140,54 +141,88 @@ class Parser(Clauses, DuckDBParser):
             self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
         tree = self._parse_disjunction()
         if tree is None:
-            self.expected("an aggregate or the column of GROUP BY")
+            self._no_item()
+        if not self._match(TokenType.ALIAS, advance=False):
+            self.refuse_call_without_parentheses()
         return tree, self._alias(), start
+
+    def _no_item(self) -> NoReturn:
+        comma = self._prev.token_type == TokenType.COMMA or self._match(TokenType.COMMA, advance=False)
+        self.expected("an aggregate or the column of GROUP BY", "leave the comma out" if comma else STATEMENT)
 
     def _alias(self) -> str | None:
         said = self._match(TokenType.ALIAS)
-        if self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER) or (said and self._is_name()):
+        plain = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+        called = self._next.token_type == TokenType.L_PAREN  # SUM(x) AVG(y) lacks a comma
+        if (plain and not called) or (said and self._is_name()):
             self._advance()
             return str(self._prev.text)
         if said:
-            self.expected("a name after AS")
+            text = self._curr.token_type == TokenType.STRING
+            self.expected("a name after AS", f'AS "{self._curr.text}"' if text else "AS total")
         return None
 
     def _from(self, found: Select) -> None:
+        self.clause_now = "FROM"
         if self._match(TokenType.L_PAREN):
             if not self._match(TokenType.SELECT, advance=False):
-                self.expected("SELECT")
+                name = self._curr.text if self._is_name() else "trades"
+                self.expected("SELECT", f"FROM {name} [ROWS 1000], or FROM (SELECT …) [ROWS 1000]")
             found.source = self.select()
-            if not self._match(TokenType.R_PAREN):
-                self.expected(")", *self._told())
         elif self._is_name():
-            found.source = self.name("the name of a stream")
+            found.source = self.name("the name of a stream", "FROM trades")
             found.aliases.add(found.source)
             if self._match(TokenType.DOT, advance=False):
                 self.unsupported("a schema", f'one name: FROM "{found.source}.…"')
         else:
-            self.expected("the name of a stream, or a statement in parentheses")
+            self._no_stream()
+        self.refuse_bare_window()
         alias = self._alias()
+        self.refuse_bare_window()
         if self._match(TokenType.L_BRACKET):
             found.clause = self.clause()
             alias = alias or self._alias()
         if alias is not None:
             found.aliases.add(alias)
+        if self._match(TokenType.COMMA, advance=False):
+            self.unsupported("a second stream", "one stream per statement")
+        if self._match(TokenType.L_BRACKET, advance=False):
+            self.unsupported("a second window", "FROM t [ROWS 1000, FREQUENCY 1 MINUTE], or SUM(x) OVER [RANGE 300]")
+
+    def _no_stream(self) -> NoReturn:
+        hint = "FROM trades [RANGE 5 MINUTES]"
+        if self.word == "SELECT":
+            hint = "FROM (SELECT …) [RANGE 1 HOUR], in parentheses"
+        elif self._curr and self._curr.token_type == TokenType.STRING:
+            hint = "a name, FROM trades; which file that is says swag run --events, or the call"
+        self.expected("the name of a stream, or a statement in parentheses", hint)
 
     def _columns(self) -> list[str]:
         names = []
         while True:
-            if self._curr.token_type == TokenType.NUMBER:
-                self.unsupported("GROUP BY a number", "the name of the column")
-            names.append(self.name("the name of a column"))
+            self._refuse_grouping()
+            comma = self._prev.token_type == TokenType.COMMA
+            hint = "leave the comma out" if comma else "GROUP BY symbol"
+            names.append(self.name("the name of a column", hint))
             if self._match(TokenType.DOT):
-                names[-1] = self.name("the name of a column")
+                names[-1] = self.name("the name of a column", "GROUP BY symbol")
+            if self._match_set((*_COMPUTING, TokenType.L_PAREN), advance=False):
+                self.unsupported("GROUP BY an expression", "compute it as a column of the events first")
             if not self._match(TokenType.COMMA):
                 return names
 
-    def _condition(self) -> Any:
+    def _refuse_grouping(self) -> None:
+        if self._curr.token_type == TokenType.NUMBER:
+            self.unsupported("GROUP BY a number", "the name of the column")
+        if self._match(TokenType.L_PAREN, advance=False):
+            self.expected("the name of a column", "GROUP BY symbol, without parentheses")
+        if self.word in ("ALL", "ROLLUP", "CUBE", "GROUPING SETS", "GROUPING"):
+            self.unsupported(f"GROUP BY {self.word}", "GROUP BY symbol, by the column's name")
+
+    def _condition(self, hint: str = "") -> Any:
         tree = self._parse_disjunction()
         if tree is None:
-            self.expected("a condition")
+            self.expected("a condition", hint or ("WHERE x > 1" if self.clause_now == "WHERE" else "HAVING SUM(x) > 1"))
         return tree
 
     # -- hooks into sqlglot -------------------------------------------------------------------------------------------
@@ -198,13 +233,8 @@ class Parser(Clauses, DuckDBParser):
             this = self.expression(exp.WithinGroup(this=this, expression=self._parse_wrapped(self._parse_order)))
         over: dict[str, Any] = {}
         while True:
-            if "where" not in over and self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
-                if not self._match(TokenType.WHERE):
-                    self.expected("WHERE")
-                start, over["where"] = self.here, self._condition()
-                over["text"] = self.sql[start : self._prev.end + 1]
-                if not self._match(TokenType.R_PAREN):
-                    self.expected(")")
+            if "where" not in over and self._match(TokenType.FILTER):
+                over |= self._filter()
             elif "window" not in over and self._match(TokenType.OVER):
                 over["window"] = self._own_window()
             else:
@@ -212,22 +242,38 @@ class Parser(Clauses, DuckDBParser):
         if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
             "RESPECT", "NULLS", advance=False
         ):
-            self.unsupported(f"{self._curr.text.upper()} NULLS", "nulls are always skipped")
+            self.unsupported(f"{self._curr.text.upper()} NULLS", "leave it out: nulls are always skipped")
         return self.expression(Over(this=this, **over)) if over else this
 
+    def _filter(self) -> dict[str, Any]:
+        example = "FILTER (WHERE price > 20)"
+        if not self._match(TokenType.L_PAREN):
+            self.expected("( after FILTER", example)
+        if not self._match(TokenType.WHERE):
+            self.expected("WHERE", example)
+        start, tree = self.here, self._condition(example)
+        text = self.sql[start : self._prev.end + 1]
+        if not self._match(TokenType.R_PAREN):
+            self.expected(")", self.close())
+        return {"where": tree, "text": text}
+
     def _own_window(self) -> Any:
+        example = "OVER [RANGE 5 MINUTES], or OVER [ROWS 1000]"
         if self._match(TokenType.L_PAREN, advance=False):
-            self.unsupported("OVER ( … )", "OVER [RANGE 5 MINUTES], or [ROWS 1000]")
+            keyed = self._next.token_type == TokenType.PARTITION_BY
+            self.unsupported("OVER ( … )", example + ("; and GROUP BY for PARTITION BY" if keyed else ""))
         if not self._match(TokenType.L_BRACKET):
-            self.expected("[RANGE …] or [ROWS …]")
+            if self._is_name():
+                self.unsupported("a window by name", example)
+            self.expected("[RANGE …] or [ROWS …]", example)
         start, clause = self.here, self.clause()
         if clause.window is None or clause.every is not None:
             raise wrong(self.sql, start, "OVER takes a window.", "OVER [RANGE 5 MINUTES]; FREQUENCY stands after FROM")
         return clause.window
 
     def _parse_bracket(self, this: Any = None) -> Any:
-        if self._match(TokenType.L_BRACKET, advance=False) and self._next.text.upper() in ("RANGE", "ROWS"):
-            self.expected("OVER before a window")
+        if self._match(TokenType.L_BRACKET, advance=False) and self._next.text.upper() in WORDS:
+            self.misplaced_window()
         if self._match_set((TokenType.L_BRACKET, TokenType.L_BRACE), advance=False):
             self.unsupported("a list or a struct", "columns, numbers and text")
         return this
@@ -237,30 +283,16 @@ class Parser(Clauses, DuckDBParser):
             self.unsupported("a statement inside an expression", "FROM (SELECT …) [RANGE 1 HOUR]")
         return None
 
-    # -- what is wrong ------------------------------------------------------------------------------------------------
+    def _parse_in(self, this: Any, alias: bool = False) -> Any:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.expected("( after IN", "x IN (1, 2, 3)")
+        return super()._parse_in(this, alias)
 
-    @property
-    def here(self) -> int:
-        """The offset of the next token; of the end, if there is none."""
-        return self._curr.start if self._curr else self._prev.end + 1 if self._prev else 0
-
-    def expected(self, what: str, hint: str = "") -> NoReturn:
-        found = f'"{self._curr.text}"' if self._curr else "the end of the statement"
-        raise wrong(self.sql, self.here, f"expected {what}, found {found}.", hint)
-
-    def unsupported(self, what: str, instead: str) -> NoReturn:
-        raise wrong(self.sql, self.here, f"{what} is not supported.", instead)
-
-    def _told(self) -> list[str]:
-        """Refuses by name what is known from other SQL, or a misspelt keyword; else nothing to add."""
-        known = UNSUPPORTED.get(self._curr.text.upper().split()[0]) if self._curr and self._curr.text.strip() else None
-        if known is not None and self._curr.token_type != TokenType.IDENTIFIER:
-            self.unsupported(*known)
-        if self._prev and self._prev.token_type == TokenType.VAR:  # FROM t [ROWS 3] WEHRE x > 1
-            meant = nearest(self._prev.text, ["FROM", "WHERE", "GROUP BY", "HAVING"]).strip('"')
-            if meant:
-                raise wrong(self.sql, self._prev.start, f'"{self._prev.text}" is read as a name.', meant)
-        return []
+    def _case(self) -> Any:
+        """CASE has been read: a column of that name, or what is refused by name."""
+        if self._match(TokenType.WHEN, advance=False) or self.is_value():
+            raise wrong(self.sql, self._prev.start, "CASE is not supported.", NODES[exp.Case][1])
+        return self.expression(exp.Column(this=exp.Identifier(this=self._prev.text).update_positions(self._prev)))
 
 
 class Swag(DuckDB):

@@ -14,12 +14,10 @@ from sqlglot.tokenizer_core import TokenType
 from swag.errors import BadQuery, BadSQL
 from swag.expression import COMPARISONS, Expression, leaves
 from swag.sql.dialect import Parser, Select
+from swag.sql.hints import ANY_FRAME, FRAMES, WORDS
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
 
-HINT = (
-    "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [FRAME DELTA x 0.05] or [FRAME GRID x 4]"
-)
 _OPS = {TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">", TokenType.GTE: ">="}
 
 
@@ -33,7 +31,7 @@ def frame_clause(parser: Parser) -> Any:
         return _delta(parser)
     if parser._match_texts(("GRID", "BOUNDARY")):
         return _grid(parser)
-    parser.expected("WHERE, UNTIL, WHILE, DELTA or GRID", HINT)
+    parser.expected("WHERE, UNTIL, WHILE, DELTA or GRID", ANY_FRAME)
 
 
 def _threshold(parser: Parser) -> Any:
@@ -45,11 +43,11 @@ def _threshold(parser: Parser) -> Any:
     if parser._match(TokenType.FOR):
         while True:
             parser._match_text_seq("AT", "LEAST")
-            amount = parser.duration()
+            amount = parser.duration(FRAMES["WHERE"])
             rows = isinstance(amount, int) and parser._match_texts(("TUPLES", "TUPLE", "ROWS", "ROW"))
             kind = "min_rows" if rows else "min_duration"
             if kind in options:
-                parser.expected("a duration and a number of tuples, each once")
+                parser.expected("a duration and a number of tuples, each once", FRAMES["WHERE"])
             options[kind] = amount
             if not parser._match(TokenType.AND):
                 break
@@ -59,7 +57,7 @@ def _threshold(parser: Parser) -> Any:
 
 def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
     """A column against a number, either way round."""
-    tree = parser._condition()
+    tree = parser._condition(FRAMES["WHERE"])
     op = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}.get(type(tree))
     terms = Terms(parser.sql, set())
     left, right = (tree.this, tree.expression) if op is not None else (None, None)
@@ -67,16 +65,16 @@ def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
         left, right, op = right, left, COMPARISONS[op]
     value = None if op is None or isinstance(right, exp.Column) else terms.read(right, start)
     if op is None or not isinstance(value, int | float):
-        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", "[FRAME WHERE drop_pct > 0.3]")
-    return terms.column(left, "FRAME WHERE"), op, value
+        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", FRAMES["WHERE"])
+    return terms.column(left, "FRAME WHERE", FRAMES["WHERE"]), op, value
 
 
 def _aggregate(parser: Parser, word: str) -> Any:
     from frames.specs import Aggregate
 
     start = parser.here
-    term = Terms(parser.sql, set()).read(parser._condition(), start)
-    hint = "[FRAME UNTIL SUM(volume) >= 25] or [FRAME WHILE SUM(volume) < 25]"
+    hint = FRAMES[word]
+    term = Terms(parser.sql, set()).read(parser._condition(hint), start)
     allowed = (">", ">=") if word == "UNTIL" else ("<", "<=")
     if not isinstance(term, Expression) or term.op not in allowed:
         raise wrong(parser.sql, start, f"{word} compares an aggregate by {' or '.join(allowed)}.", hint)
@@ -92,17 +90,18 @@ def _delta(parser: Parser) -> Any:
     limits: dict[str, Any] = {}
     ops = set()
     while True:
-        column = parser.name("the name of a column")
+        _by_itself(parser)
+        column = parser.name("the name of a column", FRAMES["DELTA"])
         ops.add(_OPS[parser._prev.token_type] if parser._match_set(_OPS) else "<")
-        limits[column] = _number(parser)
+        limits[column] = _number(parser, FRAMES["DELTA"])
         if not parser._match(TokenType.COMMA):
             break
     if len(ops) > 1:
-        parser.expected("one comparison for all columns")
+        parser.expected("one comparison for all columns", FRAMES["DELTA"])
     measure = "first"
     if parser._match_text_seq("MEASURE"):
         if not parser._match_texts(("FIRST", "RANGE")):
-            parser.expected("FIRST or RANGE")
+            parser.expected("FIRST or RANGE", FRAMES["DELTA"])
         measure = parser._prev.text.lower()
     return Delta(limits, measure=measure, op=ops.pop())
 
@@ -112,31 +111,38 @@ def _grid(parser: Parser) -> Any:
 
     cells: dict[str, Any] = {}
     while True:
-        column = parser.name("the name of a column")
+        _by_itself(parser)
+        column = parser.name("the name of a column", FRAMES["GRID"])
         parser._match_text_seq("BREAKS")
-        cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser)
+        cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser, FRAMES["GRID"])
         if not parser._match(TokenType.COMMA):
             return Boundary(cells)
 
 
+def _by_itself(parser: Parser) -> None:
+    """[FRAME DELTA x 5, ROWS 3]: no column, but a clause."""
+    if parser.word in WORDS and parser._prev.token_type == TokenType.COMMA:
+        parser.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
+
+
 def _numbers(parser: Parser) -> list[Any]:
-    found = [_number(parser)]
+    found = [_number(parser, FRAMES["GRID"])]
     while parser._match(TokenType.COMMA):
-        found.append(_number(parser))
+        found.append(_number(parser, FRAMES["GRID"]))
     if not parser._match(TokenType.R_PAREN):
-        parser.expected(")")
+        parser.expected(")", parser.close())
     return found
 
 
-def _number(parser: Parser) -> Any:
+def _number(parser: Parser, hint: str) -> Any:
     sign = -1 if parser._match(TokenType.DASH) else 1
     if not parser._match(TokenType.NUMBER):
-        parser.expected("a number")
+        parser.expected("a number", hint)
     text = parser._prev.text
     try:
         return sign * (int(text) if text.isdigit() and len(text) < 19 else float(text))
     except ValueError:
-        raise wrong(parser.sql, parser._prev.start, f"{text} is not a number.") from None
+        raise wrong(parser.sql, parser._prev.start, f"expected a number, found {text[:20]}.", hint) from None
 
 
 def _inner(text: str, inner: Select) -> BadSQL:
@@ -169,4 +175,5 @@ def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, i
     except BadSQL:
         raise
     except BadQuery as why:
-        raise wrong(text, select.start, why.message, why.hint) from None
+        example = "SELECT COUNT(*), AVG(x) FROM t [FRAME DELTA x 0.05]"
+        raise wrong(text, select.start, why.message, example) from None

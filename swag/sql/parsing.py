@@ -1,5 +1,6 @@
 """From text to statements, in bounded time and memory. Whatever is wrong is a BadSQL with line and column."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,15 @@ from sqlglot import ErrorLevel
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from swag.errors import BadSQL
 from swag.sql.clauses import Clause
 from swag.sql.dialect import Parser, Select, Swag
+from swag.sql.hints import STATEMENT
 from swag.sql.places import wrong
 
 LONGEST, DEEPEST = 100_000, 60  # characters of a statement, parentheses in it
+DEEP = "fewer parentheses, or several statements"
+_UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 
 
 def parse(text: str) -> list[Select]:
@@ -21,7 +26,9 @@ def parse(text: str) -> list[Select]:
 
 def parse_clause(text: str) -> Clause:
     """A clause by itself, with or without its brackets."""
-    [clause] = _parsed(text, Parser.read_clause)[:1]
+    clause, *others = _parsed(text, Parser.read_clause) if text.strip() else [Clause()]
+    if others:
+        raise wrong(text, others[0].start, "expected one FRAME clause, found a second.", "a call for each")
     return clause
 
 
@@ -37,11 +44,11 @@ def _parsed(text: str, read: Callable[[Parser, str, list[Token]], Any]) -> list[
         try:
             found.append(read(parser, text, statement))
         except ParseError as why:
-            raise _parse_error(text, parser, why) from None
+            raise parser.not_an_expression(why) from None
         except RecursionError:
-            raise wrong(text, statement[0].start, "the statement is nested too deep.") from None
+            raise wrong(text, statement[0].start, "the statement is nested too deep.", DEEP) from None
     if not found:
-        raise wrong(text, 0, "there is no statement.", "SELECT SUM(volume) FROM trades [RANGE 5 MINUTES]")
+        raise wrong(text, 0, "there is no statement.", STATEMENT)
     return found
 
 
@@ -57,25 +64,22 @@ def _statements(text: str, tokens: list[Token]) -> list[list[Token]]:
         statements[-1].append(token)
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
         if depth > DEEPEST:
-            raise wrong(text, token.start, f"more than {DEEPEST} parentheses are open.")
+            raise wrong(text, token.start, f"more than {DEEPEST} parentheses are open.", DEEP)
         if token.end - statements[-1][0].start > LONGEST:
-            raise wrong(text, token.start, f"the statement is longer than {LONGEST:,} characters.")
+            message = f"the statement is longer than {LONGEST:,} characters."
+            raise wrong(text, token.start, message, "several statements, separated by ;")
     return [statement for statement in statements if statement]
 
 
-def _parse_error(text: str, parser: Parser, why: ParseError) -> Exception:
-    description = str((why.errors or [{}])[0].get("description") or "")
-    if description.startswith("Expecting"):
-        return wrong(text, parser.here, f"expected {description.removeprefix('Expecting').strip()}, {_found(parser)}.")
-    return wrong(text, parser.here, f"{_found(parser)}, where an expression should go on.")
-
-
-def _found(parser: Parser) -> str:
-    return f'found "{parser._curr.text}"' if parser._curr else "found the end of the statement"
-
-
-def _token_error(text: str, why: Exception) -> Exception:
-    quote = next((q for q in ("'", '"', "*/") if f"Missing {q}" in str(why)), None)
-    if quote is None:
-        return wrong(text, len(text), "the text can not be read as SQL.")
-    return wrong(text, len(text), f"expected {quote}, found the end of the text.", f"close what {quote} should end")
+def _token_error(text: str, why: Exception) -> BadSQL:
+    """Quotes and comments that are not closed: said where they begin."""
+    unclosed, comment = _UNCLOSED.match(str(why.__cause__ or why)), text.rfind("/*")
+    if unclosed is not None:
+        closing, start = unclosed[1], int(unclosed[2])
+    elif comment > text.rfind("*/"):
+        closing, start = "*/", comment
+    else:
+        return wrong(text, len(text), "expected SQL, found what can not be read as such.", STATEMENT)
+    what = {"'": "text", '"': "a name", "*/": "a comment"}.get(closing, "what")
+    message = f"expected {closing} at the end of {what} that begins here, found the end of the statements."
+    return wrong(text, start, message, f"close it by {closing}")

@@ -5,14 +5,18 @@ from typing import Any
 from swag.errors import BadSQL
 
 
-def place(text: str, start: int) -> str:
+def place(text: str, start: int) -> tuple[int, int]:
+    """Line and column of an offset, both from 1; the end of the text is one column past its last character."""
     start = max(0, min(start, len(text)))
-    line, column = text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
-    return f"line {line}, column {column}"
+    return text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
 
 
-def wrong(text: str, start: int, message: str, hint: str = "") -> BadSQL:
-    return BadSQL(f"{place(text, start)}: {message}", hint)
+def wrong(text: str, start: int, message: str, hint: str) -> BadSQL:
+    """hint: what to write instead. There always is one."""
+    line, column = place(text, start)
+    error = BadSQL(f"line {line}, column {column}: {message}", hint)
+    error.line, error.column = line, column
+    return error
 
 
 def start_of(node: Any, otherwise: int) -> int:

@@ -8,6 +8,8 @@ from swag.errors import BadQuery, BadSQL, BadType
 from swag.expression import Expression
 from swag.query import Events, Query
 from swag.sql.dialect import Select
+from swag.sql.functions import EXAMPLES
+from swag.sql.hints import ANY_FRAME
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -19,14 +21,14 @@ def queries_of(text: str) -> list[Any]:
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
-        raise BadSQL(f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls")
+        raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
     return [query for select in parse(text) for query in _queries(text, select)]
 
 
 def spec_of(text: str) -> Any:
     spec = parse_clause(text).frame
     if spec is None:
-        raise wrong(text, 0, "the clause is not about frames.", "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]")
+        raise wrong(text, 0, "expected a FRAME clause, found nothing.", ANY_FRAME)
     return spec
 
 
@@ -38,7 +40,6 @@ def _queries(text: str, select: Select) -> list[Any]:
         )  # fmt: skip
     terms = Terms(text, select.aliases)
     values = _selected(terms, select)
-    terms.named = {name: term for term, name, _ in values if name is not None}
     having = None if select.having is None else _having(terms, select)
     where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)
     _check_partition(text, select)
@@ -68,9 +69,13 @@ def _query(text: str, select: Select, value: tuple[Any, str | None, int], option
     except BadSQL:
         raise
     except BadQuery as why:
-        raise wrong(
-            text, start, why.message, "FROM trades [RANGE 5 MINUTES]" if not select.clause.window else ""
-        ) from None
+        raise wrong(text, start, why.message, (select.clause.window and why.hint) or _windowed(select)) from None
+
+
+def _windowed(select: Select) -> str:
+    """FROM with a window, and with what stands in its brackets already."""
+    source = select.source if isinstance(select.source, str) else "(SELECT …)"
+    return f"FROM {source} [RANGE 5 MINUTES{', FREQUENCY …' if select.clause.every is not None else ''}]"
 
 
 def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]:
@@ -78,8 +83,13 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
     values = []
     for tree, alias, start in select.items:
         if isinstance(tree, exp.Column):
-            name = terms.column(tree, "SELECT")
+            name = terms.column(tree, "SELECT", "GROUP BY symbol, or LAST(symbol)")
             if name not in select.group_by:
+                if alias is None and name.upper() in EXAMPLES and not tree.this.args.get("quoted"):
+                    raise terms.wrong(tree, f"expected ( after {name}, found none.", EXAMPLES[name.upper()])
+                if name in terms.named:
+                    values.append((terms.named[name], alias, start))
+                    continue
                 hint = f"GROUP BY {name}, or LAST({name})"
                 raise terms.wrong(tree, f'"{name}" is neither aggregated nor in GROUP BY.', hint)
             if alias is not None and alias != name:
@@ -89,6 +99,7 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
         if isinstance(term, int | float | str):
             raise wrong(terms.text, start, f"{term!r} is a constant.", "an aggregate, e.g. COUNT(*)")
         values.append((term, alias, start))
+        terms.named |= {} if alias is None else {alias: term}
     return values
 
 

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
@@ -11,11 +11,16 @@ from swag import aggregates as ag
 from swag.errors import BadQuery, BadSQL, nearest
 from swag.expression import Expression, Operators
 from swag.sql.dialect import Over
+from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
+from swag.sql.hints import NODES, WRITTEN
 from swag.sql.literals import constant, is_constant
 from swag.sql.places import start_of, wrong
+from swag.sql.refusing import no_function
 
 Node = Any
 EXPECTED = "aggregates, numbers, text, + - * /, comparisons, AND, OR, NOT, BETWEEN, IN, IS NULL, ABS, COALESCE"
+SHALLOW = "fewer parentheses, or several statements"
+COLUMN = "compute it as a column of the events first"
 
 _BINARY: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/",
@@ -25,38 +30,13 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
 }  # fmt: skip
 
-# SQL's names: the aggregate, and how many columns it takes. Those that take a number after them say what it is.
-_COLUMNS: dict[str, tuple[Callable[..., ag.Aggregate], int]] = {
-    "COUNT": (ag.count, 1), "SUM": (ag.sum, 1), "AVG": (ag.mean, 1), "MEAN": (ag.mean, 1), "MIN": (ag.min, 1),
-    "MAX": (ag.max, 1), "FIRST": (ag.first, 1), "FIRST_VALUE": (ag.first, 1), "LAST": (ag.last, 1),
-    "LAST_VALUE": (ag.last, 1), "MEDIAN": (ag.median, 1), "WMEAN": (ag.wmean, 2), "CORR": (ag.corr, 2),
-    "VAR": (ag.var, 1), "VARIANCE": (ag.var, 1), "VAR_SAMP": (ag.var, 1), "VAR_POP": (lambda x: ag.var(x, 0), 1),
-    "STD": (ag.std, 1), "STDDEV": (ag.std, 1), "STDDEV_SAMP": (ag.std, 1), "STDDEV_POP": (lambda x: ag.std(x, 0), 1),
-    "COV": (ag.cov, 2), "COVAR": (ag.cov, 2), "COVAR_SAMP": (ag.cov, 2), "COVAR_POP": (lambda x, y: ag.cov(x, y, 0), 2),
-    "QUANTILE": (ag.quantile, 1),
-}  # fmt: skip
-_OPTIONS = {"VAR": 1, "STD": 1, "COV": 1, "QUANTILE": 2}  # how many constants may follow: ddof; φ and the method
-_NOT_OURS = {
-    "PERCENTILE_DISC": "QUANTILE(x, 0.99), the element at position floor(0.99 N)",
-    "APPROX_COUNT_DISTINCT": "COUNT(x)",
-    "STRING_AGG": "LAST(x)",
-    "ARG_MAX": "MAX(x)",
-    "ARG_MIN": "MIN(x)",
-    "ROW_NUMBER": "COUNT(*)",
-    "LAG": "FIRST(x) OVER [ROWS 2]",
-    "ROUND": "round the answers",
-    "POWER": "x * x",
-    "SQRT": "compute it of the answers",
-    "VWAP": "WMEAN(price, volume)",
-}
-FUNCTIONS = sorted([*_COLUMNS, "PERCENTILE_CONT", "ABS", "COALESCE"])
-
 
 class Terms:
     """Reads the expressions of one statement. aliases: of the stream. named: terms that AS has named before."""
 
-    def __init__(self, text: str, aliases: set[str], named: Mapping[str, Any] | None = None) -> None:
-        self.text, self.aliases, self.named = text, aliases, named or {}
+    def __init__(self, text: str, aliases: set[str]) -> None:
+        self.text, self.aliases = text, aliases
+        self.named: dict[str, Any] = {}
         self.start = 0  # where the expression began: for parts that do not know where they are
 
     def read(self, node: Node, start: int) -> Any:
@@ -64,20 +44,42 @@ class Terms:
         try:
             return self._term(node)
         except RecursionError:
-            raise wrong(self.text, start, "the expression is nested too deep.") from None
+            raise wrong(self.text, start, "the expression is nested too deep.", SHALLOW) from None
 
-    def column(self, node: Node, what: str) -> str:
-        """The name of a column, alone or after that of the stream."""
+    def column(self, node: Node, what: str, hint: str) -> str:
+        """The name of a column, alone or after that of the stream. hint: how `what` is written with one."""
+        node = node.unnest() if isinstance(node, exp.Paren) else node
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            hint = "compute it as a column of the events first" if isinstance(node, exp.Expression) else ""
-            raise self.wrong(node, f"{what} takes columns by name, not {_shown(node)}.", hint)
-        if node.args.get("db") or (node.table and node.table not in self.aliases):
-            raise self.wrong(
-                node, f'"{node.table}" is not the stream of this statement.', nearest(node.table, [*self.aliases])
-            )
+            raise self._no_column(node, what, hint)
+        if node.args.get("db"):
+            raise self.wrong(node, f"a schema is not supported: {_shown(node)}.", f'"{node.name}", the column alone')
+        if node.table and node.table not in self.aliases:
+            near = nearest(node.table, [*self.aliases]).strip('"')
+            named = f"{near}.{node.name}" if near else f'{node.name}, without "{node.table}."'
+            raise self.wrong(node, f'"{node.table}" is not the stream of this statement.', named)
         return str(node.name)
 
-    def wrong(self, node: Node, message: str, hint: str = "") -> BadSQL:
+    def _no_column(self, node: Node, what: str, hint: str) -> BadSQL:
+        self._refuse_by_name(node)
+        if isinstance(node, Over) or (isinstance(node, exp.Anonymous) and node.name.upper() in EXAMPLES):
+            inner = "FROM (SELECT SUM(x) AS s FROM t [ROWS 10]) [ROWS 5]"
+            return self.wrong(node, f"{what} takes columns by name, not another aggregate: {_shown(node)}.", inner)
+        if isinstance(node, exp.Literal) and node.is_string:
+            hint = f'"{node.this}" in double quotes is the column; {hint}'
+        elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            return self.wrong(node, f"{_shown(node)} is not supported.", "aggregates, e.g. COUNT(*)")
+        elif not isinstance(node, exp.Literal | exp.Star):
+            hint = COLUMN
+        return self.wrong(node, f"{what} takes columns by name, not {_shown(node)}.", hint)
+
+    def _refuse_by_name(self, node: Node) -> None:
+        if type(node) in NODES:
+            name, instead = NODES[type(node)]
+            if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:  # DATE '…'
+                name, instead = "a date or time (DATE '…')", "numbers and text; times as a column of numbers"
+            raise self.wrong(node, f"{name} is not supported.", instead)
+
+    def wrong(self, node: Node, message: str, hint: str) -> BadSQL:
         return wrong(self.text, start_of(node, self.start), message, hint)
 
     # -- terms --------------------------------------------------------------------------------------------------------
@@ -88,7 +90,7 @@ class Terms:
         except BadSQL:
             raise
         except BadQuery as why:
-            raise self.wrong(node, why.message) from None
+            raise self.wrong(node, why.message, WRITTEN.get(type(node), EXPECTED)) from None
 
     def _known(self, node: Node) -> Any:
         if isinstance(node, exp.Paren):
@@ -116,11 +118,15 @@ class Terms:
             return self._call(node)
         if isinstance(node, exp.Column):
             return self._named(node)
-        raise self.wrong(node, f"{_shown(node)} is not supported.", EXPECTED)
+        self._refuse_by_name(node)
+        raise self.wrong(node, f"{_shown(node)} is not supported.", WRITTEN.get(type(node), EXPECTED))
 
     def _named(self, node: Node) -> Any:
         if not node.table and node.name in self.named:
             return self.named[node.name]
+        called = EXAMPLES.get(node.name.upper())
+        if called and not node.this.args.get("quoted"):
+            raise self.wrong(node, f"expected ( after {node.name}, found none.", called)
         raise self.wrong(node, f'the column "{node.name}" stands outside any aggregate.', f'LAST("{node.name}")')
 
     def _binary(self, op: str, node: Node) -> Any:
@@ -128,12 +134,12 @@ class Terms:
         if isinstance(left, Operators) or isinstance(right, Operators):
             return Expression(op, (left, right))
         if op not in _FOLD or isinstance(left, str) or isinstance(right, str):
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", "compare an aggregate")
+            raise self.wrong(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
         if op == "/" and right == 0:
-            raise self.wrong(node, f"{_shown(node)} divides by zero.")
+            raise self.wrong(node, f"{_shown(node)} divides by zero.", "a number other than 0")
         folded = _FOLD[op](left, right)
         if isinstance(folded, float) and math.isnan(folded):
-            raise self.wrong(node, f"{_shown(node)} is not a number.")
+            raise self.wrong(node, f"{_shown(node)} is not a number.", "a smaller number")
         return folded
 
     def _over(self, node: Node) -> Any:
@@ -149,20 +155,32 @@ class Terms:
         from swag.predicate import canonical
 
         self.start = start
-        for each in node.walk():
-            if isinstance(each, exp.Column):
-                self.column(each, "a condition on the event")
-            if isinstance(each, Over) or (isinstance(each, exp.Anonymous) and each.name.upper() in _COLUMNS):
-                raise self.wrong(each, f"{_shown(each)} is an aggregate; WHERE is about single events.", "HAVING")
-            if isinstance(each, exp.Anonymous) and each.name.upper() != "ABS":
-                hint = "ABS is the only one; compute others as a column of the events first"
-                raise self.wrong(each, f"there is no function {each.name.upper()} in WHERE.", hint)
         try:
+            for each in node.walk():
+                self._check_about_events(each)
             return canonical(text)
+        except BadSQL:
+            raise
         except BadQuery as why:
-            raise self.wrong(node, str(why)) from None
+            said = why.message.removeprefix(f"where={text!r}: ").replace(f"where={text!r}", "the condition")
+            raise self.wrong(node, said, (why.hint or "price > 20").removeprefix("where=")) from None
         except RecursionError:
-            raise self.wrong(node, "the condition is nested too deep.") from None
+            raise self.wrong(node, "the condition is nested too deep.", SHALLOW) from None
+
+    def _check_about_events(self, node: Node) -> None:
+        """A part of a condition on single events."""
+        if isinstance(node, exp.Column):
+            self.column(node, "a condition on the event", "price > 20")
+        self._refuse_by_name(node)
+        if isinstance(node, exp.In) and not node.expressions and node.args.get("field") is not None:
+            raise self.wrong(node, "expected ( after IN, found a value without them.", "x IN (1, 2, 3)")
+        if isinstance(node, Over) or (isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES):
+            raise self.wrong(node, f"{_shown(node)} is an aggregate; WHERE is about single events.", "HAVING")
+        if isinstance(node, exp.Anonymous) and node.name.upper() != "ABS":
+            hint = "ABS is the only one; compute others as a column of the events first"
+            raise self.wrong(node, f"there is no function {node.name.upper()} in WHERE.", hint)
+        if isinstance(node, exp.Anonymous) and len(node.expressions) != 1:
+            raise self.wrong(node, f"ABS takes 1 value, not {len(node.expressions)}.", "ABS(x)")
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -174,34 +192,59 @@ class Terms:
         if ordered is not None or name == "PERCENTILE_CONT":
             return self._percentile(call, name, ordered)
         if name in ("ABS", "COALESCE"):
-            terms = tuple(self._term(each) for each in given)
-            return abs(terms[0]) if name == "ABS" and len(terms) == 1 else Expression(name.lower(), terms)
-        if name not in _COLUMNS:
-            known = _NOT_OURS.get(name) or nearest(name, FUNCTIONS).strip('"') or ", ".join(FUNCTIONS)
-            raise self.wrong(node, f"there is no function {name}.", known)
+            return self._computed(node, name, given)
+        if name not in AGGREGATES:
+            raise no_function(self.text, name, start_of(call, self.start))
         if name == "COUNT" and (not given or isinstance(given[0], exp.Star) or _is_number(given[0])) and len(given) < 2:
             return ag.count()
-        build, columns = _COLUMNS[name]
+        return self._aggregate(node, name, given)
+
+    def _aggregate(self, node: Node, name: str, given: list[Node]) -> Any:
+        function = AGGREGATES[name]
         if any(isinstance(each, exp.Distinct) for each in given):
-            raise self.wrong(node, f"{name}(DISTINCT …) is not supported.", f"{name}(x)")
-        if not columns <= len(given) <= columns + _OPTIONS.get(name, 0):
-            raise self.wrong(node, f"{name} takes {columns} column{'s' * (columns > 1)}, not {len(given)} arguments.")
-        names = [self.column(each, name) for each in given[:columns]]
-        return build(*names, *(self._constant(each, name) for each in given[columns:]))
+            every = f"{name}(x), which takes every value, equal ones too"
+            raise self.wrong(node, f"{name}(DISTINCT …) is not supported.", every)
+        least, most = function.columns + function.least, function.columns + function.most
+        if not least <= len(given) <= most:
+            some = f"{len(given) or 'no'} argument{'s' * (len(given) != 1)}"
+            raise self.wrong(node, f"{name} takes {function.takes}, found {some}.", function.example)
+        names = [self.column(each, name, function.example) for each in given[: function.columns]]
+        constants = [self._constant(each, name, function.example) for each in given[function.columns :]]
+        try:
+            return function.build(*names, *constants)
+        except BadQuery as why:
+            raise self.wrong(node, why.message, function.example) from None
+
+    def _computed(self, node: Node, name: str, given: list[Node]) -> Any:
+        """ABS or COALESCE."""
+        if len(given) != 1 if name == "ABS" else len(given) < 2:
+            takes = "1 value" if name == "ABS" else "at least 2 values"
+            raise self.wrong(node, f"{name} takes {takes}, found {len(given) or 'none'}.", EXAMPLES[name])
+        terms = tuple(self._term(each) for each in given)
+        if not any(isinstance(term, Operators) for term in terms):
+            raise self.wrong(node, f"{_shown(node)} is of constants alone.", EXAMPLES[name])
+        return Expression(name.lower(), terms)
 
     def _percentile(self, call: Node, name: str, ordered: Node) -> Any:
-        hint = "PERCENTILE_CONT(0.99) WITHIN GROUP (ORDER BY latency)"
         if name != "PERCENTILE_CONT":
-            raise self.wrong(call, f"{name} does not go WITHIN GROUP.", _NOT_OURS.get(name, hint))
+            raise self.wrong(
+                call, f"{name} does not go WITHIN GROUP.", NOT_OURS.get(name) or EXAMPLES.get(name, PERCENTILE)
+            )
         order = ordered.expressions[0] if ordered is not None and len(ordered.expressions) == 1 else None
         if order is None or len(call.expressions) != 1 or order.args.get("desc"):
-            raise self.wrong(call, "PERCENTILE_CONT takes a fraction, and one column in ascending order.", hint)
-        return ag.quantile(self.column(order.this, name), self._constant(call.expressions[0], name), method="linear")
+            message = "PERCENTILE_CONT takes a fraction, and one column in ascending order."
+            raise self.wrong(call, message, PERCENTILE)
+        column = self.column(order.this, name, PERCENTILE)
+        fraction = self._constant(call.expressions[0], name, PERCENTILE)
+        try:
+            return ag.quantile(column, fraction, method="linear")
+        except BadQuery as why:
+            raise self.wrong(call, why.message, PERCENTILE) from None
 
-    def _constant(self, node: Node, name: str) -> Any:
-        value = self._term(node)
-        if isinstance(value, Operators):
-            raise self.wrong(node, f"{name} takes a constant there, not {_shown(node)}.")
+    def _constant(self, node: Node, name: str, hint: str) -> Any:
+        value = None if isinstance(node, exp.Column) else self._term(node)
+        if value is None or isinstance(value, Operators):
+            raise self.wrong(node, f"{name} takes a constant there, not {_shown(node)}.", hint)
         return value
 
 

@@ -1,0 +1,118 @@
+"""What is known from other SQL, or misspelt, and what to write instead."""
+
+import difflib
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+STATEMENT = "SELECT SUM(volume) FROM trades [RANGE 5 MINUTES]"
+WINDOWS = "[RANGE 5 MINUTES], [ROWS 1000], [FREQUENCY 1 MINUTE] or [FRAME …]"
+_AGGREGATE = "[FRAME UNTIL SUM(volume) >= 25], or [FRAME WHILE SUM(volume) < 25]"
+FRAMES = {
+    "WHERE": "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES AND 20 TUPLES]",
+    "UNTIL": _AGGREGATE,
+    "WHILE": _AGGREGATE,
+    "DELTA": "[FRAME DELTA x 0.05], or [FRAME DELTA x 0.1, y 0.2 MEASURE RANGE]",
+    "GRID": "[FRAME GRID x 4.25, y 4.2], or [FRAME GRID x (20, 40, 60)]",
+}
+ANY_FRAME = "[FRAME WHERE x > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [FRAME DELTA x 0.05] or [FRAME GRID x 4]"
+WORDS = ("ROWS", "RANGE", "FREQUENCY", "FRAME")  # that begin what stands in brackets
+CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")  # in this order
+VALUE = "a column, a number, or text in '…'"
+_SLICE = "take a slice of the table of answers"
+_APART = "several statements, separated by ;"
+_JOIN = "join the streams first, and read the result as one"
+
+# Words that begin a clause elsewhere: what it is called, and what to write.
+UNSUPPORTED: dict[str, tuple[str, str]] = {
+    "ORDER": ("ORDER BY", "sort the table of answers"),
+    "SORT": ("SORT BY", "sort the table of answers"),
+    "LIMIT": ("LIMIT", _SLICE),
+    "OFFSET": ("OFFSET", _SLICE),
+    "FETCH": ("FETCH", _SLICE),
+    "TOP": ("TOP", _SLICE),
+    "UNION": ("UNION", _APART),
+    "EXCEPT": ("EXCEPT", _APART),
+    "INTERSECT": ("INTERSECT", _APART),
+    "WINDOW": ("WINDOW", "SUM(x) OVER [RANGE 5 MINUTES]"),
+    "QUALIFY": ("QUALIFY", "HAVING"),
+    "WITH": ("WITH", "FROM (SELECT …) [RANGE 1 HOUR]"),
+    "INTO": ("INTO", "the answers are returned; swag run --out writes them"),
+    "FOR": ("FOR UPDATE", "leave it out"),
+    "PIVOT": ("PIVOT", "one aggregate for each column: SUM(x) FILTER (WHERE …)"),
+    "UNPIVOT": ("UNPIVOT", "turn columns to rows before, and read the result"),
+    "TABLESAMPLE": ("TABLESAMPLE", "FROM (SELECT * FROM trades WHERE …) [ROWS 1000]"),
+    "MATCH_RECOGNIZE": ("MATCH_RECOGNIZE", "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]"),
+    **dict.fromkeys(
+        ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATERAL", "SEMI", "ANTI"),
+        ("JOIN", _JOIN),
+    ),
+}
+
+# Statements that are no SELECT.
+OTHERS: dict[str, str] = {
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"), "engine.append(events); a statement only asks"),
+    **dict.fromkeys(("CREATE", "ALTER", "DROP"), "engine.register, engine.unregister; a statement only asks"),
+    **dict.fromkeys(("EXPLAIN", "DESCRIBE", "SHOW"), "engine.explain(), or swag explain queries.sql"),
+    "FROM": STATEMENT,
+    "(": "the statement without parentheses around it",
+}
+
+OPERATORS = {"=>": ">=", "=<": "<=", "&&": "AND", "!": "NOT", "->": ">", "~=": "<>", "^=": "<>", ":=": "="}
+
+# Expressions that are read, but mean nothing here.
+NODES: dict[type, tuple[str, str]] = {
+    exp.Case: ("CASE", "FILTER (WHERE …), COALESCE, or a column of the events"),
+    exp.Cast: ("a cast", "cast the column of the events, or the answers"),
+    exp.TryCast: ("a cast", "cast the column of the events, or the answers"),
+    exp.DPipe: ("|| (text put together)", "a column of the events"),
+    exp.Mod: ("%", "a column of the events; + - * / can be computed"),
+    exp.IntDiv: ("//", "/, or a column of the events"),
+    exp.Pow: ("a power", "x * x"),
+    exp.ILike: ("ILIKE", "LIKE"),
+    exp.SimilarTo: ("SIMILAR TO", "LIKE, in WHERE"),
+    exp.RegexpLike: ("a regular expression", "LIKE, in WHERE"),
+    exp.Interval: ("INTERVAL", "[RANGE 5 MINUTES] for windows; a number in a condition"),
+    exp.Placeholder: ("a parameter", "the value itself"),
+    exp.Parameter: ("a parameter", "the value itself"),
+    exp.SessionParameter: ("a parameter", "the value itself"),
+    exp.Exists: ("EXISTS", "FROM (SELECT …) [RANGE 1 HOUR]"),
+    exp.IgnoreNulls: ("IGNORE NULLS", "leave it out: nulls are always skipped"),
+    exp.RespectNulls: ("RESPECT NULLS", "leave it out: nulls are always skipped"),
+    exp.Order: ("ORDER BY in a call", "leave it out: events are in order of ts"),
+    exp.NullSafeEQ: ("IS NOT DISTINCT FROM", "= and IS NULL"),
+    exp.NullSafeNEQ: ("IS DISTINCT FROM", "<> and IS NULL"),
+    exp.Lambda: ("a lambda", "aggregates and columns"),
+    exp.ArrayOverlaps: ("&&", "AND"),
+    exp.Escape: ("ESCAPE", "LIKE 'a%' alone"),
+    exp.Any: ("ANY", "IN (1, 2, 3)"),
+    exp.All: ("ALL", "IN (1, 2, 3)"),
+    **dict.fromkeys(
+        (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
+        ("an operator on bits", "AND, OR, NOT of conditions; of bits, a column of the events"),
+    ),
+}
+
+# Expressions over aggregates, and how they are written.
+WRITTEN: dict[type, str] = {
+    exp.Not: "NOT of a condition: NOT SUM(x) > 1",
+    exp.And: "AND of conditions: SUM(x) > 1 AND COUNT(*) > 2",
+    exp.Or: "OR of conditions: SUM(x) > 1 OR COUNT(*) > 2",
+    exp.In: "SUM(x) IN (1, 2, 3)",
+    exp.Is: "SUM(x) IS NULL, or IS NOT NULL",
+    exp.Null: "SUM(x) IS NULL, or COALESCE(SUM(x), 0)",
+    exp.Boolean: "a condition: SUM(x) > 1",
+    exp.Star: "COUNT(*)",
+    exp.Like: "LIKE in WHERE, or in FILTER (WHERE …)",
+    exp.Between: "SUM(x) BETWEEN 1 AND 5",
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div), "aggregates and numbers: SUM(x) / COUNT(*) + 1"),
+    **dict.fromkeys(
+        (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ), "one comparison at a time: SUM(x) > 1 AND SUM(x) < 5"
+    ),
+}
+
+
+def meant(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known word that a misspelt one is close to; nothing where none is."""
+    close = difflib.get_close_matches(word.upper(), list(known), n=1, cutoff=least)
+    return close[0] if close else ""

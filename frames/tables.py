@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels import framing
-from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.arguments import LARGEST, check_name
+from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
 from swag.windows import Duration, in_units

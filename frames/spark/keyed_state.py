@@ -2,8 +2,8 @@
 
     key | state: the bytes of what is remembered of it | frame, gap: the bytes of its open frames, if it has any
 
-A later record of a key replaces an earlier one. A key of which nothing is open is as one that never was: its record only
-says that earlier ones are no longer true, and goes where there are none.
+A later record of a key replaces an earlier one. A key of which nothing is open is as one that never was: its record
+only says that earlier ones are no longer true, and goes where there are none.
 """
 
 from typing import Any

@@ -35,6 +35,12 @@ def _table_of(events: Any) -> pa.Table:
         return _from_dict(events)
     if type(events).__module__.split(".")[0] == "pandas" and type(events).__name__ == "DataFrame":
         return pa.Table.from_pandas(events, preserve_index=False)
+    if type(events).__module__.startswith("pyspark."):
+        to_spark = ".to_spark(), and then " if type(events).__module__.startswith("pyspark.pandas") else ""
+        raise BadType(
+            f"events are a {type(events).__name__} of Spark, which is not read into memory here.",
+            f"{to_spark}swag.spark.evaluate(queries, df), swag.spark.stream(…), frames.spark.detect(spec, df)",
+        )
     if hasattr(events, "__arrow_c_stream__") and not isinstance(events, pa.ChunkedArray):
         return pa.table(events)
     raise BadType(

@@ -237,6 +237,10 @@ class Engine:
         if self._held is None:
             self._store.promised = max(self._store.promised, instant)
         self._pass(instant)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of rows that no window reaches any more, and of keys without rows."""
         self._store.tidy_all()
         self._forget()
 

@@ -2,7 +2,8 @@
 
     key | state: the bytes of what is remembered of it | frame, gap: the bytes of its open frames, if it has any
 
-A later record of a key replaces an earlier one.
+A later record of a key replaces an earlier one. A key of which nothing is open is as one that never was: its record
+only says that earlier ones are no longer true, and goes where there are none.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow as pa
 from frames.aggregate_scan import AggregateScan
 from frames.detector import Detector
 from frames.scans import BoundaryScan, DeltaScan, Scan
-from kernels.framing import GAP, GAP_SLOT, KEY, SLOT
+from kernels.framing import GAP, GAP_ROWS, GAP_SLOT, KEY, ROWS, SLOT
 
 WHICH = {"frame": SLOT, "gap": GAP_SLOT}
 
@@ -76,6 +77,45 @@ def newest(table: pa.Table) -> pa.Table:
     numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
     last = numbered.group_by("key").aggregate([("row", "max")]).column("row_max")
     return table.take(pa.array(np.sort(np.asarray(last))))
+
+
+def still_true(detector: Detector, table: pa.Table) -> pa.Table:
+    """The last record of every key, where there are no earlier ones: without keys of which nothing is open."""
+    table = newest(table)
+    if "key" not in table.column_names:
+        return table
+    assert detector._scan is not None
+    state = _unpacked(table.column("state"), remembered(detector._scan))[0]
+    return table.filter(pa.array(~_nothing_open(state)))
+
+
+def _nothing_open(state: np.ndarray) -> np.ndarray:
+    return (state[:, ROWS] == 0) & (state[:, GAP_ROWS] == 0) & (state[:, SLOT] < 0) & (state[:, GAP_SLOT] < 0)
+
+
+def in_use(detector: Detector) -> np.ndarray:
+    """The keys of which anything is open, or waits."""
+    assert detector._scan is not None and detector._keys is not None
+    found = np.zeros(detector._keys.count, bool)
+    state = detector._scan.state[: found.size]
+    found[: state.shape[0]] = ~_nothing_open(state)
+    for ids in (detector._kept.ids, *(each for _, each, _ in detector._waiting)):
+        found[ids] = True
+    return np.flatnonzero(found)
+
+
+def moved(old: Detector, new: Detector, keys: np.ndarray) -> None:
+    """A new detector remembers what the old one does, of these keys: those in use."""
+    assert old._keys is not None and old._scan is not None and new._scan is not None
+    place = np.zeros(old._keys.count, old._kept.ids.dtype)
+    place[keys] = np.arange(keys.size)
+    if keys.size:
+        restore(new, record(old, keys))
+    new._next, new._held, new._upto = old._next, old._held, old._upto
+    if isinstance(old._scan, DeltaScan) and isinstance(new._scan, DeltaScan):
+        new._scan.origin = old._scan.origin
+    new._waiting = [(instants, place[ids], table) for instants, ids, table in old._waiting]
+    new._kept.ids, new._kept.table = place[old._kept.ids], old._kept.table
 
 
 def _of_frames(detector: Detector) -> list[np.ndarray]:

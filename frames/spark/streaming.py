@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from frames.detector import Detector
 from frames.scans import DeltaScan
-from frames.spark.keyed_state import newest, record, restore
+from frames.spark.keyed_state import in_use, moved, newest, record, restore, still_true
 from frames.spark.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
@@ -26,6 +26,7 @@ from swag.windows import Duration
 
 EVENTS, STATES = "events", "states"
 NOTHING = np.iinfo(np.int64).min
+MANY_KEYS = 512  # twice as many are remembered for ever: they take little memory
 
 
 def stream(
@@ -125,6 +126,7 @@ class ShardFrames:
         self.opened = OpenEvents(self.detector)
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
+        self._keys_used = MANY_KEYS
 
     def recall(self, rest: dict[str, Any]) -> None:
         if self.opened.active:
@@ -164,11 +166,24 @@ class ShardFrames:
         if upto is not None and upto != self.upto:
             self._punctuate(step, upto)
         self.upto = upto
+        self._forget_keys()
         step.counts["held"] = self.detector.buffered
         step.counts["kept"] = len(self.detector._numbers) + self.opened.count
         return step
 
     def go_ahead(self, upto: int) -> None: ...
+
+    def _forget_keys(self) -> None:
+        """Those of which nothing is open, once there are twice as many keys as were in use."""
+        known = self.detector._keys
+        if known is None or known.count < 2 * self._keys_used:
+            return
+        used = in_use(self.detector)
+        self._keys_used = max(used.size, MANY_KEYS)
+        if known.count >= 2 * used.size:
+            old, self.detector = self.detector, self.plan.detector()
+            moved(old, self.detector, used)
+            self.opened.detector = self.detector
 
     def _punctuate(self, step: Step, upto: int) -> None:
         detector = self.detector
@@ -189,7 +204,7 @@ class ShardFrames:
                 self.opened.tend(log, EVENTS, self.upto)
             else:
                 log.drop_until(EVENTS, self.upto)
-            log.merge(STATES, newest, large=1 << 62)
+            log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.detector, table))
 
     def rest(self) -> dict[str, Any]:
         detector = self.detector

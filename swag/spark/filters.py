@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
+from swag.answers import own_name
 from swag.columns import Clock, one_chunk
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType
@@ -22,9 +23,10 @@ from swag.spark.keyed import KeyRows
 from swag.spark.places import col, free, numbered, placed
 from swag.spark.shipping import in_workers, portable
 from swag.spark.substreams import refuse_null
+from swag.spark.values import one_type_at_a_time, value_type
 from swag.spark.worker import of_type
 
-OURS = ("query", "at", "value")
+CALL = "swag.spark.filter_substreams"
 
 
 def filter_substreams(
@@ -34,7 +36,8 @@ def filter_substreams(
     ts: str = "ts",
     key: str | list[str] | None = None,
 ) -> DataFrame:
-    """The keys that satisfy each query's `having` at each time: query, at, the key's columns, value.
+    """The keys that satisfy each query's `having` at each time: query, at, the key's columns, value (where a key is
+    called so, "value_").
 
     at: times, as a list, an array, a single one, or a DataFrame with a column `ts` (which is collected). A key with no
     event in the window is not in the answer. What one task holds is what an engine keeps of its share of the keys.
@@ -42,7 +45,7 @@ def filter_substreams(
     schema.check_frame(events, "events")
     keys = schema.key_names(key)
     asked = grouped_by(queries, keys)
-    whole = _checked(asked, events, ts, keys)
+    value = _checked(asked, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
     read = columns_read([each for query in asked for each in simple_queries(query)])
@@ -50,17 +53,18 @@ def filter_substreams(
     when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
     rows = placed(events).select(*columns, when, arrival, *numbered("e", [col(events, name) for name in read]))
     rows = rows.repartition(known_by).sortWithinPartitions("t", "seq").drop("seq")
+    query, at_, own = (own_name(name, *keys) for name in ("query", "at", "value"))
     out = StructType([
-        StructField("query", StringType()), StructField("at", events.schema[ts].dataType),
+        StructField(query, StringType()), StructField(at_, events.schema[ts].dataType),
         *(StructField(name, events.schema[name].dataType) for name in keys),
-        StructField("value", LongType() if whole else DoubleType()),
+        *schema.spark_fields(pa.schema([(own, value)])),
     ])  # fmt: skip
     task = Task(portable(asked), keys, known_by, ts, read, clock, times, schema.arrow_of(out, events))
     return in_workers(rows, partial(passing, task), out)
 
 
-def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) -> bool:
-    """Are all answers whole numbers?"""
+def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) -> pa.DataType:
+    """The type of all answers."""
     types = evaluate(asked, schema.empty_table(events), ts=ts).schema
     for query in asked:
         if query.having is None:
@@ -71,9 +75,7 @@ def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) ->
         raise BadQuery("substreams are those of a key, and there is none.", 'key="symbol"')
     for name in keys:
         schema.check_key(schema.field(events, name, "key is"))
-        if name in OURS:
-            raise BadQuery(f'the key column is named "{name}", as a column of the answer is.', "rename the key column")
-    return all(pa.types.is_integer(types.field(query.label).type) for query in asked)
+    return value_type({query.label: types.field(query.label).type for query in asked}, CALL)
 
 
 def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
@@ -143,7 +145,11 @@ def _answers(task: Task, engine: Engine, keys: KeyRows, time: int) -> Iterator[p
     if not engine.stats()["events"]:
         return
     engine.advance(task.clock.value(time))
-    found = engine.filters()
+    try:
+        found = engine.filters()
+    except BadType as why:  # a whole number that is another one as a float
+        kinds = {query.label: engine.lookup(query.label).schema.types[-1] for query in task.queries}
+        raise BadType(why.message, one_type_at_a_time(kinds, CALL)) from None
     if found.num_rows:
         at = of_type(pa.array(np.full(found.num_rows, time)), task.clock.type)
         who = keys.columns(np.asarray(found.column(task.who)))

@@ -22,7 +22,7 @@ from swag.frequency import Every
 from swag.keys import KeyTable
 from swag.lowering import simple_ones
 from swag.query import Query
-from swag.space import Batch, group
+from swag.space import Batch
 from swag.spark.event_time import instants_of
 from swag.spark.places import free
 from swag.spark.shipping import digest, fingerprint
@@ -37,7 +37,7 @@ NOTHING = int(np.iinfo(np.int64).min)
 class Recording(Engine):
     """An engine that notes what its parts are given, for the log. deaf: this one takes nothing now.
 
-    batches: the rows of each given table, by key.
+    batches: the rows of each given table, by key, for as long as keys are numbered so.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -58,15 +58,27 @@ class Recording(Engine):
     def forget_given(self) -> None:
         self.given, self.batches = [], []
 
+    def _forget_keys(self, kept: np.ndarray) -> None:
+        super()._forget_keys(kept)
+        self.batches = []  # know keys by numbers that they no longer have
+
     def touched(self) -> tuple[np.ndarray, pa.Array | None]:
-        """The keys that were given rows, in order of id: as they lie in memory."""
+        """The keys that were given rows and are not forgotten yet, in order of id: as they lie in memory."""
         store, key = self._store, self.key
         if key is None or store.keys is None:
             return np.zeros(1, np.int64), None
         keys = one_chunk(pa.chunked_array([chunk for table in self.given for chunk in table.column(key).chunks]))
-        grouped = len(self.given) == len(self.batches) == 1  # when it was applied
-        batch = self.batches[0] if grouped else group(store.keys.find(keys, key), store.seen)
-        return batch.keys, keys.take(pa.array(batch.order[batch.starts[:-1]]))
+        if len(self.given) == len(self.batches) == 1:
+            ids, first = self.batches[0].keys, self.batches[0].order[self.batches[0].starts[:-1]]
+        else:
+            ids, first = np.unique(store.keys.find(keys, key), return_index=True)
+            ids, first = ids[ids >= 0], first[ids >= 0]
+        return ids, keys.take(pa.array(first))
+
+    def _let_go(self) -> None:
+        """Rows are let go in passing, some with every batch: time passes here with every trigger, and to look at all
+        keys each time would take as long as to apply a tenth of them."""
+        self._forget()
 
     def advance(self, ts: Any) -> None:
         """No further than the watermark: slots that could be known to be over are, once it has passed them."""
@@ -172,6 +184,8 @@ class Kept:
         ids = np.zeros(instants.size, np.int64)
         if key is not None and store.keys is not None:
             ids = store.keys.find(table.column(key), key)
+        if store.key_count == 0:  # all were forgotten
+            return instants > upto
         rings = store.main.arena.rings[ids]
         oldest = store.ts.data[rings[:, 0] + (rings[:, HEAD] & (rings[:, 1] - 1))]
         return (instants > upto) | ((rings[:, TAIL] > rings[:, HEAD]) & (instants >= oldest) & (ids >= 0))

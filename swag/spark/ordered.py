@@ -116,7 +116,7 @@ class Order:
         if back.any():
             at = int(np.argmax(back)) + 1
             show, ts = self.promise.clock.show, self.promise.ts
-            times = f'"{ts}" is {show(int(t[at]))}, after {show(int(t[at - 1]))}'
+            times = f'"{ts}": {show(int(t[at]))} after {show(int(t[at - 1]))}'
             key = self.promise.key_of(rows, at)
             raise OutOfOrder(f"{self._row(at - first)}, of {key}: rows are not sorted by {times}.", HINT)
 

@@ -7,8 +7,8 @@
 The body lives in a cache between triggers (swag/spark/bodies.py); it is taken out while it changes, and a version that
 the header does not name (a retry, another run, an older worker) is never trusted.
 
-A version is named by all that led to it: a digest of the version before, the rows that came, and the watermark. So where
-Spark computes a trigger twice, both give the same version, and it does not matter which of them is committed.
+A version is named by all that led to it: a digest of the version before, the rows that came, and the watermark. So
+where Spark computes a trigger twice, both give the same version, and it does not matter which of them is committed.
 """
 
 import hashlib

@@ -161,18 +161,19 @@ class Log:
                 gone(self._read(entry.number))
             self._remove(entry)
 
-    def merge(self, kind: str, shrink: Shrink | None = None, large: int = LARGE) -> int:
+    def merge(self, kind: str, shrink: Shrink | None = None, large: int = LARGE, oldest: Shrink | None = None) -> int:
         """Put neighbours of one size together, FAN_IN of them, if there are so many; returns how many rows were read.
 
-        shrink: what is needed of a table. large: segments of so many bytes are left alone, as is what a cached engine
-        may still have to catch up with.
+        shrink: what is needed of a table; oldest: of one that nothing older is there of, if that is less. large:
+        segments of so many bytes are left alone, as is what a cached engine may still have to catch up with.
         """
         old = [e for e in self.header.entries if e.kind == kind and e.number < self.header.following - HISTORY]
         for i in range(len(old) - FAN_IN, -1, -1):
             run = old[i : i + FAN_IN]
             if len({entry.level for entry in run}) == 1 and run[0].size < large:
-                self.rewrite(run, shrink)
-                return sum(entry.rows for entry in run)
+                read = sum(entry.rows for entry in run)
+                self.rewrite(run, shrink if oldest is None or i > 0 else oldest)
+                return read
         return 0
 
     def rewrite(self, run: list[Entry], shrink: Shrink | None = None) -> None:

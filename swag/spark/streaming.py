@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from swag.answers import own_name
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import _checked, evaluate
@@ -21,6 +22,7 @@ from swag.spark.places import col, named, numbered, placed
 from swag.spark.schema import arrow_schema, key_names, refuse_pandas
 from swag.spark.several import apart, joined, name_of, without
 from swag.spark.shipping import fingerprint, in_workers, own_python, portable
+from swag.spark.values import streamed_type
 from swag.spark.windows import REQUESTS, Windows, frequencies
 from swag.windows import Duration
 
@@ -89,7 +91,11 @@ def _keyed_by_several(
         asked, joined(events, keys, "events", one), requests=asking, ts=ts, key=one, lateness=lateness,
         shards=shards, metrics=metrics,
     )  # fmt: skip
-    return apart(found, keys, events, one) if requests is None else without(found, one)
+    if requests is not None:
+        return without(found, one)
+    found = apart(found, keys, events, one)
+    query, tick, value = (own_name(name, ts, *keys) for name in ("query", "tick", "value"))
+    return named(found, [query, tick, ts, *keys, value])
 
 
 def windows_job(
@@ -104,7 +110,7 @@ def windows_job(
     time = event_time(table, ts)
     nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
     kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
-    value = pa.null() if front is not None else value_type(kinds)
+    value = pa.null() if front is not None else streamed_type(asked, kinds, "swag.spark.stream")
     output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
     plan = Windows(portable(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
     purpose = {
@@ -230,26 +236,11 @@ def requests_schema(
     return every
 
 
-def value_type(kinds: dict[str, pa.DataType]) -> pa.DataType:
-    """One column for the answers of all queries: their type if they agree, else int64 or float64."""
-    found = set(kinds.values())
-    if len(found) == 1:
-        return found.pop()
-    if all(pa.types.is_integer(kind) or pa.types.is_boolean(kind) for kind in found):
-        return pa.int64()
-    if all(pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_boolean(k) for k in found):
-        return pa.float64()
-    named = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-    raise BadType(f"one column of values can not hold answers of these types: {named}.", "a stream for each type")
-
-
 def answer_schema(table: pa.Schema, ts: str, key: str | None, value: pa.DataType) -> pa.Schema:
-    taken = [name for name in (ts, key) if name in ("query", "tick", "value")]
-    if taken:
-        raise BadQuery(f'a column named "{taken[0]}" is in every answer already.', "rename it")
-    fields = [pa.field("query", pa.string()), pa.field("tick", pa.int64()), table.field(ts)]
+    query, tick, own = (own_name(name, ts, key) for name in ("query", "tick", "value"))
+    fields = [pa.field(query, pa.string()), pa.field(tick, pa.int64()), table.field(ts)]
     fields += [] if key is None else [table.field(key)]
-    return pa.schema([*fields, pa.field("value", value)])
+    return pa.schema([*fields, pa.field(own, value)])
 
 
 def with_answers(front: pa.Schema, kinds: dict[str, pa.DataType]) -> pa.Schema:

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from swag.answers import own_name
 from swag.columns import Clock
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
-from swag.evaluate import simple_queries
+from swag.evaluate import keep_apart, simple_queries
 from swag.lowering import readers
 from swag.nested import evaluate_ticks, last_of
 from swag.query import Events, Query
@@ -57,6 +58,7 @@ def evaluate(
     read = _columns(asked, events, ts)
     for name in keys:
         schema.check_key(schema.field(events, name, "key is"))
+        keep_apart(asked, pa.table({name: []}))
     columns, known_by = schema.one_key(events, keys) if keys else ([], "")
     key = _key_name(asked, keys, known_by, [*read, ts])
     empty = schema.empty_table(events).select(list(dict.fromkeys([*read, ts])))
@@ -120,8 +122,8 @@ def _fields(types: pa.Schema, events: DataFrame, key: str | None, keys: list[str
     for field in schema.spark_fields(types):
         if field.name == key:
             fields += [StructField(name, events.schema[name].dataType) for name in keys]
-        else:
-            fields.append(field)
+        else:  # "tick" beside a key of that name
+            fields.append(StructField(own_name(field.name, *keys), field.dataType))
     return fields
 
 

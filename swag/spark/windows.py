@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.answers import own_name
 from swag.columns import Clock
 from swag.composites import of_nothing
 from swag.frequency import Every
@@ -39,6 +40,12 @@ class Windows:
 
     def __call__(self, shard: int) -> "ShardWindows":
         return ShardWindows(self)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the columns of answers, where there are no requests."""
+        query, tick, value = (own_name(name, self.ts, self.key) for name in ("query", "tick", "value"))
+        return [query, tick, self.ts, *([] if self.key is None else [self.key]), value]
 
     @cached_property
     def ticking(self) -> bool:
@@ -218,7 +225,7 @@ class ShardWindows:
     def _ticks(self) -> list[pa.Table]:
         """What the watermark has decided."""
         ticks = self.engine.emitted()
-        return [ticks.set_column(ticks.num_columns - 1, "value", ticks.column("value").cast(self.plan.value))]
+        return [pa.table([*ticks.columns[:-1], ticks.columns[-1].cast(self.plan.value)], self.plan.names)]
 
     def _passing(self, kept: Kept, query: Query, instant: int) -> list[pa.Table]:
         if kept.engine._store.events == 0:
@@ -226,7 +233,7 @@ class ShardWindows:
         answer = kept.engine.lookup(query.label, at=None if kept.above is None else instant)
         if self.plan.key is None:
             return [] if answer is None else [self._rows(query.label, instant, None, pa.array([answer]))]
-        return [self._rows(query.label, instant, answer.column(0), answer.column("value"))] if answer.num_rows else []
+        return [self._rows(query.label, instant, answer.column(0), answer.column(1))] if answer.num_rows else []
 
     def _touched(
         self, kept: Kept, queries: list[Query], instant: int, ids: np.ndarray, keys: pa.Array | None
@@ -247,14 +254,10 @@ class ShardWindows:
 
     def _rows(self, name: str, upto: int, keys: Any, values: Any) -> pa.Table:
         count = len(values)
-        columns = {
-            "query": pa.repeat(pa.scalar(name), count),
-            "tick": pa.nulls(count, pa.int64()),
-            self.plan.ts: pa.repeat(pa.scalar(upto, pa.int64()), count),
-        }
-        if self.plan.key is not None:
-            columns[self.plan.key] = keys
-        return pa.table(columns | {"value": values.cast(self.plan.value)})
+        when = pa.repeat(pa.scalar(upto, pa.int64()), count)
+        own = [] if self.plan.key is None else [keys]
+        query, tick = pa.repeat(pa.scalar(name), count), pa.nulls(count, pa.int64())
+        return pa.table([query, tick, when, *own, values.cast(self.plan.value)], self.plan.names)
 
     def _requested(self, asked: pa.Table, late: bool) -> pa.Table:
         """The requests' columns, then one per query: everything with an equal or older ts counts."""

@@ -129,13 +129,11 @@ class SparkStream:
         import swag.spark
 
         kinds = [self._answered(group, events, ts, key) for group in groups]
-        by_type: dict[bool, list[sw.Query]] = {}
+        by_type: dict[pa.DataType, list[sw.Query]] = {}  # one column of values for all of one type
         for n, group in enumerate(groups):
             for query in group:
-                numbers = not pa.types.is_string(
-                    kinds[n].field(query.label).type
-                )  # one column of values for all of them
-                by_type.setdefault(numbers, []).append(replace(query, name=f"{n} {query.label}"))
+                kind = kinds[n].field(query.label).type
+                by_type.setdefault(kind, []).append(replace(query, name=f"{n} {query.label}"))
         with self._folder() as folder:
             write(folder / "events", in_triggers([events, moment(events, _last(events, ts), ts, key)], ts))
             own = self._source(folder / "events", events)

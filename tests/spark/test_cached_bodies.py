@@ -57,16 +57,14 @@ def test_actions_of_one_trigger_each_find_an_engine(name, committed):
 @pytest.mark.parametrize("name", MAKE)
 def test_runs_of_one_stream_each_find_their_engine(name):
     """Two checkpoints, one job, one worker: the second run begins later, with all that the first has had."""
-    first = MAKE[name]()
-    second = MAKE[name]()
+    first, second, alone = (MAKE[name]() for _ in range(3))
     second.job, second.caches = first.job, first.caches
     for i in range(30):
         first.trigger({EVENTS: some(i)})
         assert replayed(first) == [0]
         if i >= 5:
-            came = [some(j) for j in range(6)] if i == 5 else [some(i)]
-            alone = MAKE[name]() if i == 5 else alone
-            assert second.trigger({EVENTS: pa.concat_tables(came)}) == alone.trigger({EVENTS: pa.concat_tables(came)})
+            rows = {EVENTS: pa.concat_tables([some(j) for j in range(6)] if i == 5 else [some(i)])}
+            assert second.trigger(rows) == alone.trigger(rows)
             assert replayed(second) == [0]
     assert len(first.caches[0]._kept) == 2
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from frames.spark import streaming
 from frames.spark.streaming import EVENTS, frames_job
 from swag.spark import sweeping
 from swag.spark.packing import Pack
@@ -47,13 +48,24 @@ def comparable(frames: list[dict]) -> list:
     return sorted(repr({k: v for k, v in row.items() if k not in ("frame_id", "final")}) for row in frames)
 
 
+@pytest.fixture(scope="module", params=[1, 512], ids=["forgetful", ""])
+def forgetful(request):
+    """Keys of which nothing is open are forgotten as soon as they are half of all, or once they are many."""
+    before, streaming.MANY_KEYS = streaming.MANY_KEYS, request.param
+    yield
+    streaming.MANY_KEYS = before
+
+
 @pytest.mark.parametrize("name", SPECS)
 @settings(max_examples=15)
-@given(batches=batches, fragments=st.booleans(), key=st.sampled_from(["k", None]))
-def test_frames_are_those_of_one_detector_whatever_happens_on_the_way(name, batches, fragments, key):
+@given(batches=batches, fragments=st.booleans(), key=st.sampled_from(["k", None]), new_keys=st.sampled_from([0, 3]))
+def test_frames_are_those_of_one_detector_whatever_happens_on_the_way(
+    name, forgetful, batches, fragments, key, new_keys
+):
     stream, now, found, taken = streamed(SPECS[name], fragments, key, 2 if key else 1), 100, [], []
-    for drawn, worker, fails in [*batches, ([], 1, False)]:
-        events = pa.Table.from_pylist([{"ts": now + t, "k": k, "x": x, "n": n} for t, k, x, n in drawn], EVENT)
+    for i, (drawn, worker, fails) in enumerate([*batches, ([], 1, False)]):
+        rows = [{"ts": now + t, "k": k + new_keys * (i // 2), "x": x, "n": n} for t, k, x, n in drawn]
+        events = pa.Table.from_pylist(rows, EVENT)
         if fails:
             stream.trigger({EVENTS: events}, worker, fails=True)
         found += stream.trigger({EVENTS: events}, worker)
@@ -69,6 +81,23 @@ def test_frames_are_those_of_one_detector_whatever_happens_on_the_way(name, batc
         pieces = pa.Table.from_pylist([row for row in found if row["frame_id"] in done], stream.job.output)
         found = fr.united(pieces).to_pylist()
     assert comparable(found) == expected
+
+
+@pytest.mark.parametrize("name", ["threshold", "sum", "delta of two"])
+def test_what_is_kept_follows_the_keys_of_which_something_is_open(name, monkeypatch):
+    """Twenty new keys with every trigger, one of which has a frame that stays open; the others are done with."""
+    monkeypatch.setattr(streaming, "MANY_KEYS", 16)
+    specs = SPECS | {"delta of two": fr.Delta("x", 3, op=">=")}
+    stream, sizes = streamed(specs[name], True, shards=1, workers=2), []
+    for i in range(160):
+        rows = [
+            {"ts": 100 + 10 * i + j, "k": 20 * i + k, "x": 5.0 * (1 - j), "n": 9} for j in (0, 1) for k in range(20)
+        ]
+        stream.trigger({EVENTS: pa.Table.from_pylist(rows[: 40 - (i % 8 == 0)], EVENT)}, worker=i % 2)
+        (cached,) = stream.caches[i % 2]._kept
+        sizes.append((cached.body.detector._keys.count, stream.total("bytes")))
+    assert max(keys for keys, _ in sizes) < 400
+    assert max(size for _, size in sizes[120:]) <= 1.3 * max(size for _, size in sizes[40:80])
 
 
 def test_what_is_kept_of_many_keys_is_merged():

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels import framing
-from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.arguments import LARGEST, check_name
+from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.keys import KeyTable
 from swag.windows import Duration, in_units
@@ -98,7 +98,8 @@ def united(table: Any) -> pa.Table:
     )
     names = {"start": "start_min", "end": "end_max", "rows": "rows_sum"} | {name: f"{name}_last" for name in whole}
     kept = [name for name in table.column_names if name != "final"]
-    return grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
+    one_each = grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
+    return one_each.replace_schema_metadata(table.schema.metadata)
 
 
 def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, int]:
@@ -107,3 +108,19 @@ def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, i
         if abs(size) > LARGEST:
             raise BadQuery(f"{name}={given!r} does not fit int64.", f'{name}="2m"')
     return sizes
+
+
+def widened(pieces: Pieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals from start - early to end + late, cut off at the ends of int64; one that holds nothing is from 1 to 0."""
+    starts, below = shifted(pieces.starts, -early)
+    ends, above = shifted(pieces.ends, late)
+    there = pieces.there & (below <= 0) & (above >= 0)  # an edge that was moved inward, out of all time, leaves nothing
+    return np.where(there, starts, 1), np.where(there, ends, 0)
+
+
+def shifted(instants: np.ndarray, by: int) -> tuple[np.ndarray, np.ndarray]:
+    """instants + by, cut off at the ends of int64; and where it was: -1 at the lower, 1 at the upper."""
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    wrapped = (instants.view(np.uint64) + np.uint64(by % 2**64)).view(np.int64)
+    beyond = instants > most - by if by >= 0 else instants < least - by
+    return np.where(beyond, most if by >= 0 else least, wrapped), np.sign(by) * beyond

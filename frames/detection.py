@@ -64,7 +64,7 @@ class Found:
 def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> Found:
     """The frames of a table. seen: takes the fingerprint of its rows, if one is wanted."""
     check_spec(spec)
-    check_key(key)
+    check_key(key, spec)
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
     table = table.select(list(dict.fromkeys(spec_columns(spec, table)))).combine_chunks()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from frames.intake import ID, NO_KEY, chunks, finder, in_parallel, timed
 from frames.layout import LaidOut, laid_out
-from frames.tables import margins, pieces_of, widened
+from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels import frame_fill
 from swag.columns import column, one_chunk, room
 from swag.keys import KeyTable
@@ -44,7 +44,7 @@ class Meeting:
         intervals = (*widened(pieces, early, late), rows_of(whole), bool(early or late))
         if key is None:
             return cls(table, instants, NO_KEY, 1, pieces.numbers, np.zeros(pieces.numbers.size, np.int64), *intervals)
-        own = column(whole, key, "frames are found per")
+        own = column(table if is_untyped(whole) else whole, key, "frames are found per")[: whole.num_rows]
         known = KeyTable(own.type)
         keys = known.encode(own, key)
         ids = found_keys(known, column(table, key, "key is"), key)

@@ -12,7 +12,7 @@ Found by position: kernels note the event AT which a frame became certain, and h
 
 import numpy as np
 
-from frames.layout import LaidOut
+from frames.layout import LaidOut, laid_out
 from frames.scans import extended
 from kernels.framing import AT, BEGIN, COUNT, KEY, LEAD, ROWS, START
 
@@ -40,19 +40,21 @@ class Ties:
 
     def __init__(self) -> None:
         self.of_frames, self.of_runs = NONE, NONE
+        self._laid = laid_out(NONE, NONE, 1)
 
-    def add_frames(self, laid: LaidOut, frames: np.ndarray) -> None:
-        """Frames of the next slots, found in these events."""
-        self._grow(laid)
-        found = skips(laid, frames[:, : AT + 1].T, frames[:, LEAD], self.of_runs)
+    def among(self, instants: np.ndarray, ids: np.ndarray, keys: int) -> "Ties":
+        """The events that frames and runs are told of next."""
+        self._laid, self.of_runs = laid_out(instants, ids, keys), extended(self.of_runs, keys, 0)
+        return self
+
+    def add_frames(self, frames: np.ndarray) -> None:
+        """Frames of the next slots."""
+        found = skips(self._laid, frames[:, : AT + 1].T, frames[:, LEAD], self.of_runs)
         self.of_frames = np.concatenate([self.of_frames, found])
 
-    def add_runs(self, laid: LaidOut, state: np.ndarray) -> None:
+    def add_runs(self, state: np.ndarray) -> None:
         """What keys remember after these events: runs end with their key, as far as it has got."""
-        self._grow(laid)
-        first = laid.segments[1:] - state[: laid.segments.size - 1, ROWS]
-        began = np.flatnonzero((first >= laid.segments[:-1]) & (laid.segments[1:] > first))
-        self.of_runs[began] = first[began] - laid.spans(began, state[began, START], state[began, START])[0]
-
-    def _grow(self, laid: LaidOut) -> None:
-        self.of_runs = extended(self.of_runs, laid.segments.size - 1, 0)
+        begin, end = self._laid.segments[:-1], self._laid.segments[1:]
+        first = end - state[:, ROWS]
+        began = np.flatnonzero((begin <= first) & (first < end))
+        self.of_runs[began] = first[began] - self._laid.spans(began, state[began, START], state[began, START])[0]

@@ -1,21 +1,26 @@
 """Detection over stored events: columns once, then one scan per core, each over its share of the keys."""
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from frames.aggregate_scan import scan_of
+from frames.fingerprint import Fingerprint
 from frames.intake import SMALL, in_parallel, key_ids, threads, timed
+from frames.layout import laid_out
 from frames.numbering import numbered
+from frames.origin import Origin
 from frames.quantiles import with_quantiles
 from frames.scans import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
+from frames.ties import skips
 from kernels import edges
 from kernels.framing import AT, COUNT
-from swag.columns import as_table, column
+from swag.columns import Clock, as_table, column
 from swag.keys import KeyTable
 
 
@@ -23,24 +28,58 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
     """The frames of stored events, in any order: frame_id, [key], start, end, rows, and kind, cells or value.
 
     Frames are numbered in the order in which they become certain (within a key, that is the order of time). Events are
-    read once, in arrival order if every key's are in order of ts, else sorted first (stably).
+    read once, in arrival order if every key's are in order of ts, else sorted first (stably). The schema's metadata say
+    which events these were, so that `fill` and `summarize` know them again: see frames/origin.py.
     """
+    seen = Fingerprint()
+    found = search(spec, as_table(events), ts, key, seen)
+    return Origin.now(spec, ts, key, seen, whole=True).noted(found.table())
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Frames of stored events. instants, ids: of the events as they were scanned; fields, beside: of the frames."""
+
+    clock: Clock
+    key: tuple[str, KeyTable] | None
+    instants: np.ndarray
+    ids: np.ndarray
+    fields: np.ndarray
+    leads: np.ndarray
+    extra: dict[str, pa.Array]
+
+    @property
+    def count(self) -> int:
+        return int(self.fields.shape[1])
+
+    def table(self) -> pa.Table:
+        return frames_table(np.arange(self.count), self.fields, self.key, self.clock, self.extra)
+
+    def skips(self) -> np.ndarray:
+        """Of each frame: how many events of its key that share its start come before it."""
+        laid = laid_out(self.instants, self.ids, 1 if self.key is None else max(self.key[1].count, 1))
+        return skips(laid, self.fields, self.leads)
+
+
+def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> Found:
+    """The frames of a table. seen: takes the fingerprint of its rows, if one is wanted."""
     check_spec(spec)
-    check_key(key)
-    table = as_table(events)
+    check_key(key, spec)
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
-    table = table.select(list(dict.fromkeys(spec_columns(spec, table))))
+    table = table.select(list(dict.fromkeys(spec_columns(spec, table)))).combine_chunks()
     scans = scan(spec, table, clock.unit, instants, ids, keys)
+    if seen is not None:
+        seen.add(table, spec.columns, instants, ids, keys)
     if scans is None:
         order = np.argsort(instants, kind="stable")
         instants, ids, table = instants[order], ids[order] if ids.size else ids, table.take(pa.array(order))
         scans = scan(spec, table, clock.unit, instants, ids, keys)
         assert scans is not None
-    fields, extras = numbered(scans, instants)
-    extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(extras))
+    fields, beside = numbered(scans, instants)
+    extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
-    return frames_table(np.arange(fields.shape[1]), fields, named, clock, extra)
+    return Found(clock, named, instants, ids, fields, beside["leads"][0], extra)
 
 
 def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:

@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 
 from frames.aggregate_scan import scan_of
+from frames.fingerprint import Fingerprint
 from frames.intake import NO_KEY, NO_TIME, key_ids, timed
+from frames.origin import Origin
+from frames.promises import END_OF_TIME, START_OF_TIME, Promise, check_promise
 from frames.quantiles import Kept
 from frames.scans import Scan
 from frames.specs import Spec, check_spec
-from frames.tables import check_key, frames_table
+from frames.tables import before_events, check_key, frames_table
+from frames.ties import SKIP, Ties
 from kernels import framing
 from kernels.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
+from swag.arguments import check_flag, check_name
 from swag.columns import Clock, as_table, column
-from swag.errors import BadEvents, BadType, OutOfOrder, SwagError
+from swag.errors import BadEvents, BadType, SwagError
 from swag.keys import KeyTable
-
-END_OF_TIME = np.iinfo(np.int64).max
 
 
 class Detector:
@@ -35,7 +38,9 @@ class Detector:
 
     def __init__(self, spec: Spec, *, ts: str = "ts", key: str | None = None, fragments: bool = False) -> None:
         check_spec(spec)
-        check_key(key)
+        check_name(ts, "ts", 'ts="ts"')
+        check_key(key, spec)
+        check_flag(fragments, "fragments")
         self.spec, self.ts, self.key, self.fragments = spec, ts, key, fragments
         self._waiting: list[tuple[np.ndarray, np.ndarray, pa.Table]] = []
         self._clock: Clock | None = None
@@ -45,7 +50,10 @@ class Detector:
         self._kept = Kept(spec)
         self._numbers = np.zeros(0, np.int64)  # of the open frames, by slot
         self._next = 0
-        self._upto: Any = None  # the latest punctuation
+        self._upto: int | None = None  # the latest punctuation
+        self._said = Promise()  # the punctuations before there was a type of ts
+        self._seen = Fingerprint()
+        self._ties: Ties | None = None  # see `with_skips`
         self._over = False
         self._held: int | None = None  # where the earliest piece begins that could have been reported, but waits
 
@@ -60,13 +68,13 @@ class Detector:
         if self._over:
             return END_OF_TIME
         if self._upto is None or self._scan is None:
-            return None if self._clock is None or self._upto is None else int(self._upto)
+            return None
         state, upto = self._scan.state, int(self._upto)
         pending = (state[:, ROWS] > 0) & (state[:, SLOT] < 0) if self.fragments else state[:, ROWS] > 0
         starts = [state[pending, START]] + ([] if self.fragments else [state[state[:, GAP_ROWS] > 0, GAP_START]])
-        return min(
-            [upto, *(int(s.min()) - 1 for s in starts if s.size), *([] if self._held is None else [self._held - 1])]
-        )
+        held = [] if self._held is None else [self._held - 1]
+        t = min([upto, *(int(s.min()) - 1 for s in starts if s.size), *held])
+        return None if t < START_OF_TIME else t
 
     def push(self, events: Any) -> None:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
@@ -78,39 +86,43 @@ class Detector:
             column(table, name, f"{type(self.spec).__name__} reads")
         wanted = table.select(list(dict.fromkeys(self.spec.columns)))
         self._check(clock, wanted.schema)
-        upto = None if self._upto is None else clock.instant(self._upto, "punctuation")
-        if upto is not None and instants.size and instants.min() <= upto:
-            row = int(np.argmax(instants <= upto))
-            raise OutOfOrder(
-                f"event {row} has ts {clock.show(int(instants[row]))}, "
-                f"but a punctuation promised none up to {clock.show(upto)}.",
-                "punctuate later, or drop late events before pushing",
-            )
+        upto = self._upto if self._clock is not None else self._said.instant(clock)
+        check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
+        scan = self._scan or scan_of(self.spec, dict(zip(wanted.schema.names, wanted.schema.types, strict=True)), clock.unit)
+        scan.data(wanted, instants.size)  # a column of a wrong type, or one that does not fit, is refused now
         keys, ids = key_ids(table, self.key, self._keys)
-        if self._scan is None:
-            kinds = {name: wanted.schema.field(name).type for name in wanted.column_names}
-            self._scan = scan_of(self.spec, kinds, clock.unit)
-            self._scan.data(wanted, instants.size)  # a column of a wrong type is refused now
-        self._clock, self._schema, self._keys, self._upto = clock, wanted.schema, keys, upto
+        self._clock, self._schema, self._keys, self._upto, self._scan = clock, wanted.schema, keys, upto, scan
+        self._seen.add(wanted, self.spec.columns, instants, ids, keys)
         if instants.size:
             self._waiting.append((instants, ids, wanted))
 
     def punctuate(self, t: Any) -> pa.Table:
         """No event with ts <= t is still to come. Returns the frames (or pieces) that this decides."""
         if self._clock is None:
-            self._upto = t
-            return self._nothing()
+            self._said.add(t, None)
+            return self._noted(before_events(self.spec, self.key, self.fragments))
         instant = self._clock.instant(t, "t")
         upto = instant if self._upto is None else max(instant, self._upto)
         table = self._advance(upto, False)
         self._upto = upto
-        return table
+        return self._noted(table)
 
     def finish(self) -> pa.Table:
         """The stream is over: the rest of its frames."""
-        table = self._nothing() if self._clock is None else self._advance(END_OF_TIME, True)
+        if self._clock is None:
+            table = before_events(self.spec, self.key, self.fragments)
+        else:
+            table = self._advance(END_OF_TIME, True)
         self._upto, self._over = END_OF_TIME, True
-        return table
+        return self._noted(table)
+
+    def with_skips(self) -> "Detector":
+        """The same, with a column SKIP in its tables (frames/ties.py): for who fills frames with their own events."""
+        self._ties = Ties()
+        return self
+
+    def _noted(self, table: pa.Table) -> pa.Table:
+        return Origin.now(self.spec, self.ts, self.key, self._seen, self._over).noted(table)
 
     def _check(self, clock: Clock, schema: pa.Schema) -> None:
         if self._clock is not None and clock != self._clock:
@@ -138,12 +150,19 @@ class Detector:
                 setattr(scan, name, value)
             raise
         assert in_order, "events were sorted"
-        self._kept.add(table, ids, scan.frames[carried:])
         certain = scan.count
+        ties = self._ties and self._ties.among(instants, ids, scan.state.shape[0])
+        if ties:
+            ties.add_frames(scan.frames[carried:])
+        scan.frames[carried:, SENT] = 0  # it has been LEAD until now
+        self._kept.add(table, ids, scan.frames[carried:])
         if over:
             scan.finish()
         else:
             scan.touch()
+        if ties:
+            ties.add_frames(scan.frames[certain:])
+            ties.add_runs(scan.state)
         return self._report(resume, certain)
 
     def _take(self, upto: int) -> tuple[np.ndarray, np.ndarray, pa.Table]:
@@ -194,6 +213,9 @@ class Detector:
             out[:, COUNT] -= out[:, SENT]
             empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
             frames[chosen, SENT] = frames[chosen, COUNT]
+        if self._ties is not None:
+            extra[SKIP] = pa.array(self._ties.of_frames[chosen])
+            self._ties.of_frames = self._ties.of_frames[~closed]
         named = None if self._keys is None or self.key is None else (self.key, self._keys)
         table = frames_table(
             numbers[chosen], np.ascontiguousarray(out[:, : COUNT + 1].T), named, self._clock, extra, empty
@@ -220,8 +242,3 @@ class Detector:
         self._held = int(starts.min()) if held.size else None
         new[held] = False
         return new
-
-    def _nothing(self) -> pa.Table:
-        """Before any event has come, no column but these has a type."""
-        columns = {name: pa.array([], pa.int64()) for name in ("frame_id", "start", "end", "rows")}
-        return pa.table({**columns, "final": pa.array([], pa.bool_())} if self.fragments else columns)

@@ -3,7 +3,11 @@
 An event is matched with the frames that are there, and kept as long as a frame to come may hold it; a frame is matched
 with the events that are there, and kept as long as events to come may lie in it. Punctuations on either side purge the
 other (Maier et al. 2012, section 4.1.2). A fragment is matched and kept like a frame: from where the piece before it
-ended (exclusively) to its own end, so pieces hold what their frame holds, and events wait for one punctuation only.
+ended (exclusively) to its own end, so pieces hold what their frame holds, and events wait for one punctuation only. A
+negative `after` takes as much off the end of every piece: none is known to be the last.
+
+Events are matched by time alone, also those of the stream that the frames were found in: of a frame whose first or last
+ts others share, these are handed out too.
 """
 
 from typing import Any
@@ -13,20 +17,22 @@ import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
 from frames.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.tables import Pieces, check_key, margins, pieces_of
+from frames.promises import END_OF_TIME, START_OF_TIME, Promise, after, check_promise
+from frames.tables import Pieces, check_key, is_untyped, margins, pieces_of, shifted
+from swag.arguments import check_name
 from swag.columns import Clock, as_table, column
-from swag.errors import BadEvents, BadType, OutOfOrder
+from swag.errors import BadEvents, BadType
 from swag.keys import KeyTable
 from swag.windows import Duration
 
-LONG_AGO, NEVER = np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2
-NUMBER, KEY, START, END = range(4)  # of a stored interval; of an open frame: its number, key and (END) last piece's end
+NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended
 
 
 class Filler:
     """Joins a stream of frames (or fragments) with one of events. A pair comes out once, as soon as both are there."""
 
     def __init__(self, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0) -> None:
+        check_name(ts, "ts", 'ts="ts"')
         check_key(key)
         margins(before, after, "ns")  # what is no duration is refused here, not with the first events
         self.ts, self.key, self.before, self.after = ts, key, before, after
@@ -37,8 +43,7 @@ class Filler:
         self._open = np.zeros((0, 4), np.int64)  # frames of which not all pieces have come
         self._table: pa.Table | None = None  # events that a frame to come may hold
         self._instants, self._ids = NO_TIME, NO_KEY
-        self._events_upto: Any = None
-        self._frames_upto: Any = None
+        self._of_events, self._of_frames = Promise(), Promise()
 
     @property
     def buffered(self) -> int:
@@ -61,7 +66,7 @@ class Filler:
                 f"the events' columns changed from {self._table.schema.names} or their types.",
                 "push tables of one schema",
             )
-        self._check_promise(clock, instants, self._events_upto, "event")
+        check_promise(clock, instants, self._of_events.instant(clock), "event", "punctuate_events later")
         self._keys, ids = key_ids(table, self.key, self._keys)
         self._set_clock(clock)
         found = self._tag(table, instants, ids, self._frames)
@@ -71,8 +76,12 @@ class Filler:
     def push_frames(self, frames: Any) -> pa.Table:
         """Take frames, or fragments (a table with `final`); returns the events that lie in them and are there."""
         table = as_table(frames)
+        if is_untyped(table):
+            return self._nothing()
         clock, pieces = pieces_of(table, self._clock)
-        self._check_promise(clock, pieces.starts[pieces.there], self._frames_upto, "frame")
+        self._check_clock(clock, '"start"')
+        starts = pieces.starts[pieces.there]
+        check_promise(clock, starts, self._of_frames.instant(clock), "frame", "punctuate_frames later")
         ids = np.zeros(pieces.numbers.size, np.int64)
         if self.key is not None:
             array = column(table, self.key, "frames are found per")
@@ -83,55 +92,67 @@ class Filler:
         intervals = self._intervals(pieces, ids)
         there = pa.table({}) if self._table is None else self._table
         found = self._tag(there, self._instants, self._ids, intervals)
-        upto = self._instant(self._events_upto)
-        self._frames = np.concatenate([self._frames, intervals[intervals[:, END] > upto]])
+        self._frames = self._awaited(np.concatenate([self._frames, intervals]))
         return found
 
     def punctuate_events(self, t: Any) -> pa.Table:
         """No event with ts <= t is still to come: frames that end by then are done."""
-        self._events_upto = self._later(self._events_upto, t)
-        if self._clock is not None:
-            self._frames = self._frames[self._frames[:, END] > self._instant(self._events_upto)]
+        self._of_events.add(t, self._clock)
+        self._frames = self._awaited(self._frames)
         return self._nothing()
 
     def punctuate_frames(self, t: Any) -> pa.Table:
         """No frame (or piece) with start <= t is still to come: events that only such a one could hold are let go."""
-        self._frames_upto = self._later(self._frames_upto, t)
+        self._of_frames.add(t, self._clock)
         if self._table is not None:
             self._purge()
         return self._nothing()
+
+    def _awaited(self, intervals: np.ndarray) -> np.ndarray:
+        """Those that events to come may lie in."""
+        return intervals[after(intervals[:, END], self._of_events.instant(self._clock))]
 
     def _intervals(self, pieces: Pieces, ids: np.ndarray) -> np.ndarray:
         """The interval each piece holds: first pieces begin `before` early, final ones end `after` late."""
         order = np.argsort(pieces.numbers, kind="stable")
         numbers, there, final = pieces.numbers[order], pieces.there[order], pieces.final[order]
-        starts, ends, ids = pieces.starts[order], pieces.ends[order], ids[order]
-        at = np.searchsorted(self._open[:, NUMBER], numbers)
-        known = at < self._open.shape[0]
-        known[known] = self._open[at[known], NUMBER] == numbers[known]
+        ends, ids = pieces.ends[order], ids[order]
         first = np.ones(numbers.size, bool)
         first[1:] = numbers[1:] != numbers[:-1]
-        # An empty piece ends where the one before it did; only a frame's last piece is empty.
-        before = np.where(
-            first,
-            np.where(known, _at(self._open[:, END], at), LONG_AGO),
-            np.concatenate([[LONG_AGO], ends[:-1]])[: first.size],
-        )
-        begun = ~first | known
-        ends = np.where(there, ends, before)
-        lo = np.where(begun, before + 1, np.where(there, starts - self._early, 1))
-        hi = np.where(begun | there, ends + np.where(final, self._late, 0), 0)
-        self._note_open(numbers, ids, ends, final)
-        intervals = np.stack([numbers, ids, lo, hi], axis=1)
-        return intervals[lo <= hi]
+        begin, before, begun = self._begun(numbers, first)
+        early, never = shifted(pieces.starts[order], -self._early)
+        begin = np.where(begun, begin, early)[np.maximum.accumulate(np.where(first, np.arange(first.size), 0))]
+        before = np.where(first, before, np.roll(ends, 1))
+        begun |= ~first
+        ends = np.where(there, ends, before)  # a frame's last piece may be empty: it ends where the one before it did
+        lo, none = self._behind(before)
+        lo, none = np.where(begun, np.maximum(lo, begin), begin), np.where(begun, none, never > 0)
+        hi, cut = shifted(ends, min(self._late, 0))
+        late, _ = shifted(ends, max(self._late, 0))
+        hi = np.where(final & (self._late > 0), late, hi)
+        self._note_open(np.stack([numbers, ids, begin, ends], axis=1), final)
+        return np.stack([numbers, ids, lo, hi], axis=1)[(begun | there) & ~none & (cut == 0) & (lo <= hi)]
 
-    def _note_open(self, numbers: np.ndarray, ids: np.ndarray, ends: np.ndarray, final: np.ndarray) -> None:
-        last = np.ones(numbers.size, bool)
-        last[:-1] = numbers[1:] != numbers[:-1]
-        others = self._open[~np.isin(self._open[:, NUMBER], numbers)]
-        still = last & ~final
-        more = np.stack([numbers[still], ids[still], ends[still], ends[still]], axis=1)
-        merged = np.concatenate([others, more])
+    def _begun(self, numbers: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of frames of which a piece has come before: where they begin, where that piece ended; and which are."""
+        at = np.searchsorted(self._open[:, NUMBER], numbers)
+        known = first & (at < self._open.shape[0])
+        known[known] = self._open[at[known], NUMBER] == numbers[known]
+        begin, before = np.zeros(numbers.size, np.int64), np.zeros(numbers.size, np.int64)
+        begin[known], before[known] = self._open[at[known], START], self._open[at[known], END]
+        return begin, before, known
+
+    def _behind(self, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the next piece of a frame begins with, after pieces up to `ends`; and where no time is left for one."""
+        handed, cut = shifted(ends, min(self._late, 0))
+        begin, none = shifted(handed, 1)
+        return np.where(cut < 0, START_OF_TIME, begin), none > 0
+
+    def _note_open(self, pieces: np.ndarray, final: np.ndarray) -> None:
+        last = np.ones(final.size, bool)
+        last[:-1] = pieces[1:, NUMBER] != pieces[:-1, NUMBER]
+        others = self._open[~np.isin(self._open[:, NUMBER], pieces[:, NUMBER])]
+        merged = np.concatenate([others, pieces[last & ~final]])
         self._open = merged[np.argsort(merged[:, NUMBER], kind="stable")]
 
     def _tag(self, table: pa.Table, instants: np.ndarray, ids: np.ndarray, intervals: np.ndarray) -> pa.Table:
@@ -149,10 +170,16 @@ class Filler:
     def _purge(self) -> None:
         """Keep an event if a frame that starts later may reach back to it, or the rest of an open frame may hold it."""
         assert self._table is not None
-        last = np.full(1 if self._keys is None else max(self._keys.count, 1), NEVER)
-        np.minimum.at(last, self._open[:, KEY], self._open[:, END])
-        own = last[self._ids] if self._ids.size else last[0]
-        keep = (self._instants > self._instant(self._frames_upto) - self._early) | (self._instants > own)
+        upto = self._of_frames.instant(self._clock)
+        keep = after(self._instants, None if upto is None else upto - self._early)
+        if self._open.shape[0]:
+            begin, none = self._behind(self._open[:, END])
+            rest = np.full(1 if self._keys is None else max(self._keys.count, 1), END_OF_TIME)
+            some = np.zeros(rest.size, bool)
+            some[self._open[~none, KEY]] = True
+            np.minimum.at(rest, self._open[~none, KEY], np.maximum(begin, self._open[:, START])[~none])
+            ids = self._ids if self._ids.size else np.zeros(1, np.int64)
+            keep |= some[ids] & (self._instants >= rest[ids])
         if not keep.all():
             self._table = self._table.filter(pa.array(keep))
             self._instants = self._instants[keep]
@@ -170,31 +197,8 @@ class Filler:
             )
         margins(self.before, self.after, clock.unit)
 
-    def _check_promise(self, clock: Clock, instants: np.ndarray, upto: Any, what: str) -> None:
-        if upto is None or not instants.size or int(instants.min()) > clock.instant(upto, "punctuation"):
-            return
-        row = int(np.argmin(instants))
-        raise OutOfOrder(
-            f"{what} at {clock.show(int(instants[row]))} comes after a punctuation that promised none up to {upto}.",
-            f"punctuate_{what}s later",
-        )
-
-    def _instant(self, upto: Any) -> int:
-        return LONG_AGO if upto is None or self._clock is None else self._clock.instant(upto, "punctuation")
-
-    def _later(self, known: Any, t: Any) -> Any:
-        if self._clock is None:
-            return t
-        instant = self._clock.instant(t, "t")
-        return instant if known is None else max(instant, self._clock.instant(known, "punctuation"))
-
     def _nothing(self, table: pa.Table | None = None) -> pa.Table:
         """No rows, with the columns of the events where they are known."""
         known = self._table if table is None or table.num_columns == 0 else table
         empty = pa.table({}) if known is None else known.schema.empty_table()
         return empty.append_column("frame_id", pa.array([], pa.int64()))
-
-
-def _at(array: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """array[index] where that is inside, anything elsewhere."""
-    return array[np.minimum(index, array.size - 1)] if array.size else np.zeros(index.size, np.int64)

@@ -1,4 +1,7 @@
-"""Frames meet events of any stream: which of them lie in which frame, and what they add up to."""
+"""Frames meet events of any stream: which of them lie in which frame, and what they add up to.
+
+Of the stream that they were found in, frames hold their own events (frames/owning.py); of others, all from start to end.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.intake import ID, NO_KEY, chunks, finder, in_parallel, timed
+from frames.intake import chunks, in_parallel
 from frames.intervals import Intervals
-from frames.tables import margins, pieces_of, united
-from kernels import frame_fill, timeline
+from frames.meeting import Meeting
+from frames.owning import Owner, of_origin, own_spans
+from frames.tables import united
+from kernels import frame_fill
 from swag.aggregates import Aggregate
 from swag.arguments import as_list
-from swag.columns import as_table, column, one_chunk, room, taken
+from swag.columns import as_table, column, room, taken
 from swag.errors import BadQuery
-from swag.keys import KeyTable
 from swag.windows import Duration
 
 
@@ -46,11 +50,10 @@ def placed(ids: np.ndarray, count: int, starts: np.ndarray, ends: np.ndarray) ->
 def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.ndarray, np.ndarray]:
     """Every (event, frame) that belong together, in order of events; counted first, then written, on all cores."""
     slices = chunks(instants.size)
-    nothing = np.zeros(0, np.int64)
+    nothing, never = np.zeros(0, np.int64), np.full(frames.segments.size, np.iinfo(np.int64).max)
 
     def look(s: slice, row: np.ndarray, frame: np.ndarray) -> int:
-        cursor = np.zeros((frames.segments.size, 3), np.int64)
-        cursor[:, 2] = np.iinfo(np.int64).max  # nothing found yet: the first search is one
+        cursor = np.stack([frames.segments, frames.segments, never], axis=1)  # where each key's first search begins
         own = ids[s] if ids.size else ids
         return int(frame_fill.match(instants[s], own, frames.arrays, cursor, row.size, row, frame))
 
@@ -69,17 +72,58 @@ def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.n
 
 
 def fill(
-    frames: Any, events: Any, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0
-) -> pa.Table:
+    frames: Any, events: Any, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0,
+    own: bool | None = None,
+) -> pa.Table:  # fmt: skip
     """The events with start - before <= ts <= end + after of a frame of their key, in input order, with its frame_id.
 
-    An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order.
+    An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order. In
+    the very table that the frames were found in (or an equal one), without margins, it is the frame's own events only:
+    not others that share its first or last ts. own=False: these too. own=True: any other table is refused.
     """
-    table, (_, instants, ids), around = _meet(frames, events, ts, key, before, after)
+    table = as_table(events)
     check_free(table)
-    numbers, frame_ids, count, starts, ends = around
-    row, frame = matches(instants, ids, placed(frame_ids, count, starts, ends))
-    return tagged(table, row, numbers[frame])
+    row, numbers = members(frames, table, ts, key, before, after, own)
+    return tagged(table, row, numbers)
+
+
+def members(
+    frames: Any, table: pa.Table, ts: str, key: str | None, before: Duration = 0, after: Duration = 0,
+    own: bool | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Every (row of an event, frame_id of a frame) that belong together, in order of rows."""
+    meeting, owner = meet(frames, table, ts, key, before, after, own)
+    if owner is None or not owner.must:
+        intervals = placed(meeting.keys, meeting.count, meeting.starts, meeting.ends)
+        row, frame = matches(meeting.instants, meeting.ids, intervals)
+        told = meeting.rows is not None and row.size == int(meeting.rows.sum())  # no frame has less than its own
+        if owner is None or told or meeting.rises:
+            return row, meeting.numbers[frame]
+    owned = owner.ask(meeting)
+    if owned is None:
+        return row, meeting.numbers[frame]
+    row, frame = rows_between(meeting, *owned)
+    return row, meeting.numbers[frame]
+
+
+def rows_between(meeting: Meeting, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows at positions lo … hi of each frame, in order of rows, and the frame of each. No row is in two."""
+    frame = np.repeat(np.arange(lo.size), hi - lo)
+    at = np.arange(frame.size) - np.repeat(np.cumsum(hi - lo) - hi, hi - lo)
+    which = np.full(meeting.instants.size, -1)
+    which[at if meeting.laid.order is None else meeting.laid.order[at]] = frame
+    row = np.flatnonzero(which >= 0)
+    return row, which[row]
+
+
+def meet(
+    frames: Any, table: pa.Table, ts: str, key: str | None, before: Duration, after: Duration, own: bool | None
+) -> tuple[Meeting, Owner | None]:
+    """Frames, put together from their pieces, and events; and who knows which of these are their own."""
+    frames = as_table(frames)
+    whole = united(frames)
+    meeting = Meeting.of(whole, table, ts, key, before, after)
+    return meeting, of_origin(whole, meeting, ts, key, own, "final" in frames.column_names)
 
 
 def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
@@ -96,110 +140,66 @@ def check_free(table: pa.Table) -> None:
 
 
 def summarize(
-    frames: Any,
-    events: Any,
-    aggregates: Sequence[Aggregate] | Aggregate,
-    *,
-    ts: str = "ts",
-    key: str | None = None,
-    before: Duration = 0,
-    after: Duration = 0,
-) -> pa.Table:
-    """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate."""
-    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates", "[sw.count()]")
-    whole = united(frames)
-    _check_names(wanted, whole.column_names)
-    for aggregate, each in zip(wanted, answers(whole, events, wanted, ts, key, before, after), strict=True):
+    frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
+    before: Duration = 0, after: Duration = 0, own: bool | None = None,
+) -> pa.Table:  # fmt: skip
+    """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate.
+
+    Which events these are, and what `own` means, is as in `fill`.
+    """
+    wanted = checked_aggregates(aggregates)
+    whole, table = united(frames), as_table(events)
+    check_names(wanted, whole.column_names)
+    summary = Summary(*meet(frames, table, ts, key, before, after, own))
+    for aggregate, each in zip(wanted, summary.answers(wanted), strict=True):
         whole = whole.append_column(str(aggregate), each)
     return whole
 
 
-def answers(
-    frames: Any,
-    events: Any,
-    aggregates: Sequence[Aggregate],
-    ts: str,
-    key: str | None,
-    before: Duration = 0,
-    after: Duration = 0,
-) -> list[pa.Array]:
-    """A column per aggregate, of the events in each frame."""
-    table, (_, instants, ids), (_, frame_ids, count, starts, ends) = _meet(frames, events, ts, key, before, after)
-    for aggregate in aggregates:
-        for name in aggregate.columns:
-            column(table, name, f"{aggregate} reads")
-    order, segments = laid_out(instants, ids, count)
-    lo, hi = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
-    frame_fill.spans(instants if order is None else instants[order], segments, frame_ids, starts, ends, lo, hi)
-    intervals = Intervals(table, order)
-    return [intervals.answer(aggregate, lo, hi) for aggregate in aggregates]
+class Summary:
+    """Aggregates of the events in each frame. Owns the positions lo … hi of these, in the layout of all events."""
+
+    def __init__(self, meeting: Meeting, owner: Owner | None) -> None:
+        self.meeting = meeting
+        self.lo, self.hi = own_spans(meeting, owner)
+
+    def answers(self, aggregates: Sequence[Aggregate], chosen: np.ndarray | None = None) -> list[pa.Array]:
+        """A column per aggregate; chosen: only of events for which it is true."""
+        for aggregate in aggregates:
+            for name in aggregate.columns:
+                column(self.meeting.table, name, f"{aggregate} reads")
+        table, order, lo, hi = self._among(chosen)
+        intervals = Intervals(table, order)
+        return [intervals.answer(aggregate, lo, hi) for aggregate in aggregates]
+
+    def _among(self, chosen: np.ndarray | None) -> tuple[pa.Table, np.ndarray | None, np.ndarray, np.ndarray]:
+        """The chosen events, their layout, and the positions in it."""
+        table, order = self.meeting.table, self.meeting.laid.order
+        if chosen is None:
+            return table, order, self.lo, self.hi
+        laid = chosen if order is None else chosen[order]
+        before = np.concatenate([[0], np.cumsum(laid)])
+        places = np.cumsum(chosen) - 1
+        return (
+            table.filter(pa.array(chosen)), None if order is None else places[order[laid]],
+            before[self.lo], before[self.hi],
+        )  # fmt: skip
 
 
-def laid_out(instants: np.ndarray, ids: np.ndarray, count: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """The rows by key (only keys 0 .. count - 1), then ts; and where each key begins."""
-    if not ids.size:
-        ordered = bool((instants[1:] >= instants[:-1]).all())
-        segments = np.full(count + 1, instants.size)
-        segments[0] = 0
-        return (None if ordered else np.argsort(instants, kind="stable")), segments
-    rows = None if ids.min() >= 0 else np.flatnonzero(ids >= 0)
-    known = ids if rows is None else ids[rows]
-    segments = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
-    order, keys, starts = (
-        np.empty(known.size, np.int64),
-        np.empty(known.size, np.int64),
-        np.empty(known.size + 1, np.int64),
-    )
-    if not bool((known[1:] >= known[:-1]).all()):
-        runs = timeline.group_by_key(known, np.zeros(count, np.int64), order, keys, starts)
-        if not bool((keys[1:runs] > keys[: runs - 1]).all()):  # runs come by first appearance; segments are by key
-            order = np.argsort(known, kind="stable")
-    else:
-        order = np.arange(known.size)
-    order = order if rows is None else rows[order]
-    when, who = instants[order], ids[order]
-    if not bool(((when[1:] >= when[:-1]) | (who[1:] != who[:-1])).all()):
-        order = order[np.lexsort((when, who))]
-    return order, segments
+def checked_aggregates(aggregates: Any) -> list[Aggregate]:
+    hint = 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])'
+    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates are", hint)
+    for aggregate in wanted:
+        if not isinstance(aggregate, Aggregate):
+            raise BadQuery(f"{aggregate!r} is not an aggregate.", hint)
+    return wanted
 
 
-def _check_names(aggregates: list[Aggregate], taken: list[str]) -> None:
+def check_names(aggregates: list[Aggregate], taken: list[str]) -> None:
     seen = set(taken)
     for aggregate in aggregates:
-        if not isinstance(aggregate, Aggregate):
-            raise BadQuery(
-                f"{aggregate!r} is not an aggregate.", 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])'
-            )
         if str(aggregate) in seen:
             raise BadQuery(
                 f'two columns would be named "{aggregate}".', f'name one apart: sw.{aggregate.kind}(…).alias("…")'
             )
         seen.add(str(aggregate))
-
-
-def _meet(frames: Any, events: Any, ts: str, key: str | None, before: Duration, after: Duration) -> Any:
-    """The events as a table and as arrays, and the frames as numbers, keys and intervals on the same clock."""
-    whole, table = united(frames), as_table(events)
-    clock, instants = timed(table, ts)
-    _, pieces = pieces_of(whole, clock)
-    early, late = margins(before, after, clock.unit)
-    starts, ends = np.where(pieces.there, pieces.starts - early, 1), np.where(pieces.there, pieces.ends + late, 0)
-    if key is None:
-        return table, (clock, instants, NO_KEY), (pieces.numbers, np.zeros(starts.size, np.int64), 1, starts, ends)
-    own = column(whole, key, "frames are found per")
-    keys = KeyTable(own.type)
-    frame_ids = keys.encode(own, key)
-    array = column(table, key, "key is")
-    return (
-        table,
-        (clock, instants, found_keys(keys, array, key)),
-        (pieces.numbers, frame_ids, max(keys.count, 1), starts, ends),
-    )
-
-
-def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
-    """The id of each event's key, -1 for keys without frames, on all cores."""
-    one, ids = one_chunk(array), room(len(array), ID)
-    find = finder(keys, one, key)
-    in_parallel(lambda s: find(one[s.start : s.stop], ids[s]), chunks(len(array)))
-    return ids

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.filling import fill
+from frames.filling import members
 from frames.intake import timed
 from frames.specs import Threshold
 from frames.tables import pieces_of, united
@@ -57,11 +57,10 @@ def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts") ->
     """How many events are in a frame but in no window, or in a window but in no frame."""
     table = as_table(events)
     _, instants = timed(table, ts)
-    rows = pa.table({ts: table.column(ts), "row": pa.array(np.arange(instants.size))})
     inside = []
     for intervals in (frames, windows):
         mask = np.zeros(instants.size, bool)
-        mask[np.asarray(fill(intervals, rows, ts=ts)["row"])] = True
+        mask[members(intervals, table, ts, None)[0]] = True
         inside.append(mask)
     return int(np.count_nonzero(inside[0] != inside[1]))
 

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.detection import detect
-from frames.filling import answers
+from frames.detection import search
+from frames.filling import Summary
+from frames.fingerprint import Fingerprint
+from frames.meeting import Meeting
+from frames.origin import Origin
+from frames.owning import Owner, of_column, of_found
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.calculation import calculate, holds
 from swag.columns import as_table, one_chunk
@@ -62,8 +66,10 @@ class FrameQuery:
 
     def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
         """One row per frame: frame_id, [key], start, end, rows, one column per value."""
-        table = as_table(events)
-        return self.say(detect(self.spec, table, ts=ts, key=key), table, ts, key)
+        table, seen = as_table(events), Fingerprint()
+        found = search(self.spec, table, ts, key, seen)
+        frames = Origin.now(self.spec, ts, key, seen, whole=True).noted(found.table())
+        return self.say(frames, table, ts, key, of_found(found))
 
     def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
         """The same rows as a DataFrame, for swag.spark.evaluate, which knows queries over frames by nothing else."""
@@ -71,12 +77,15 @@ class FrameQuery:
 
         return evaluate(self, events, ts, keys, layout)
 
-    def say(self, found: pa.Table, table: pa.Table, ts: str = "ts", key: str | None = None) -> pa.Table:
-        """The frames, with a column per value; the table holds all of their events."""
+    def say(
+        self, found: pa.Table, table: pa.Table, ts: str = "ts", key: str | None = None, owner: Owner | None = None
+    ) -> pa.Table:
+        """The frames, with a column per value; the table holds all of their events. owner: knows which these are."""
         keys = [] if key is None else [key]
         self.check_key(keys)
+        owner = owner or of_column(found)
         found = found.select(["frame_id", *keys, "start", "end", "rows"])
-        answers, passing = self.answers(found, table, ts, key)
+        answers, passing = self.answers(found, table, ts, key, owner)
         for (name, _), each in zip(self.values, answers, strict=True):
             found = found.append_column(name, each)
         return found if passing is None else found.filter(pa.array(passing))
@@ -87,16 +96,16 @@ class FrameQuery:
                 raise BadQuery(f'{value} is named "{name}", as the key is.', "name it apart: AS, or .alias")
 
     def answers(
-        self, found: pa.Table, table: pa.Table, ts: str, key: str | None
+        self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner | None
     ) -> tuple[list[Any], np.ndarray | None]:
         """What is said of each frame, a column per value; and which frames pass `having`."""
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
-        columns: dict[Any, Any] = {}
+        summary, columns = Summary(Meeting.of(found, table, ts, key), owner), {}
         for where in dict.fromkeys(leaf.where for leaf in wanted):
             some = [leaf for leaf in wanted if leaf.where == where]
             condition = conjunction(self.where, where)
-            rows = table if condition is None else table.filter(pa.array(predicate_holds(condition, table)))
-            said = answers(found, rows, [leaf.aggregate for leaf in some], ts, key)
+            chosen = None if condition is None else predicate_holds(condition, table)
+            said = summary.answers([leaf.aggregate for leaf in some], chosen)
             columns |= {leaf: one_chunk(each) for leaf, each in zip(some, said, strict=True)}
         passing = None if self.having is None else holds(self.having, columns)
         return [calculate(value, columns) for _, value in self.values], passing

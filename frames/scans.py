@@ -51,6 +51,11 @@ class Scan:
     def frames(self) -> np.ndarray:
         return self.found.frames[: self.count]
 
+    @property
+    def leads(self) -> np.ndarray:
+        """Of each frame: how many of its events came before the one that made it certain."""
+        return self.frames[:, framing.LEAD]
+
     def data(self, table: pa.Table, size: int) -> Any:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
@@ -129,7 +134,7 @@ class ThresholdScan(Scan):
         super().__init__()
         self.spec = spec
         self.bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
-        self.least = int(spec.min_rows), in_units(spec.min_duration, unit)
+        self.least = int(spec.min_rows), np.uint64(in_units(spec.min_duration, unit))
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
 
     def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, tuple[Any, Any]]:

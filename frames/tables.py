@@ -7,18 +7,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frames.specs import Aggregate, Boundary, Spec, Threshold
 from kernels import framing
-from swag.arguments import LARGEST, is_option
+from swag.aggregates import Aggregate as Aggregated
+from swag.arguments import LARGEST, check_name
 from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.errors import BadEvents, BadQuery, BadType
+from swag.families import result_type
 from swag.keys import KeyTable
 from swag.windows import Duration, in_units
 
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 
-def check_key(key: str | None) -> None:
-    if is_option(key, OURS):
+def check_key(key: str | None, spec: Spec | None = None) -> None:
+    if key is not None:
+        check_name(key, "key", 'key="router"')
+    cells = [f"cell_{name}" for name in spec.columns] if isinstance(spec, Boundary) else []
+    if key in (*OURS, *cells):
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
         )
@@ -43,6 +49,30 @@ def frames_table(
     return pa.table({**columns, **extra})
 
 
+def before_events(spec: Spec, key: str | None, fragments: bool) -> pa.Table:
+    """No frames, before there is any event: all columns; those whose type only events can tell are of type null."""
+    types = {"frame_id": pa.int64()} | ({} if key is None else {key: pa.null()})
+    types |= {"start": pa.null(), "end": pa.null(), "rows": pa.int64()}
+    if isinstance(spec, Threshold) and spec.partition:
+        types["kind"] = pa.string()
+    elif isinstance(spec, Boundary):
+        types |= {f"cell_{name}": pa.int64() for name in spec.columns}
+    elif isinstance(spec, Aggregate):
+        types["value"] = _type_of_any(spec.aggregate)
+    return pa.schema(types | ({"final": pa.bool_()} if fragments else {})).empty_table()
+
+
+def _type_of_any(aggregate: Aggregated) -> pa.DataType:
+    """The type of an aggregate, if it is the same for columns of integers and of floats."""
+    a, b = (result_type(aggregate, dict.fromkeys(aggregate.columns, kind)) for kind in (pa.int64(), pa.float64()))
+    return a if a == b else pa.null()
+
+
+def is_untyped(frames: pa.Table) -> bool:
+    """Is it what `before_events` gives, of which only the columns are known?"""
+    return frames.num_rows == 0 and "start" in frames.column_names and pa.types.is_null(frames.schema.field("start").type)
+
+
 @dataclass(frozen=True)
 class Pieces:
     """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame."""
@@ -56,6 +86,9 @@ class Pieces:
 
 def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
     """Read a table of frames; `clock` is the one its times must go with."""
+    if is_untyped(table):
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, bool)
+        return clock or Clock(pa.int64()), Pieces(nothing, nothing, nothing, none, none)
     numbers = one_chunk(column(table, "frame_id", "frames are named by"))
     start, end = column(table, "start", "frames start at"), column(table, "end", "frames end at")
     if numbers.null_count or not pa.types.is_integer(numbers.type):
@@ -68,13 +101,17 @@ def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
                 f"cast the frames to {(clock or own).type}",
             )
     there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
-    final = (
-        np.asarray(one_chunk(column(table, "final", "fragments say")))
-        if "final" in table.column_names
-        else np.ones(len(there), bool)
-    )
+    final = _flags(table) if "final" in table.column_names else np.ones(len(there), bool)
     starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
     return own, Pieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
+
+
+def _flags(table: pa.Table) -> np.ndarray:
+    """Which pieces are the last of their frame."""
+    final = one_chunk(column(table, "final", "fragments say"))
+    if final.null_count or not pa.types.is_boolean(final.type):
+        raise BadEvents("final is null somewhere, or neither true nor false.", "pieces as fr.Detector gives them")
+    return np.asarray(final)
 
 
 def _filled(array: pa.ChunkedArray, name: str) -> np.ndarray:
@@ -89,6 +126,11 @@ def united(table: Any) -> pa.Table:
     table = as_table(table)
     if "final" not in table.column_names:
         return table
+    for name in ("frame_id", "start", "end", "rows"):
+        column(table, name, "fragments have")
+    if is_untyped(table):
+        return table.drop_columns(["final"])
+    _flags(table)
     whole = [name for name in table.column_names if name not in ("frame_id", "start", "end", "rows", "final")]
     asked: list[Any] = [(name, "last", pc.ScalarAggregateOptions(skip_nulls=False)) for name in whole]
     grouped = table.group_by("frame_id", use_threads=False).aggregate(
@@ -96,7 +138,8 @@ def united(table: Any) -> pa.Table:
     )
     names = {"start": "start_min", "end": "end_max", "rows": "rows_sum"} | {name: f"{name}_last" for name in whole}
     kept = [name for name in table.column_names if name != "final"]
-    return grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
+    one_each = grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
+    return one_each.replace_schema_metadata(table.schema.metadata)
 
 
 def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, int]:
@@ -105,3 +148,19 @@ def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, i
         if abs(size) > LARGEST:
             raise BadQuery(f"{name}={given!r} does not fit int64.", f'{name}="2m"')
     return sizes
+
+
+def widened(pieces: Pieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals from start - early to end + late, cut off at the ends of int64; one that holds nothing is from 1 to 0."""
+    starts, below = shifted(pieces.starts, -early)
+    ends, above = shifted(pieces.ends, late)
+    there = pieces.there & (below <= 0) & (above >= 0)  # an edge that was moved inward, out of all time, leaves nothing
+    return np.where(there, starts, 1), np.where(there, ends, 0)
+
+
+def shifted(instants: np.ndarray, by: int) -> tuple[np.ndarray, np.ndarray]:
+    """instants + by, cut off at the ends of int64; and where it was: -1 at the lower, 1 at the upper."""
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    wrapped = (instants.view(np.uint64) + np.uint64(by % 2**64)).view(np.int64)
+    beyond = instants > most - by if by >= 0 else instants < least - by
+    return np.where(beyond, most if by >= 0 else least, wrapped), np.sign(by) * beyond

@@ -55,7 +55,7 @@ def close_before(op, data, rule, events, memory, out, first):
                         outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
                     partial, m = new, 0 if outside else m + 1
                 if run == 0 and not outside:
-                    take_slot(frames, n, k, ts[e], e, 0)
+                    take_slot(frames, n, k, ts[e], e, 0, 0)
                     slot, state[k, START] = n, ts[e]
                     n += 1
                 run += not outside
@@ -98,7 +98,7 @@ def close_with(op, data, rule, events, memory, out, first):
                     return OVERFLOW
                 answer = measure(op, m, partial)
                 if m >= needs and lo <= answer <= hi:
-                    take_slot(frames, n, k, state[k, START], e, 0)
+                    take_slot(frames, n, k, state[k, START], e, 0, run - 1)
                     close_slot(frames, n, last, run)
                     values[n], sizes[n] = answer, m
                     n += 1

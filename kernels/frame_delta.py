@@ -49,13 +49,13 @@ def delta(events, values, valid, rule, spread, state, found, first):
                 if run == 0:
                     state[k, START] = ts[e]
                     if before:
-                        take_slot(frames, n, k, ts[e], e, 0)
+                        take_slot(frames, n, k, ts[e], e, 0, 0)
                         slot = n
                         n += 1
                 run += 1
                 last = ts[e]
                 if reached and not before:
-                    take_slot(frames, n, k, state[k, START], e, 0)
+                    take_slot(frames, n, k, state[k, START], e, 0, run - 1)
                     close_slot(frames, n, last, run)
                     n += 1
                     run = 0

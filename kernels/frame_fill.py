@@ -10,6 +10,20 @@ from    Maier et al. 2012, sections 3.2 and 4.1.2 (FillFrame)
 
 from kernels.jit import kernel
 
+PAGE = 4096  # rows that are compared before the first pause to look
+
+
+@kernel
+def first_from(values, lo, hi, x):
+    """The first position in [lo, hi) whose value is >= x, or hi. (To ask for > x - 1 would miss the least x.)"""
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if values[mid] < x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
 
 @kernel
 def first_above(values, lo, hi, x):
@@ -28,8 +42,21 @@ def spans(ts, segments, ids, starts, ends, lo, hi):
     """lo, hi[f]: the positions [lo, hi) of the events of key ids[f] with starts[f] <= ts <= ends[f]."""
     for f in range(ids.size):
         a, b = segments[ids[f]], segments[ids[f] + 1]
-        lo[f] = first_above(ts, a, b, starts[f] - 1)
+        lo[f] = first_from(ts, a, b, starts[f])
         hi[f] = max(lo[f], first_above(ts, lo[f], b, ends[f]))
+
+
+@kernel
+def rises(ts):
+    """Is each ts larger than the one before? Page by page without a branch, as kernels/edges.py sees whether it falls."""
+    for first in range(0, ts.size - 1, PAGE):
+        last, still = min(first + PAGE, ts.size - 1), 0
+        here, then = ts[first:last], ts[first + 1 : last + 1]
+        for i in range(here.size):
+            still += then[i] <= here[i]
+        if still:
+            return False
+    return True
 
 
 @kernel
@@ -41,7 +68,17 @@ def furthest(segments, ends, reach):
 
 
 @kernel
-def advance(values, at, stop, x):
+def advance_to(values, at, stop, x):
+    """The first position from `at` on with a value >= x: a few steps, then a search."""
+    for _ in range(4):
+        if at == stop or values[at] >= x:
+            return at
+        at += 1
+    return first_from(values, at, stop, x)
+
+
+@kernel
+def advance_above(values, at, stop, x):
     """The first position from `at` on with a value > x: a few steps, then a search."""
     for _ in range(4):
         if at == stop or values[at] > x:
@@ -65,8 +102,8 @@ def match(ts, ids, frames, cursor, size, row, frame):
             continue
         t, stop = ts[e], segments[k + 1]
         again = t >= cursor[k, 2]
-        lo = advance(reach, cursor[k, 0] if again else segments[k], stop, t - 1)
-        hi = advance(starts, max(lo, cursor[k, 1]) if again else lo, stop, t)
+        lo = advance_to(reach, cursor[k, 0] if again else segments[k], stop, t)
+        hi = advance_above(starts, max(lo, cursor[k, 1]) if again else lo, stop, t)
         cursor[k, 0], cursor[k, 1], cursor[k, 2] = lo, hi, t
         for f in range(lo, hi):
             if ends[f] >= t:

@@ -74,10 +74,10 @@ def enter(ts, base, stretch, k, rule, state, frames, n):
         return 0
     for i in range(stretch.size):
         e = base + stretch[i]
-        if state[k, ROWS] + i + 1 >= min_rows and ts[e] - state[k, START] >= min_span:
+        if state[k, ROWS] + i + 1 >= min_rows and np.uint64(ts[e] - state[k, START]) >= min_span:
             close_slot(frames, state[k, GAP_SLOT], state[k, GAP_END], state[k, GAP_ROWS])
             state[k, GAP_SLOT], state[k, GAP_ROWS] = -1, 0
-            take_slot(frames, n, k, state[k, START], e, 0)
+            take_slot(frames, n, k, state[k, START], e, 0, state[k, ROWS] + i)
             state[k, SLOT] = n
             return 1
     return 0
@@ -92,13 +92,14 @@ def leave(ts, base, stretch, k, gaps, state, frames, n):
     if not gaps:
         return 0
     run_joins_gap(state, k)
-    if state[k, GAP_ROWS] == 0:
+    before = state[k, GAP_ROWS]
+    if before == 0:
         state[k, GAP_START] = ts[base + stretch[0]]
     state[k, GAP_ROWS] += stretch.size
     state[k, GAP_END] = ts[base + stretch[-1]]
     if state[k, GAP_SLOT] >= 0:
         return 0
-    take_slot(frames, n, k, state[k, GAP_START], base + stretch[0], 1)
+    take_slot(frames, n, k, state[k, GAP_START], base + stretch[0], 1, before)
     state[k, GAP_SLOT] = n
     return 1
 
@@ -122,7 +123,7 @@ def finish_gaps(state, found):
         if state[k, SLOT] < 0 and state[k, ROWS] > 0:
             run_joins_gap(state, k)
             if state[k, GAP_SLOT] < 0:
-                take_slot(found.frames, n, k, state[k, GAP_START], -1, 1)
+                take_slot(found.frames, n, k, state[k, GAP_START], -1, 1, 0)
                 state[k, GAP_SLOT] = n
                 n += 1
     found.count[0] = n
@@ -150,10 +151,10 @@ def boundary(events, dimensions, state, within, marks, found, first):
                 same &= cells[d, r] == within[k, d]
             if not same:
                 close_slot(frames, state[k, SLOT], state[k, LAST], state[k, ROWS])
-                take_slot(frames, n, k, until, base + r, 0)
+                take_slot(frames, n, k, until, base + r, 0, 0)
                 for d in range(cells.shape[0]):
                     within[k, d] = marks[n, d] = cells[d, r]
-                state[k, SLOT], state[k, ROWS] = n, 0
+                state[k, START], state[k, SLOT], state[k, ROWS] = until, n, 0
                 n += 1
             while j < size and keys[j] == k:
                 stay = ts[base + rows[j]] >= until

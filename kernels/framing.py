@@ -27,6 +27,7 @@ from kernels.jit import kernel
 
 LAST, START, ROWS, SLOT, GAP_START, GAP_END, GAP_ROWS, GAP_SLOT = range(8)  # of a key's state
 KEY, BEGIN, END, COUNT, AT, OPEN, GAP, SENT = range(8)  # of a frame
+LEAD = SENT  # of a frame that no detector has looked at yet: how many of its events come before the one AT
 NEVER = np.iinfo(np.int64).min
 BLOCK = 2048  # rows whose numbers and keys stay in the first-level cache
 
@@ -79,9 +80,10 @@ def listed(events, base, rows, keys):
 
 
 @helper
-def take_slot(frames, n, k, begin, e, gap):
+def take_slot(frames, n, k, begin, e, gap, lead):
+    """A frame of key k is certain at event e, its event number `lead`, counted from 0."""
     frames[n, KEY], frames[n, BEGIN], frames[n, AT] = k, begin, e
-    frames[n, OPEN], frames[n, GAP], frames[n, SENT] = 1, gap, 0
+    frames[n, OPEN], frames[n, GAP], frames[n, LEAD] = 1, gap, lead
 
 
 @helper

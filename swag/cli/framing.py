@@ -13,6 +13,8 @@ from swag.columns import column, instants
 def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None) -> Iterator[pa.Table]:
     """The frames of each chunk as far as it decides them; with a query (frames/query.py), and what it says of each."""
     detector, order = Detector(spec, ts=ts, key=key), Stream([], ts, key)
+    if query is not None:
+        detector = detector.with_skips()  # frames are filled with their own events, as those of a table are
     rows: pa.Table | None = None
     for chunk in chunks:
         last = order.check_order(chunk)

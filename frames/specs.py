@@ -177,7 +177,9 @@ def _check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
 
 def _is_comparable(value: Any) -> bool:
     """A number that is not NaN, nor an integer larger than any float."""
-    return is_number(value) and (abs(value) <= sys.float_info.max or abs(value) == float("inf"))
+    if not is_number(value):
+        return False
+    return abs(int(value)) <= sys.float_info.max if is_whole(value) else value == value
 
 
 def _check_number(value: Any, name: str, kind: str) -> None:
@@ -193,7 +195,7 @@ def _check_duration(duration: Any, name: str) -> None:
 def _checked_cut(name: str, cut: Any) -> Any:
     """A width > 0, or breaks as a tuple of ascending numbers."""
     if is_number(cut):
-        if not 0 < cut <= sys.float_info.max:
+        if not _is_comparable(cut) or not 0 < cut < np.inf:
             raise BadQuery(
                 f'the cells of "{name}" are {cut!r} wide; a width is a number > 0.', f'fr.Boundary("{name}", 4.25)'
             )

@@ -24,7 +24,8 @@ WHOLE: dict[pa.DataType, list[Any]] = {
     pa.dictionary(pa.int8(), pa.bool_()): [True, False, True, True],
 }  # fmt: skip
 FLOATS: dict[pa.DataType, list[Any]] = {
-    pa.float16(): [1.5, -2.25, 100.0, 0.5], pa.float32(): [1.5, -2.25, 2.0**100, 0.5], pa.float64(): [1.5, -2.25, 2.0**200, 0.5],
+    pa.float16(): [1.5, -2.25, 100.0, 0.5], pa.float32(): [1.5, -2.25, 2.0**100, 0.5],
+    pa.float64(): [1.5, -2.25, 2.0**200, 0.5],
     pa.run_end_encoded(pa.int64(), pa.float32()): [5.0, 5.0, -3.0, 9.0],
     pa.dictionary(pa.uint8(), pa.float64()): [1.5, -2.25, 1.5, 0.5],
 }  # fmt: skip
@@ -38,7 +39,8 @@ TIMES: dict[pa.DataType, list[Any]] = {
 HANDED_BACK: dict[pa.DataType, list[Any]] = {
     pa.string(): TEXT, pa.large_string(): TEXT, pa.string_view(): TEXT, pa.binary(): BYTES, pa.large_binary(): BYTES,
     pa.binary_view(): BYTES, pa.binary(2): [b"bb", b"aa", b"\xff\0", b"\0\0"],
-    pa.decimal32(5, 2): NUMBERS, pa.decimal64(9, 2): NUMBERS, pa.decimal128(20, 3): NUMBERS, pa.decimal256(60, 3): NUMBERS,
+    pa.decimal32(5, 2): NUMBERS, pa.decimal64(9, 2): NUMBERS, pa.decimal128(20, 3): NUMBERS,
+    pa.decimal256(60, 3): NUMBERS,
     pa.dictionary(pa.int8(), pa.string()): TEXT, pa.dictionary(pa.int8(), pa.string_view()): TEXT,
     pa.dictionary(pa.int64(), pa.decimal128(20, 3)): NUMBERS, pa.dictionary(pa.int16(), pa.large_binary()): BYTES,
     pa.run_end_encoded(pa.int32(), pa.string()): ["b", "b", "a", "b"],

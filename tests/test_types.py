@@ -1,17 +1,17 @@
-"""Every type of column, key and ts goes through every way to ask: the answer is Python's, or it is refused on purpose."""
+"""Every type of column, key and ts goes through every way to ask: the answer is Python's, or it is refused."""
 
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import frames as fr
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import frames as fr
 import swag as sw
 from tests.every_type import ALL, FLOATS, HANDED_BACK, NESTED, NOTHING, TIMES, WHOLE, column, in_units
 
@@ -260,8 +260,8 @@ def test_how_a_column_is_laid_out_changes_no_answer(values: list[str | None], la
     queries = [
         sw.Query(what, sw.Rows(3), name=f"q{i}") for i, what in enumerate([sw.count("c"), sw.first("c"), sw.last("c")])
     ]
-    queries += [sw.Query(sw.count(), sw.Rows(4), name=f"w{i}", where=where)
-                for i, where in enumerate(["c = 'a'", "c IS NULL", "c LIKE 'b%'", "NOT c = 'a'", "c IN ('a')"])]  # fmt: skip
+    predicates = ["c = 'a'", "c IS NULL", "c LIKE 'b%'", "NOT c = 'a'", "c IN ('a')"]
+    queries += [sw.Query(sw.count(), sw.Rows(4), name=f"w{i}", where=where) for i, where in enumerate(predicates)]
     answers = []
     for c in (pa.array(values, pa.string()), LAYOUTS[layout](values)):
         table, engine = pa.table({"ts": np.arange(len(values)), "c": c}), sw.Engine()

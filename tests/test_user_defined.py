@@ -1,4 +1,4 @@
-"""User-defined aggregates whose functions raise, give what they must not, or do not compile; over integers and floats."""
+"""User-defined aggregates whose functions raise, do not compile or give what they must not; of integers and floats."""
 
 from __future__ import annotations
 
@@ -62,9 +62,12 @@ def one(x: Any, ts: int = 1, **columns: Any) -> dict[str, list[Any]]:
     return {"ts": [ts], "x": [x]} | {name: [value] for name, value in columns.items()}
 
 
-def folded(xs: list[float]) -> float | None:
-    """What CAREFUL answers of a window; raises what its functions do."""
-    return not_seven(functools.reduce(at_most_ten, xs)) if xs else None
+def folded(xs: list[float]) -> Any:
+    """What CAREFUL answers of a window."""
+    try:
+        return not_seven(functools.reduce(at_most_ten, xs)) if xs else None
+    except ValueError:
+        return "refused"
 
 
 def stats(engine: sw.Engine) -> dict[str, Any]:
@@ -76,8 +79,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
     """The answer, or that it is refused."""
     try:
         return ask()
-    except (sw.BadFunction, ValueError) as why:
-        assert isinstance(why, sw.BadFunction) or type(why) is ValueError
+    except sw.BadFunction:
         return "refused"
 
 
@@ -90,8 +92,9 @@ def test_a_value_that_lift_raises_of_is_named_and_its_batch_changes_nothing():
     engine.register([query(where=some), query(sw.sum("x"), name="sum"), query(where=some, every=sw.Every(2), name="t")])
     engine.append({"ts": [1, 1], "k": ["a", "b"], "x": [1.0, -5.0]})
     before = stats(engine)
-    with pytest.raises(sw.BadFunction, match=r'query "q": of row 3, where "x" is -1.0, lift raised ValueError: too') as e:
-        engine.append({"ts": [2] * 4, "k": list("abcd"), "x": [1.0, -5.0, None, -1.0]})
+    bad = {"ts": [2] * 4, "k": list("abcd"), "x": [1.0, -5.0, None, -1.0]}
+    with pytest.raises(sw.BadFunction, match=r'query "q": of row 3, where "x" is -1.0, lift raised ValueError') as e:
+        engine.append(bad)
     assert isinstance(e.value.__cause__, ValueError)
     assert stats(engine) == before
     assert engine.lookup("sum", key="a") == 1.0
@@ -134,8 +137,8 @@ def test_a_window_answers_if_its_own_rows_do_and_is_refused_if_not(algorithm: st
             assert given == ("refused" if min(batch) < 0 else len(batch))
             taken += batch if min(batch) >= 0 else []
             if asks:
-                assert outcome(lambda: engine.lookup("q")) == outcome(lambda: folded(taken[-n:]))
-                assert outcome(lambda: engine.lookup("two")) == outcome(lambda: folded(taken[-2:]))
+                assert outcome(lambda: engine.lookup("q")) == folded(taken[-n:])
+                assert outcome(lambda: engine.lookup("two")) == folded(taken[-2:])
             assert engine.lookup("max") == max(taken[-3:], default=None)
 
 
@@ -345,7 +348,7 @@ def test_a_fraction_is_not_cut_off_where_identity_is_whole():
 def test_integers_that_wrap_are_refused():
     engine = sw.Engine()
     engine.register([query(WHOLE, sw.Rows(2)), query(SQUARES, name="squares")])
-    with pytest.raises(sw.BadFunction, match="of row 0, .* lift raised OverflowError: an integer does not fit int64"):
+    with pytest.raises(sw.BadFunction, match=r"of row 0, .* lift raised OverflowError: an integer does not fit int64"):
         engine.append(one(2**32))
     for value in (2**31, 5):
         engine.append(one(value))
@@ -353,7 +356,7 @@ def test_integers_that_wrap_are_refused():
     events = {"ts": [1, 2, 3], "x": [2**62, 2**62, -(2**62)]}
     with pytest.raises(sw.BadFunction, match="combine raised OverflowError"):
         sw.evaluate([query(WHOLE)], events)
-    with pytest.raises(sw.BadFunction, match="of row 0, .* lift raised OverflowError"):
+    with pytest.raises(sw.BadFunction, match=r"of row 0, .* lift raised OverflowError"):
         sw.evaluate([query(SQUARES)], events)
 
 
@@ -366,7 +369,7 @@ def test_running_aggregates_that_wrap_leave_windows_that_do_not_alone(algorithm:
         taken.append(value)
         two = sum(taken[-2:])
         assert engine.lookup("q") == value
-        assert outcome(lambda: engine.lookup("two")) == (float(two) if two < 2**63 else "refused")  # noqa: B023
+        assert outcome(lambda: engine.lookup("two")) == (float(two) if two < 2**63 else "refused")
 
 
 # --- Beside others, and in snapshots ------------------------------------------------------------------------

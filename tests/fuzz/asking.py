@@ -78,6 +78,7 @@ def columns_of(ask: Ask) -> set[str]:
     """All that are read. Names of columns are single letters, so those of a condition are found in its text."""
     texts = [ask.where, *(of.where for of in aggregates_of(ask)), ask.source if isinstance(ask.source, str) else None]
     read = {name for of in aggregates_of(ask) for name in of.columns}
+    read |= columns_of(ask.source) if isinstance(ask.source, Ask) else set()
     return read | {word for text in texts if text for word in text.replace("(", " ").split() if len(word) == 1}
 
 

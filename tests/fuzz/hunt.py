@@ -14,9 +14,10 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import HypothesisException, StopTest
 
 from tests.fuzz.failure import Failure, failure_of, replay_of
+from tests.fuzz.reducing import reduced
 from tests.fuzz.target import Hung, Target, calls
 
-SHRINKING, AT_MOST = 15.0, 60.0  # seconds that a hunt may go on for with every failure that it finds, and in all
+SHRINKING, AT_MOST = 8.0, 60.0  # seconds that a hunt may take longer with every failure that it finds, and in all
 PASSED_ON = (StopTest, HypothesisException, KeyboardInterrupt)  # how Hypothesis itself ends an example
 
 
@@ -38,9 +39,9 @@ class Hunt:
     examples: int = 0
     steps: int = 0
     found: dict[str, Failure] = field(default_factory=dict)  # by place: the smallest of each
-    _new: set[str] = field(default_factory=set)  # of this round
-    _end: float = 0.0
-    _latest: float = 0.0
+    _new: dict[str, dict[str, Any]] = field(default_factory=dict)  # of this round, by place: what was drawn
+    _end: float = float("inf")
+    _latest: float = float("inf")
 
     def hunt(self, seconds: float, number: int) -> None:
         """Rounds, each from a seed of its own, until the time is up."""
@@ -59,28 +60,33 @@ class Hunt:
             "derandomize": False, "verbosity": Verbosity.quiet, "suppress_health_check": list(HealthCheck),
         }  # fmt: skip
         test = settings(**options | changed)(given(**self.target.given)(self._trial()))
-        test = test if changed.get("derandomize") else seed(number)(test)
+        self._run(test if changed.get("derandomize") else seed(number)(test))
+        for place, drawn in self._new.items() if self.target.plain else ():
+            self._reduce(place, drawn["case"])
+
+    def _run(self, test: Callable[[], None]) -> None:
         try:
             test()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as why:  # what it says is in `found` already, or the time is up
-            if not self._new and not isinstance(why, TimeIsUp | StopTest):
+        except BaseException:  # what it says is in `found` already, or it is cut short
+            if not self._new and time.monotonic() < self._end:
                 raise
 
     def _trial(self) -> Callable[..., None]:
         def trial(**drawn: Any) -> None:
+            if time.monotonic() > self._end:
+                raise TimeIsUp
+            self.examples += 1
+            self.steps += self.target.steps(**drawn)
+            self.before(self.target, drawn)
             self._try(drawn)
 
         trial._hypothesis_internal_add_digest = self.target.name.encode()  # type: ignore[attr-defined]
         return trial
 
     def _try(self, drawn: dict[str, Any]) -> None:
-        if self._end and time.monotonic() > self._end:
-            raise TimeIsUp
-        self.examples += 1
-        self.steps += self.target.steps(**drawn)
-        self.before(self.target, drawn)
+        """Raises only what was not found before this round, so that Hypothesis looks for others."""
         calls.clear()
         try:
             with at_most(self.longest):
@@ -88,19 +94,35 @@ class Hunt:
         except PASSED_ON:
             raise
         except BaseException as why:
-            if self._is_new(failure_of(self.target, why, replay_of(self.target, drawn), calls)):
+            failure = failure_of(self.target, why, replay_of(self.target, drawn), calls)
+            if failure.place not in self.found:
+                self._end = min(self._end + SHRINKING, self._latest)
+                self._new[failure.place] = drawn
+            if failure.place in self._new:
+                self._keep(failure, drawn)
                 raise
 
-    def _is_new(self, failure: Failure) -> bool:
-        """Known ones are not raised, so that Hypothesis looks for others."""
+    def _keep(self, failure: Failure, drawn: dict[str, Any]) -> None:
         known = self.found.get(failure.place)
-        if known is None:
-            self._new.add(failure.place)
-            self._end = min(self._end + SHRINKING, self._latest)
-        elif failure.place not in self._new:
+        if known is None or failure.size < known.size:
+            self.found[failure.place], self._new[failure.place] = failure, drawn
+
+    def _reduce(self, place: str, case: Any) -> None:
+        """Hypothesis may have run out of time, and knows little of lists."""
+
+        def fails(less: Any) -> bool:
+            calls.clear()
+            try:
+                with at_most(self.longest):
+                    self.target.check(less)
+            except Exception as why:
+                failure = failure_of(self.target, why, replay_of(self.target, {"case": less}), calls)
+                if failure.place == place:
+                    self.found[place] = failure
+                return failure.place == place
             return False
-        self.found[failure.place] = min((failure, known or failure), key=lambda each: each.size)
-        return True
+
+        reduced(case, fails, SHRINKING)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import json
 import random
 import resource
 import time
+import traceback
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -14,7 +15,7 @@ from typing import Any
 
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests.fuzz.failure import Failure, replay_of
+from tests.fuzz.failure import Failure, failure_of, replay_of
 from tests.fuzz.hunt import Hunt
 from tests.fuzz.target import Target
 
@@ -67,7 +68,11 @@ def work(orders: Orders, parent: Connection) -> None:
 
 def one_turn(hunt: Hunt, seconds: float, seed: int) -> Report:
     examples, steps, known, start = hunt.examples, hunt.steps, set(hunt.found), time.monotonic()
-    hunt.hunt(seconds, seed)
+    try:
+        hunt.hunt(seconds, seed)
+    except Exception as why:  # of the target itself, or of Hypothesis: others go on
+        failure = failure_of(hunt.target, why, f"raise SystemExit({traceback.format_exc()!r})", [])
+        hunt.found.setdefault(failure.place, failure)
     found = tuple(failure for place, failure in hunt.found.items() if place not in known)
     spent = time.monotonic() - start
     return Report(hunt.target.name, hunt.examples - examples, hunt.steps - steps, spent, found)

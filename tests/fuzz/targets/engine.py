@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from tests.fuzz import clocks, drawing
-from tests.fuzz.asking import Ask, Expected, Of, code, is_same, query
+from tests.fuzz.asking import Ask, Expected, Of, code, columns_of, is_same, query
 from tests.fuzz.target import Target, calls, plain, wrong
 from tests.fuzz.truth import Truth
 
@@ -129,7 +129,7 @@ class Driven:
     def append(self, drawn: list[Any]) -> None:
         events = [self._event(late, *event) for late, event in drawn]
         table = self._table(events)
-        calls.append(f"engine.append({_told(events)})")
+        calls.append(f"engine.append({self._told(events)})")
         before = self.engine.stats()
         want = self.truth.append(events)
         try:
@@ -363,6 +363,12 @@ class Driven:
         self.time += gap
         return {"ts": self.time - late, "k": k, **dict(zip(TYPES, values, strict=True))}
 
+    def _told(self, events: list[dict[str, Any]]) -> dict[str, list[Any]]:
+        """Without columns of nulls that nobody reads."""
+        read = {"ts", "k", *(name for told in self.truth.told.values() for name in columns_of(told.ask))}
+        columns = {name: [event[name] for event in events] for name in ("ts", "k", *TYPES)}
+        return {name: each for name, each in columns.items() if name in read or any(v is not None for v in each)}
+
     def _table(self, events: list[dict[str, Any]]) -> pa.Table:
         columns = {name: pa.array([e[name] for e in events], kind) for name, kind in TYPES.items()}
         ts = clocks.column([e["ts"] for e in events], self.clock)
@@ -376,10 +382,6 @@ def _is_looked_up(ask: Ask) -> bool:
 def _same(want: Any, got: Any) -> bool:
     """Of ticks whose queries are exact: as floats, where others are."""
     return want == got or (want is not None and got is not None and (want != want) and (got != got))
-
-
-def _told(events: list[dict[str, Any]]) -> str:
-    return repr({name: [event[name] for event in events] for name in ("ts", "k", *TYPES)})
 
 
 class Ended(Exception):

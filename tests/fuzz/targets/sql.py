@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from tests.fuzz.target import Target, calls, plain, wrong
-from tests.sql.test_mistakes import WORDS
+from tests.sql.test_any_text import WORDS
 
 STATEMENTS = [
     "SELECT AVG(x) FROM t [ROWS 10]",

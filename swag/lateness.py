@@ -108,7 +108,11 @@ class Held:
 
 
 def _joined(waiting: pa.Table, table: pa.Table) -> pa.Table:
-    """Columns that only one of them has are null in the other: a query came in between."""
+    """Columns that only the new events have are null in those that wait: a query came in between.
+
+    Those that only the old ones have go, as their reader has: one that comes again has to know that some lack them.
+    """
+    waiting = waiting.select([name for name in waiting.column_names if name in table.column_names])
     try:
         return pa.concat_tables([waiting, table], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as why:

@@ -79,6 +79,13 @@ def zoned() -> sw.Engine:
     return made
 
 
+def advanced(time: Any) -> sw.Engine:
+    """An engine that was told the time before it knew what time is."""
+    made = sw.Engine()
+    made.advance(time)
+    return made
+
+
 def frame_table() -> pa.Table:
     return fr.detect(fr.Threshold("x", ">", 1), EVENTS, key="k")
 
@@ -181,6 +188,10 @@ MADE: dict[str, Callable[[Any], Any]] = {
         for what in ("ts", "key", "lateness", "epsilon", "algorithm")
     },
     "Engine(lateness) of times": lambda bad: sw.Engine(lateness=bad).append(ZONED),
+    "append": lambda bad: sw.Engine(key="k").append(bad),
+    "advance": lambda bad: advanced(bad).append({"ts": [1]}),
+    "advance, zoned": lambda bad: advanced(bad).append(ZONED),
+    "advance twice": lambda bad: advanced(bad).advance(bad),
     "load(path)": sw.Engine.load,
     "load(queries)": lambda bad: sw.Engine.load("/no/such/file", bad),
 }
@@ -309,18 +320,25 @@ def test_what_is_refused_changes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some of them are names of files, too
 
+    made = engine(**options)
+    before = seen(made)
+
     def call(bad: Any) -> None:
-        made = engine(**options)
-        before = made.lookup_all(), made.filters(), made.stats()["events"], made.stats()["undelivered"]
+        nonlocal made
         try:
             CHANGED[name](made)(bad)
         except sw.SwagError:
-            after = made.lookup_all(), made.filters(), made.stats()["events"], made.stats()["undelivered"]
-            assert before == after
-            made.append({"ts": [10], "k": ["a"], "x": [5], "y": [1.0]})
-            raise
+            assert seen(made) == before
+        else:
+            made = engine(**options)  # it was taken
 
     assert list(refusals(call)) == []
+    assert made.append({"ts": [10], "k": ["a"], "x": [5], "y": [1.0]}) == 1
+
+
+def seen(made: sw.Engine) -> list[Any]:
+    stats = made.stats()
+    return [made.lookup_all(), made.filters(), stats["events"], stats["undelivered"], len(made.queries)]
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -51,7 +51,7 @@ class Every:
         elif nanoseconds(self.time) <= 0:
             raise BadQuery(f"Every({self.time!r}) never passes.", EXAMPLES)
         else:
-            object.__setattr__(self, "time", canonical(self.time))
+            object.__setattr__(self, "time", canonical(self.time))  # type: ignore[arg-type]
 
     @property
     def by_time(self) -> bool:

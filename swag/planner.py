@@ -84,7 +84,7 @@ class Group:
                 if self.part.user is None:
                     raise
                 if isinstance(self.structure, MaterializeNone):  # it folds the rows of these windows, and no others
-                    raise failed(f"{titles(self.queries)}: combine", why) from why
+                    raise failed(f"{titles(self.queries)}: lift or combine", why) from why
             self._stand_in()
 
     def bring(self, up_to_date: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ combine(a, b)   partials have the types of `identity`: int64 or float64, one or 
 lower(a)        gives a number; answers are float64
 """
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,23 @@ from kernels.user_functions import checked
 from swag.aggregates import UserDefined
 
 _compiled: dict[int, Any] = {}
+_lock = threading.Lock()  # chunks of stored events ask at the same time
 
 
 def compiled(user: UserDefined) -> Any:
     """The operator of a user-defined aggregate, made once per process."""
-    if user.number not in _compiled:
-        partial = tuple(map(dtype_of, user.identity)) if isinstance(user.identity, tuple) else dtype_of(user.identity)
-        lift, combine, lower = (
-            checked(user.lift, partial, 1), checked(user.combine, partial, 2), checked(user.lower, np.float64, 1),
-        )  # fmt: skip
-        invert = None if user.invert is None else checked(user.invert, partial, 2)
-        _compiled[user.number] = monoids.define(f"UserDefined{user.number}", lift, combine, lower, invert, partial)
-    return _compiled[user.number]
+    with _lock:
+        if user.number not in _compiled:
+            _compiled[user.number] = _operator(user)
+        return _compiled[user.number]
+
+
+def _operator(user: UserDefined) -> Any:
+    partial = tuple(map(dtype_of, user.identity)) if isinstance(user.identity, tuple) else dtype_of(user.identity)
+    lift, combine = checked(user.lift, partial, 1), checked(user.combine, partial, 2)
+    invert = None if user.invert is None else checked(user.invert, partial, 2)
+    lower = checked(user.lower, np.float64, 1)
+    return monoids.define(f"UserDefined{user.number}", lift, combine, lower, invert, partial)
 
 
 def is_exact(user: UserDefined) -> bool:

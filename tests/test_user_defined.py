@@ -147,7 +147,7 @@ def test_a_key_that_is_refused_leaves_others_alone():
     engine.register(query())
     engine.append({"ts": [1, 1, 1, 1], "k": list("aabb"), "x": [6.0, 6.0, 1.0, 2.0]})
     assert engine.lookup("q", key="b") == 3.0
-    with pytest.raises(sw.BadFunction, match='query "q": combine raised ValueError: too large'):
+    with pytest.raises(sw.BadFunction, match='query "q": lift or combine raised ValueError: too large'):
         engine.lookup("q", key="a")
     with pytest.raises(sw.BadFunction):
         engine.lookup("q")
@@ -181,7 +181,7 @@ def test_an_error_is_that_of_one_query_at_one_tick():
     engine = sw.Engine()
     engine.register([query(every=sw.Every(2), window=sw.Rows(2)), query(sw.sum("x"), name="sum", every=sw.Every(2))])
     engine.append({"ts": [1] * 8, "x": [1.0, 2.0, 6.0, 6.0, 1.0, 1.0, 7.0, 0.0]})
-    with pytest.raises(sw.BadFunction, match='query "q": combine raised'):
+    with pytest.raises(sw.BadFunction, match='query "q": lift or combine raised'):
         engine.emitted()
     assert [tuple(row.values()) for row in engine.emitted().to_pylist()] == [
         ("q", 1, 1, 3.0), ("q", 3, 1, 2.0),

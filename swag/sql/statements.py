@@ -4,8 +4,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from swag.constants import to_sql
 from swag.errors import BadQuery, BadSQL, BadType
-from swag.expression import Expression
+from swag.expression import Expression, Operators
 from swag.query import Events, Query
 from swag.sql.dialect import Select
 from swag.sql.functions import EXAMPLES
@@ -96,8 +97,8 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
                 raise terms.wrong(tree, f'the column "{name}" keeps its name.', "rename it in the answer")
             continue
         term = terms.read(tree, start)
-        if isinstance(term, int | float | str):
-            raise wrong(terms.text, start, f"{term!r} is a constant.", "an aggregate, e.g. COUNT(*)")
+        if not isinstance(term, Operators):
+            raise wrong(terms.text, start, f"{to_sql(term)} is a constant.", "an aggregate, e.g. COUNT(*)")
         values.append((term, alias, start))
         terms.named |= {} if alias is None else {alias: term}
     return values

@@ -76,7 +76,7 @@ class Terms:
         if type(node) in NODES:
             name, instead = NODES[type(node)]
             if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:  # DATE '…'
-                name, instead = "a date or time (DATE '…')", "numbers and text; times as a column of numbers"
+                name, instead = "a date or time (DATE '…') in WHERE", "numbers and text; times as a column of numbers"
             raise self.wrong(node, f"{name} is not supported.", instead)
 
     def wrong(self, node: Node, message: str, hint: str) -> BadSQL:
@@ -104,8 +104,7 @@ class Terms:
         if isinstance(node, exp.Not):
             return Expression("not", (self._term(node.this),))
         if isinstance(node, exp.Neg):
-            inner = self._term(node.this)
-            return -inner
+            return self._negated(node, self._term(node.this))
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             return Expression("between", tuple(self._term(node.args[part]) for part in ("this", "low", "high")))
         if isinstance(node, exp.In) and node.expressions:
@@ -133,14 +132,25 @@ class Terms:
         left, right = self._term(node.this), self._term(node.expression)
         if isinstance(left, Operators) or isinstance(right, Operators):
             return Expression(op, (left, right))
-        if op not in _FOLD or isinstance(left, str) or isinstance(right, str):
+        if op not in _FOLD or not (_is_plain(left) and _is_plain(right)):
             raise self.wrong(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
         if op == "/" and right == 0:
             raise self.wrong(node, f"{_shown(node)} divides by zero.", "a number other than 0")
-        folded = _FOLD[op](left, right)
+        return self._folded(node, op, left, right)
+
+    def _folded(self, node: Node, op: str, left: float, right: float) -> int | float:
+        try:
+            folded: int | float = _FOLD[op](left, right)
+        except OverflowError:  # of an integer that is no float
+            folded = math.nan
         if isinstance(folded, float) and math.isnan(folded):
-            raise self.wrong(node, f"{_shown(node)} is not a number.", "a smaller number")
+            raise self.wrong(node, f"{_shown(node)} is not a number.", "smaller numbers")
         return folded
+
+    def _negated(self, node: Node, inner: Any) -> Any:
+        if not isinstance(inner, Operators) and not _is_plain(inner):
+            raise self.wrong(node, f"{_shown(node)} is minus what is no number.", "-LAST(x), or -5")
+        return -inner
 
     def _over(self, node: Node) -> Any:
         term = self._term(node.this)
@@ -246,6 +256,10 @@ class Terms:
         if value is None or isinstance(value, Operators):
             raise self.wrong(node, f"{name} takes a constant there, not {_shown(node)}.", hint)
         return value
+
+
+def _is_plain(constant: Any) -> bool:
+    return isinstance(constant, int | float) and not isinstance(constant, bool)
 
 
 def _is_number(node: Node) -> bool:

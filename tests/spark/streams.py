@@ -37,7 +37,7 @@ class Sink:
         return [row for batch in sorted(self.batches) for row in self.batches[batch]]
 
 
-def run(frame: Any, checkpoint: Path, sink: Sink | None = None) -> tuple[Sink, list[Any]]:
+def run(frame: Any, checkpoint: Path, sink: Any = None) -> tuple[Any, list[Any]]:
     """Run until everything there was is processed; what came out, and Spark's reports of the triggers."""
     sink = Sink() if sink is None else sink
     query = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint)).start()

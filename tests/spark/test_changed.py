@@ -184,3 +184,22 @@ def test_a_partition_is_taken_if_keys_begin_once_and_time_does_not_go_back(rows,
         list(in_order(promise, batches))
     at = int(re.search(r"row (\d+)", str(raised.value))[1])
     assert at in (again[:1] + back[:1]) and f"key={keys[at]!r}" in str(raised.value)
+
+
+@pytest.mark.parametrize("automatic", ["true", "false"])
+def test_a_table_that_is_bucketed_by_key_is_in_order_if_it_is_read_so(spark, automatic):
+    """By default Spark reads buckets as any files, unless it groups by their key: not what the driver has looked at."""
+    setting = "spark.sql.sources.bucketing.autoBucketedScan.enabled"
+    events = numbered(spark).repartition(4, "k")
+    events.write.bucketBy(4, "k").sortBy("k", "ts").mode("overwrite").saveAsTable("bucketed")
+    spark.conf.set(setting, automatic)
+    try:
+        answers = swag.spark.evaluate(QUERIES, spark.table("bucketed"), key="k", layout=SORTED)
+        if automatic == "true":
+            with pytest.raises(PythonException, match="OutOfOrder: partition"):
+                answers.collect()
+        else:
+            assert_same(answers.toArrow(), sw.evaluate(QUERIES, events.toArrow(), key="k"), by="id")
+    finally:
+        spark.conf.unset(setting)
+        spark.sql("DROP TABLE bucketed")

@@ -73,6 +73,21 @@ def test_answers_are_those_of_an_engine_at_the_watermark_and_spark_reports_the_c
     assert reported[-1]["bytes"] > 0
 
 
+def test_a_batch_that_is_used_twice_is_the_same_both_times(spark, tmp_path):
+    """Spark computes it twice, each time from the state before."""
+    write(tmp_path / "in", [trades(i) for i in range(4)])
+    found: dict[int, tuple[int, list[tuple]]] = {}
+
+    def both(frame, batch: int) -> None:
+        found[batch] = frame.count(), sorted(map(tuple, frame.collect()))
+
+    events = source(spark, tmp_path / "in", SCHEMA)
+    run(swag.spark.stream(QUERIES[:2], events, key="sym", shards=2), tmp_path / "twice", both)
+    once, _ = run(swag.spark.stream(QUERIES[:2], events, key="sym", shards=2), tmp_path / "once")
+    assert found == {batch: (len(rows), sorted(rows)) for batch, rows in once.batches.items()}
+    assert sum(count for count, _ in found.values()) > 20
+
+
 def test_requests_are_answered_as_evaluate_does(spark, tmp_path):
     tables = [trades(i) for i in range(3)]
     asked = [

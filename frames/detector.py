@@ -19,7 +19,7 @@ from frames.quantiles import Kept
 from frames.scans import Scan
 from frames.specs import Spec, check_spec
 from frames.tables import before_events, check_key, frames_table
-from frames.ties import SKIP, Ties
+from frames.ties import Ties
 from kernels import framing
 from kernels.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.arguments import check_flag, check_name
@@ -116,10 +116,20 @@ class Detector:
         self._upto, self._over = END_OF_TIME, True
         return self._noted(table)
 
+    def punctuate_before(self, t: int) -> pa.Table:
+        """No event with ts < t, in the unit of ts, is still to come."""
+        return self.punctuate(t - 1) if t > START_OF_TIME else self._noted(self._advance(None, False))
+
     def with_skips(self) -> "Detector":
-        """The same, with a column SKIP in its tables (frames/ties.py): for who fills frames with their own events."""
+        """The same, with `skips`: for who fills frames with their own events."""
         self._ties = Ties()
         return self
+
+    @property
+    def skips(self) -> np.ndarray:
+        """Of the frames that came out last: how many events of their key that share their start came before them."""
+        assert self._ties is not None
+        return self._ties.reported
 
     def _noted(self, table: pa.Table) -> pa.Table:
         return Origin.now(self.spec, self.ts, self.key, self._seen, self._over).noted(table)
@@ -135,7 +145,7 @@ class Detector:
             if before != now:
                 raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
 
-    def _advance(self, upto: int, over: bool) -> pa.Table:
+    def _advance(self, upto: int | None, over: bool) -> pa.Table:
         assert self._scan is not None
         scan, carried = self._scan, self._scan.count
         waiting, saved = self._waiting, {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail}
@@ -165,10 +175,10 @@ class Detector:
             ties.add_runs(scan.state)
         return self._report(resume, certain)
 
-    def _take(self, upto: int) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-        """The waiting events with ts <= upto, in order."""
+    def _take(self, upto: int | None) -> tuple[np.ndarray, np.ndarray, pa.Table]:
+        """The waiting events with ts <= upto, in order; none, if nothing is promised."""
         assert self._schema is not None
-        if not self._waiting:
+        if not self._waiting or upto is None:
             return NO_TIME, NO_KEY, self._schema.empty_table()
         instants = np.concatenate([each[0] for each in self._waiting])
         ids = np.concatenate([each[1] for each in self._waiting])
@@ -214,8 +224,7 @@ class Detector:
             empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
             frames[chosen, SENT] = frames[chosen, COUNT]
         if self._ties is not None:
-            extra[SKIP] = pa.array(self._ties.of_frames[chosen])
-            self._ties.of_frames = self._ties.of_frames[~closed]
+            self._ties.report(chosen, closed)
         named = None if self._keys is None or self.key is None else (self.key, self._keys)
         table = frames_table(
             numbers[chosen], np.ascontiguousarray(out[:, : COUNT + 1].T), named, self._clock, extra, empty

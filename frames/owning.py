@@ -15,9 +15,8 @@ import pyarrow as pa
 from frames.detection import Found, search
 from frames.meeting import Meeting
 from frames.origin import Origin
-from frames.ties import SKIP
 from kernels.framing import BEGIN, COUNT, KEY
-from swag.columns import column, one_chunk
+from swag.columns import column
 from swag.errors import BadEvents, BadQuery
 
 Spans = tuple[np.ndarray, np.ndarray]  # positions lo … hi of each frame's events, in the layout of a meeting
@@ -49,11 +48,8 @@ def of_found(found: Found) -> Owner:
     return Owner(lambda meeting: _from(meeting, found.skips(), found.fields[COUNT]))
 
 
-def of_column(frames: pa.Table) -> Owner | None:
-    """Of frames that a detector of ours found, whose skips are in their table."""
-    if SKIP not in frames.column_names:
-        return None
-    skips, rows = (np.asarray(one_chunk(frames.column(name))) for name in (SKIP, "rows"))
+def of_skips(skips: np.ndarray, rows: np.ndarray) -> Owner:
+    """Of frames that a detector with skips found."""
     return Owner(lambda meeting: _from(meeting, skips, rows))
 
 

@@ -12,7 +12,7 @@ from frames.filling import Summary
 from frames.fingerprint import Fingerprint
 from frames.meeting import Meeting
 from frames.origin import Origin
-from frames.owning import Owner, of_column, of_found
+from frames.owning import Owner, of_found
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.calculation import calculate, holds
 from swag.columns import as_table, one_chunk
@@ -78,12 +78,11 @@ class FrameQuery:
         return evaluate(self, events, ts, keys, layout)
 
     def say(
-        self, found: pa.Table, table: pa.Table, ts: str = "ts", key: str | None = None, owner: Owner | None = None
+        self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner
     ) -> pa.Table:
-        """The frames, with a column per value; the table holds all of their events. owner: knows which these are."""
+        """The frames, with a column per value; the table holds all of their events, and owner knows which these are."""
         keys = [] if key is None else [key]
         self.check_key(keys)
-        owner = owner or of_column(found)
         found = found.select(["frame_id", *keys, "start", "end", "rows"])
         answers, passing = self.answers(found, table, ts, key, owner)
         for (name, _), each in zip(self.values, answers, strict=True):

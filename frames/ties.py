@@ -4,8 +4,8 @@
       frame       [-----]        start 2, end 3, 4 rows; skip 1: one event at ts 2 comes before it
 
 An interval does not say which of the events at its edges are inside. How many come before the first one, and the number
-of rows, do; in any table that has all events of the key at that ts. So `skip` is what is handed from detection to
-filling, within this library: in a column of that name (SKIP), which no table has that users see.
+of rows, do; in any table that has all events of the key at that ts. So skips are what is handed from detection to filling,
+beside the table of frames.
 
 Found by position: kernels note the event AT which a frame became certain, and how many of its events came before (LEAD).
 """
@@ -16,7 +16,6 @@ from frames.layout import LaidOut, laid_out
 from frames.scans import extended
 from kernels.framing import AT, BEGIN, COUNT, KEY, LEAD, ROWS, START
 
-SKIP = " skip"
 NONE = np.zeros(0, np.int64)
 
 
@@ -35,11 +34,11 @@ def skips(laid: LaidOut, frames: np.ndarray, leads: np.ndarray, earlier: np.ndar
 class Ties:
     """While events arrive. Owns the skip of every open frame, by slot, and of every key's run that may become one.
 
-    Events of one ts are scanned together: a punctuation lets through all of them or none.
+    reported: of the frames that came out last. Events of one ts are scanned together: a punctuation lets through all of them or none.
     """
 
     def __init__(self) -> None:
-        self.of_frames, self.of_runs = NONE, NONE
+        self.of_frames, self.of_runs, self.reported = NONE, NONE, NONE
         self._laid = laid_out(NONE, NONE, 1)
 
     def among(self, instants: np.ndarray, ids: np.ndarray, keys: int) -> "Ties":
@@ -58,3 +57,7 @@ class Ties:
         first = end - state[:, ROWS]
         began = np.flatnonzero((begin <= first) & (first < end))
         self.of_runs[began] = first[began] - self._laid.spans(began, state[began, START], state[began, START])[0]
+
+    def report(self, chosen: np.ndarray, closed: np.ndarray) -> None:
+        """Frames come out; those that are closed are forgotten."""
+        self.reported, self.of_frames = self.of_frames[chosen], self.of_frames[~closed]

@@ -25,7 +25,7 @@ from swag.errors import BadType
 from swag.spark import schema
 from swag.spark.cuts import Halo, Pieces
 from swag.spark.layout import Layout, pieces_of
-from swag.spark.places import all_columns, col, named, numbered, placed
+from swag.spark.places import all_columns, col, free, named, numbered, placed
 from swag.spark.shipping import in_workers, portable_aggregate
 from swag.windows import Duration
 
@@ -45,16 +45,20 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     return detected(stream.cut() if joining.can_be_cut(spec) else stream, spec)
 
 
-def detected(stream: "Stream", spec: Spec) -> DataFrame:
-    """The frames of a stream, cut or not; one that can not be cut for this spec is taken whole."""
+def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
+    """The frames of a stream, cut or not; one that can not be cut for this spec is taken whole.
+
+    skips: with a column of them, the last (frames/ties.py).
+    """
     found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
     if isinstance(spec, ByAggregate):
         spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
     read = list(dict.fromkeys(spec.columns))
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
-    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest])
+    last = [StructField("skip", LongType())] if skips else []
+    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
     stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
-    task = replace(stream.task(read, out), by=stream.by, spec=spec)
+    task = replace(stream.task(read, out), by=stream.by, spec=spec, skips=skips)
     rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
     rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
     if stream.pieces is None:
@@ -63,12 +67,14 @@ def detected(stream: "Stream", spec: Spec) -> DataFrame:
         frames = _joined(stream, rows, task, out)
     number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1) if stream.keys else F.col("frame_id")
     frames = frames.select(number.alias("frame_id"), *(each.name for each in out.fields[1:]))
-    return named(frames, ["frame_id", *stream.keys, *found.names[1:]])
+    names = ["frame_id", *stream.keys, *found.names[1:]]
+    return named(frames, [*names, free("skip", names)] if skips else names)
 
 
 def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
     """Segments of pieces, then frames of keys."""
-    own = [] if isinstance(task.spec, Threshold) else out.fields[1 + len(stream.keys) + len(("start", "end", "rows")) :]
+    front = 1 + len(stream.keys) + len(("start", "end", "rows"))
+    own = [] if isinstance(task.spec, Threshold) else out.fields[front : len(out.fields) - task.skips]
     numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
     between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
     first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.spark.workers import Block, Task, blocks, scans
+from frames.spark.workers import Block, Found, Task, blocks, scans
 from frames.specs import Boundary, Spec, Threshold
 from swag.columns import instants, one_chunk
 from swag.spark.layout import WHOLE
@@ -29,7 +29,7 @@ from swag.windows import in_units
 
 GAP, RUN, FRAME = range(3)  # a run may yet be either
 FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
-NUMBERS = ("n", "edge", "kind", "t", "b", "rows")  # columns of a segment, between those of its piece and its cells
+NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and its cells
 
 
 def can_be_cut(spec: Spec) -> bool:
@@ -77,7 +77,8 @@ class Segments:
 
     def settled(self, rule: Rule) -> "Segments":
         """Runs that touch no cut become frames, or part of the gap around them."""
-        enough = (self.rows >= rule.rows) & (self.end - self.start >= rule.duration)
+        span = (self.end - self.start).view(np.uint64)  # from the least to the largest it is more than int64 holds
+        enough = (self.rows >= rule.rows) & (span >= np.uint64(rule.duration))
         sure = (self.kind == RUN) & (self.edge == 0)
         mine = replace(self, kind=np.where(sure, np.where(enough, FRAME, GAP), self.kind))
         gap = mine.kind == GAP
@@ -103,13 +104,13 @@ def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         rows = np.asarray(found.frames.column("rows"))
         all_ = Segments(found.ids, np.arange(start.size), edge, kind, start, end, rows)
         some = all_.settled(rule)
-        yield from task.output(_columns(some, found.substreams, found.numbers, found.frames.select(cells)))
+        yield from task.output(_columns(some, found, found.frames.select(cells)))
 
 
-def _columns(some: Segments, substreams: pa.Table, numbers: np.ndarray, cells: pa.Table) -> list[Any]:
+def _columns(some: Segments, found: Found, cells: pa.Table) -> list[Any]:
     at = pa.array(some.at)
-    own = [numbers[some.at], some.edge, some.kind, some.start, some.end, some.rows]
-    return [*substreams.take(at).columns, *map(pa.array, own), *cells.take(at).columns]
+    own = [found.numbers[some.at], some.edge, some.kind, some.start, some.end, found.skips[some.at], some.rows]
+    return [*found.substreams.take(at).columns, *map(pa.array, own), *cells.take(at).columns]
 
 
 def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -143,7 +144,8 @@ class Joint:
         keys = block.table.select(list(self.task.names)).take(pa.array(block.starts[found.of]))
         cells = block.table.select(self._cells(block)).take(pa.array(found.at))
         numbered = [pa.array(each) for each in (found.start, found.end, found.rows)]
-        yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns])
+        skips = [block.table.column("skip").take(pa.array(found.at))] if self.task.skips else []
+        yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns, *skips])
 
     def _together(self, block: Block, over: bool) -> Segments:
         edge, kind = block.numbers("edge"), block.numbers("kind")

@@ -23,10 +23,10 @@ def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], lay
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
-    found = detected(stream, query.spec)
-    front = ["frame_id", *keys, "start", "end", "rows"]  # which come first
-    found = named(placed(found).select(*all_columns(found)[: len(front)]), front)
-    out = StructType([*found.schema.fields, *schema.spark_fields(types)[-len(query.values) :]])
+    found = detected(stream, query.spec, skips=True)
+    front, columns = ["frame_id", *keys, "start", "end", "rows"], all_columns(found)  # the front, …, the skip
+    found = named(placed(found).select(*columns[: len(front)], columns[-1]), [*front, found.columns[-1]])
+    out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
     task = replace(stream.task(list(query.aggregated), out), query=query)
     return answered_per_frame(stream, found, task, out)
 

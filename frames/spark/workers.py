@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.detection import detect
+from frames.detection import search
 from frames.detector import Detector
 from frames.filling import fill, summarize
+from frames.owning import of_skips
 from frames.query import FrameQuery
 from frames.specs import Spec
 from swag.aggregates import Aggregate
@@ -25,7 +26,10 @@ OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer."""
+    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer.
+
+    skips: are frames found, or answered, with a last column of their skips (frames/ties.py)?
+    """
 
     by: tuple[str, ...]
     names: dict[str, str]
@@ -37,6 +41,7 @@ class Task:
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
     query: FrameQuery | None = None
+    skips: bool = False
 
     @property
     def when(self) -> str:
@@ -111,9 +116,11 @@ class Found:
     """Frames that became certain. ids: of their substreams, in order; numbers: within these; last: is it the last?
 
     substreams: the columns that tell them apart, beside each frame; frames: start, end, rows and what goes with them.
+    skips: as frames/ties.py has them, or 0 where they are not asked for.
     """
 
     frames: pa.Table
+    skips: np.ndarray
     ids: np.ndarray
     numbers: np.ndarray
     last: np.ndarray
@@ -123,7 +130,8 @@ class Found:
 def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for found in scans(task, batches):
         keys = found.substreams.select(list(task.names))
-        yield from task.output([pa.array(found.numbers), *keys.columns, *found.frames.columns])
+        skips = [pa.array(found.skips)] if task.skips else []
+        yield from task.output([pa.array(found.numbers), *keys.columns, *found.frames.columns, *skips])
 
 
 def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
@@ -144,16 +152,17 @@ def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
 
 def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
     assert task.spec is not None
-    table = detect(task.spec, _slice(task, block, first, last), ts=task.when, key=task.who)
+    found = search(task.spec, _slice(task, block, first, last), task.when, task.who)
+    table, skips = found.table(), found.skips() if task.skips else np.zeros(found.count, np.int64)
     ids = np.asarray(table.column(1))
     if not (ids[1:] >= ids[:-1]).all():
         order = np.argsort(ids, kind="stable")
-        ids, table = ids[order], table.take(pa.array(order))
+        ids, table, skips = ids[order], table.take(pa.array(order)), skips[order]
     begins = np.append(True, ids[1:] != ids[:-1])[: ids.size]
     firsts = np.flatnonzero(begins)
     numbers = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
     substreams = block.table.select(task.apart).take(pa.array(block.starts[ids]))
-    return Found(_rest(table, 2), ids, numbers, np.roll(begins, -1), substreams)
+    return Found(_rest(table, 2), skips, ids, numbers, np.roll(begins, -1), substreams)
 
 
 def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
@@ -195,7 +204,7 @@ class Large:
         if here:
             self._detector.push(_slice(self.task, block, 0, here).drop_columns([self.task.who]))
         ended = over or here < block.t.size
-        found = self._detector.finish() if ended else self._detector.punctuate(int(block.t[here - 1]) - 1)
+        found = self._detector.finish() if ended else self._detector.punctuate_before(int(block.t[here - 1]))
         yield from self._report(found, ended)
         if ended:
             self._detector = None
@@ -207,6 +216,8 @@ class Large:
     def _start(self, block: Block) -> None:
         assert self.task.spec is not None
         self._detector, self._count = Detector(self.task.spec, ts=self.task.when), 0
+        if self.task.skips:
+            self._detector.with_skips()
         self._key = block.table.select(self.task.apart).slice(0, 1)
 
     def _rows_here(self, block: Block) -> int:
@@ -219,13 +230,14 @@ class Large:
         return int(ends[0]) if same else 0
 
     def _report(self, found: pa.Table, ended: bool) -> Iterator[Found]:
-        assert self._key is not None
+        assert self._detector is not None and self._key is not None
         zeros = np.zeros(found.num_rows, np.int64)
         numbers = self._count + np.arange(found.num_rows)
         self._count += found.num_rows
         if found.num_rows:
             last = ended & (numbers == self._count - 1)
-            yield Found(_rest(found, 1), zeros, numbers, last, self._key.take(pa.array(zeros)))
+            skips = self._detector.skips if self.task.skips else zeros
+            yield Found(_rest(found, 1), skips, zeros, numbers, last, self._key.take(pa.array(zeros)))
 
 
 def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -266,8 +278,10 @@ def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
 
 def _said(task: Task, query: FrameQuery, frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
     """By the query itself, so that predicates and expressions mean here what they mean in memory."""
-    values, passing = query.answers(frames, events, task.when, task.who)
-    mine = [own.column(f"r{i}") for i in range(len(task.out) - len(values))]
+    front = len(task.out) - len(query.values)  # of which the last is the number of rows; the skip is behind them
+    skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))
+    values, passing = query.answers(frames, events, task.when, task.who, of_skips(skips, rows))
+    mine = [own.column(f"r{i}") for i in range(front)]
     if passing is None:
         return [*mine, *values]
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]

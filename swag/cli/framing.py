@@ -3,30 +3,34 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from frames import Detector
+from frames.owning import of_skips
 from swag.cli.stream import Stream
 from swag.columns import column, instants
 
 
 def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None) -> Iterator[pa.Table]:
     """The frames of each chunk as far as it decides them; with a query (frames/query.py), and what it says of each."""
-    detector, order = Detector(spec, ts=ts, key=key), Stream([], ts, key)
-    if query is not None:
-        detector = detector.with_skips()  # frames are filled with their own events, as those of a table are
+    detector, order = Detector(spec, ts=ts, key=key).with_skips(), Stream([], ts, key)
     rows: pa.Table | None = None
+
+    def said(found: pa.Table) -> pa.Table:
+        if query is None:
+            return found
+        return query.say(found, rows, ts, key, of_skips(detector.skips, np.asarray(found["rows"])))
+
     for chunk in chunks:
         last = order.check_order(chunk)
         detector.push(chunk)
         rows = chunk if rows is None else pa.concat_tables([rows, chunk])
-        found = detector.punctuate(last - 1)  # more events may come with the last ts
-        yield found if query is None else query.say(found, rows, ts, key)
+        yield said(detector.punctuate_before(last))  # more events may come with the last ts
         promised = detector.promised
         if query is None:
             rows = rows.slice(0, 0)
         elif promised is not None:
             rows = rows.filter(pa.array(instants(column(rows, ts, "ts is"), ts) > promised)).combine_chunks()
     if rows is not None:
-        found = detector.finish()
-        yield found if query is None else query.say(found, rows, ts, key)
+        yield said(detector.finish())

@@ -9,7 +9,7 @@ import swag as sw
 import swag.spark
 from swag.spark import Layout
 from tests.spark.compare import assert_same
-from tests.spark.test_frames import pieces, some_events, told_apart
+from tests.spark.test_frames import SMALL, pieces, some_events, told_apart
 
 CUT = Layout(tasks=3, sample=1.0, block_rows=60)  # one key is cut; pieces fill many blocks
 
@@ -22,6 +22,13 @@ STATEMENTS = [
               LAST(id) FROM s [FRAME WHERE x <= 0 FOR 3 TUPLES PARTITION] WHERE id > 20 AND x < 0.9 OR x IS NULL
        HAVING NOT (AVG(x) > -0.5 AND SUM(n) FILTER (WHERE n < 8) > 40)""",
 ]
+TIED = [
+    f"SELECT FIRST(id) AS first, LAST(id) AS last, COUNT(*) AS n, SUM(n) AS s FROM s [FRAME {clause}]"
+    for clause in (
+        "WHERE x > 0.3 FOR 2 TUPLES", "WHERE x <= 0 FOR 3 TUPLES PARTITION", "DELTA x 0.8", "UNTIL SUM(n) >= 25",
+        "WHILE SUM(n) < 12", "GRID x 0.5, n (2, 5)",
+    )
+]  # fmt: skip
 
 
 def grouped(text: str) -> str:
@@ -47,6 +54,26 @@ def test_a_row_per_frame_of_each_key(spark):
         expected = sw.evaluate(text, events, key="key")
         assert expected.num_rows > 10
         assert_same(told_apart(found, "key"), told_apart(expected, "key"), by="number")
+
+
+@pytest.mark.parametrize("layout", [CUT, SMALL], ids=["cut", "blocks"])
+def test_frames_hold_their_own_events_where_others_share_a_ts(spark, layout):
+    events = some_events()
+    events = events.set_column(0, "ts", pa.array(np.asarray(events["ts"]) // 90))  # each ts a dozen times, a key's too
+    df = spark.createDataFrame(events).cache()
+    for text in TIED:
+        for key, asked in ((None, text), ("key", grouped(text))):
+            found = swag.spark.evaluate(asked, df, key=key, layout=layout).toArrow()
+            expected = sw.evaluate(asked, events, key=key)
+            assert expected["n"].to_pylist() == expected["rows"].to_pylist()
+            assert_same(*(in_one_order(table, key) for table in (found, expected)), by="number")
+
+
+def in_one_order(table: pa.Table, key: str | None) -> pa.Table:
+    """Frames by their first event, of which no two have the same; numbered in place of frame_id."""
+    order = [(name, "ascending") for name in ([key] if key else []) + ["first"]]
+    table = table.drop_columns(["frame_id"]).sort_by(order)
+    return table.append_column("number", pa.array(np.arange(table.num_rows)))
 
 
 def test_no_events_have_no_frames(spark):

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from swag.columns import Clock
 from swag.engine import Engine
-from swag.errors import BadSnapshot, BadType
+from swag.errors import BadSnapshot, BadType, SwagError
 from swag.families import Part
 from swag.keys import KeyTable
 from swag.lateness import Held
@@ -172,8 +172,15 @@ def save(engine: Engine, path: str | Path) -> None:
     writer.write(_path(path), header)
 
 
-def _save_advanced(instant: Any, writer: _Writer) -> int | None:
-    return None if instant is None else writer.put(table_to_bytes(pa.table({"ts": [instant]})))
+def _save_advanced(instant: Any, writer: _Writer) -> Any:
+    """A time of any kind. A bare number is written as version 0.1 did."""
+    if instant is None or isinstance(instant, int):
+        return instant
+    return {"table": writer.put(table_to_bytes(pa.table({"ts": [instant]})))}
+
+
+def _load_advanced(saved: Any, arrays: list[np.ndarray]) -> Any:
+    return table_from_bytes(arrays[saved["table"]]).column(0)[0].as_py() if isinstance(saved, dict) else saved
 
 
 def _schema(engine: Engine) -> pa.Schema:
@@ -229,7 +236,18 @@ def load(path: str | Path, queries: list[Query], inside: bool = False) -> Engine
     if not inside:
         check_names(queries)
     reader = _Reader(path)
-    header, arrays = reader.header, reader.arrays
+    try:
+        return _engine(path, reader.header, reader.arrays, queries, inside)
+    except SwagError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, MemoryError) as why:
+        raise BadSnapshot(
+            f'"{path}" is damaged: its parts do not go together ({type(why).__name__}: {why}).',
+            "an older copy, or replay the events",
+        ) from why
+
+
+def _engine(path: Path, header: dict[str, Any], arrays: list[np.ndarray], queries: list[Query], inside: bool) -> Engine:
     engine = Engine(**header["engine"], lateness=duration_from_json(header["lateness"]))
     given = with_sources(queries)
     for entry in header["queries"]:
@@ -240,8 +258,7 @@ def load(path: str | Path, queries: list[Query], inside: bool = False) -> Engine
     plain = [query for query in engine.queries if query.every is None and query.source is None]
     simple = {each.label: each for each in engine._shared.add(plain)}
     engine._plan.queries = {label: simple[label] for label in header.get("order", simple)}
-    if header["advanced"] is not None:
-        engine._advanced = table_from_bytes(arrays[header["advanced"]]).column(0)[0].as_py()
+    engine._advanced = _load_advanced(header["advanced"], arrays)
     engine._lookups = header["lookups"]
     types = {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(arrays[header["types"]].tobytes()))}
     _load_store(engine, header, arrays, types)

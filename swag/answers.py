@@ -38,7 +38,9 @@ def common_type(kinds: Mapping[str, pa.DataType], ask: str) -> pa.DataType:
 def of_common_type(name: str, values: Any, kind: pa.DataType, ask: str) -> pa.Array:
     """The answers of one query in the type that all have. Whole numbers that floats can not hold are refused."""
     values = decoded(one_chunk(values))
-    if values.type == kind or not pa.types.is_integer(values.type):
+    if values.type == kind:
+        return values
+    if not pa.types.is_integer(values.type):
         return values.cast(kind)
     inexact = _first_inexact(values, kind)
     if inexact is not None:

@@ -55,6 +55,8 @@ def truth(a: Any) -> Any:
 
 
 def as_float(a: Any) -> Any:
+    if a.type == pa.float64():
+        return a
     if pa.types.is_decimal(a.type) or (is_number(a.type) and not pa.types.is_boolean(a.type)):
         return pc.cast(a, pa.float64(), safe=False)
     raise pa.ArrowTypeError(f"{a.type} is no number")
@@ -62,6 +64,8 @@ def as_float(a: Any) -> Any:
 
 def _wide(*operands: Any) -> list[Any]:
     """Numbers as they are computed with: the width of a column may be too narrow for the result."""
+    if all(each.type == pa.int64() for each in operands):
+        return list(operands)
     if any(pa.types.is_floating(each.type) or pa.types.is_null(each.type) for each in operands):
         return [as_float(each) for each in operands]
     return [pc.cast(each, pa.int64()) if pa.types.is_integer(each.type) else each for each in operands]

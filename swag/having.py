@@ -47,15 +47,14 @@ class Condition:
 def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
     """Table(query, [key], value) of what each query lets pass: a table of its keys, if there are any, and values."""
     kind = common_type({name: table.schema.types[-1] for name, table in passing.items()}, "filters")
-    names = [own_name("query", key), *([] if key is None else [key]), own_name("value", key)]
-    tables = []
-    for name, table in passing.items():
-        value = of_common_type(name, table.column(table.num_columns - 1), kind, "filters")
-        columns = [pa.array([name] * table.num_rows, pa.string()), *table.columns[:-1], value]
-        tables.append(pa.table(columns, names=names))
-    if not tables:
-        return pa.table([pa.array([], pa.string()), *([] if key is None else [pa.nulls(0)]), pa.array([], kind)], names)
-    return pa.concat_tables(tables, promote_options="permissive")
+    rows = np.repeat(np.arange(len(passing)), [table.num_rows for table in passing.values()])
+    columns = {own_name("query", key): pa.array(list(passing), pa.string()).take(rows)}
+    if key is not None:
+        found = [table.column(0) for table in passing.values() if not pa.types.is_null(table.schema.types[0])]
+        chunks = [chunk for keys in found for chunk in keys.chunks]
+        columns[key] = pa.chunked_array(chunks, found[0].type if found else pa.null())
+    values = [of_common_type(name, table.columns[-1], kind, "filters") for name, table in passing.items()]
+    return pa.table(columns | {own_name("value", key): pa.chunked_array(values, kind)})
 
 
 def condition(having: Any) -> Condition:

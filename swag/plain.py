@@ -9,19 +9,24 @@ decimals of 32 or 64 bits   of 128 bits, which Arrow can sort and compare
 import numpy as np
 import pyarrow as pa
 
+_ENCODED = {
+    kind.id for kind in (pa.string_view(), pa.binary_view(), pa.decimal32(1), pa.decimal64(1),
+                         pa.run_end_encoded(pa.int32(), pa.int8()), pa.dictionary(pa.int8(), pa.int8()))
+}  # fmt: skip
+
 
 def plain(table: pa.Table) -> pa.Table:
     """The table with every column in a layout that can be computed with; zero-copy where it can be."""
     for i, field in enumerate(table.schema):
-        if not is_plain(field.type, table.column(i)):
+        if field.type.id in _ENCODED and not _is_plain(table.column(i)):
             table = table.set_column(i, field.name, _plain_column(table.column(i)))
     return table
 
 
-def is_plain(kind: pa.DataType, values: pa.ChunkedArray) -> bool:
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind) == kind and not any(chunk.dictionary.null_count for chunk in values.chunks)
-    return plain_type(kind) == kind
+def _is_plain(values: pa.ChunkedArray) -> bool:
+    """Can it stay as it is? Of all encodings, a dictionary may."""
+    nulls = pa.types.is_dictionary(values.type) and any(chunk.dictionary.null_count for chunk in values.chunks)
+    return not nulls and plain_type(values.type) == values.type
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

@@ -33,8 +33,8 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
     "is null": pc.is_null,
 }
 _TEST: dict[str, Callable[..., Any]] = {
-    "between": lambda x, low, high: pc.and_kleene(_compare(">=", x, low), _compare("<=", x, high)),
-    "in": lambda x, *options: reduce(pc.or_kleene, [_compare("=", x, option) for option in options]),
+    "between": lambda x, low, high: pc.and_kleene(compared(">=", x, low), compared("<=", x, high)),
+    "in": lambda x, *options: reduce(pc.or_kleene, [compared("=", x, option) for option in options]),
 }
 
 
@@ -60,7 +60,7 @@ def _value(term: Any, columns: Columns) -> Any:
         return decoded(columns[term if isinstance(term, Windowed) else Windowed(term)])
     values = [_value(each, columns) for each in term.operands]
     if term.op in COMPARISONS:
-        return _compare(term.op, *values)
+        return compared(term.op, *values)
     if term.op in _TEST:
         return _TEST[term.op](*values)
     return _COMPUTE[term.op](*(value if _is_column(value) else scalar(value) for value in values))
@@ -68,17 +68,6 @@ def _value(term: Any, columns: Columns) -> Any:
 
 def _is_column(value: Any) -> bool:
     return isinstance(value, pa.Array | pa.ChunkedArray | pa.Scalar)
-
-
-def _compare(op: str, a: Any, b: Any) -> Any:
-    return compared(op, _known(a), _known(b))
-
-
-def _known(a: Any) -> Any:
-    """NaN as null: nothing is known of how it compares."""
-    if not _is_column(a) or not pa.types.is_floating(a.type):
-        return a
-    return pc.if_else(pc.is_nan(a), pa.scalar(None, a.type), a)
 
 
 def _alike(values: tuple[Any, ...]) -> list[Any]:

@@ -4,7 +4,7 @@
                         x >= 0.5 of integers: x > 0
     of two columns      by Arrow as long as no integer is too large for a float, else by whole parts and fractions
 
-Null compares as null. A comparison with NaN is false, or null.
+Null compares as null, and so does NaN: it satisfies no comparison, negated or not.
 """
 
 import math
@@ -31,9 +31,27 @@ _BEHIND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
 def compared(op: str, left: Any, right: Any) -> Any:
     """left op right, true, false or null, for each row. Either a column, or a constant of Python."""
-    if not isinstance(left, pa.Array | pa.ChunkedArray | pa.Scalar):
-        return compared(_BEHIND[op], right, left)
-    if isinstance(right, pa.Array | pa.ChunkedArray | pa.Scalar):
+    return _compared(op, _known(left), _known(right))
+
+
+def _known(values: Any) -> Any:
+    """NaN as null."""
+    if not _is_column(values) or not pa.types.is_floating(values.type):
+        return values
+    unknown = pc.is_nan(values)
+    if not pc.any(unknown).as_py():
+        return values
+    return pc.if_else(unknown, pa.scalar(None, values.type), values)
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, pa.Array | pa.ChunkedArray | pa.Scalar)
+
+
+def _compared(op: str, left: Any, right: Any) -> Any:
+    if not _is_column(left):
+        return _compared(_BEHIND[op], right, left)
+    if _is_column(right):
         return _of_columns(op, left, right)
     if is_number(right) and _is_numeric(left.type):
         return _with_number(op, left, right)
@@ -99,9 +117,9 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
         return _ARROW[op](left, right)
     except pa.ArrowInvalid:  # an integer beside floats, too large to be one
         if isinstance(right, pa.Scalar):
-            return compared(op, left, right.as_py())
+            return _compared(op, left, right.as_py())
         if isinstance(left, pa.Scalar):
-            return compared(op, left.as_py(), right)
+            return _compared(op, left.as_py(), right)
         return _exactly(op, one_chunk(left), one_chunk(right))
 
 

@@ -19,6 +19,9 @@ from swag.errors import BadQuery, BadType
 Compiled = Callable[[pa.Table], Any]
 LONGEST = 100_000  # characters of a predicate
 DEEPEST = 100
+UNDERSTOOD = {  # what sqlglot says of the parts of a predicate; one of which it says more is refused
+    "this", "expression", "expressions", "low", "high", "symmetric", "negate", "is_string", "table", "typed", "safe",
+}  # fmt: skip
 EXAMPLE = "where=\"side = 'buy' AND price > 20\""
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -131,8 +134,15 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
     def inside(each: Any) -> Compiled:
         return _compile(each, text, columns, depth + 1)
 
+    if any(given for name, given in node.args.items() if name not in UNDERSTOOD):
+        raise _unsupported(node, text)
     if kind == "Paren":
         return inside(node.this)
+    if node.args.get("negate"):  # NOT LIKE
+        plain = node.copy()
+        plain.set("negate", None)
+        inner = inside(plain)
+        return lambda table: arithmetic.negated(inner(table))
     if kind == "Column":
         name = node.name
         columns.add(name)
@@ -153,17 +163,21 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         parts = [inside(part) for part in (node.this, node.args["low"], node.args["high"])]
         within = _between_either if node.args.get("symmetric") else _between
         return lambda table: within(*(part(table) for part in parts))
-    if kind == "In" and not node.args.get("query") and node.args.get("field") is None:
+    if kind == "In":
         inner, options = inside(node.this), [_constant(o) for o in node.expressions]
         return lambda table: _among(inner(table), options)
     if kind == "Is" and _is(node.expression, "Null"):
         inner = inside(node.this)
         return lambda table: pc.is_null(inner(table))
-    if kind == "Like" and _is(node.expression, "Literal"):
-        inner, pattern = inside(node.this), node.expression.this
+    if kind == "Like" and _is(node.expression.unnest(), "Literal"):
+        inner, pattern = inside(node.this), node.expression.unnest().this
         return lambda table: _like(inner(table), pattern)
-    raise BadQuery(
-        f"where={text!r}: {_written(node) or kind} is not supported.",
+    raise _unsupported(node, text)
+
+
+def _unsupported(node: Any, text: str) -> BadQuery:
+    return BadQuery(
+        f"where={text!r}: {_written(node) or type(node).__name__} is not supported.",
         "comparisons, + - * /, ABS, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
     )
 
@@ -179,6 +193,7 @@ def _is(node: Any, kind: str) -> bool:
 
 
 def _constant(node: Any) -> pa.Scalar:
+    node = node.unnest()
     if _is(node, "Neg"):
         return pc.negate(_constant(node.this))
     if _is(node, "Boolean"):
@@ -198,7 +213,10 @@ def _between(value: Any, low: Any, high: Any) -> Any:
 
 
 def _like(value: Any, pattern: str) -> Any:
-    return pc.cast(value, pa.bool_()) if pa.types.is_null(value.type) else pc.match_like(value, pattern)
+    """SQL has no character that escapes others unless ESCAPE names one; to Arrow a backslash is it."""
+    if pa.types.is_null(value.type):
+        return pc.cast(value, pa.bool_())
+    return pc.match_like(value, pattern.replace("\\", "\\\\"))
 
 
 def _between_either(value: Any, one: Any, other: Any) -> Any:

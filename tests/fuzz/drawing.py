@@ -26,14 +26,16 @@ def programs(draw: st.DrawFn, step: Any, about: int = 20, most: int = 60) -> lis
     return steps
 
 
-WILD = [0.0, -0.0, 1.0, 0.1, 1e9, 1e9 + 0.5, 1e18, -1e18, math.nan, math.inf, -math.inf, 1e-9, 1e300, -1e300, 5e-324]
+# One choice for each value: drawing cases takes longer than anything else.
+TAME = [0.0, 1.0, -1.0, 0.1, 2.7, -355.4807838986733, 98.6, 1e-9]
+WILD = [1e9 + 0.5, 1e18, -1e18, math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, -0.0]
 COLUMNS: dict[str, Any] = {
-    "x": st.none() | st.sampled_from(WILD) | st.floats(-1e3, 1e3),
-    "y": st.none() | st.integers(-3, 3).map(float),
-    "i": st.none() | st.integers(-2, 2) | st.sampled_from([2**40, -(2**40), 2**53 + 1, -(2**55) - 1]),
-    "n": st.none() | st.integers(0, 5),
-    "p": st.none() | st.sampled_from([0.0, 0.5, 1.0, 2.5, 1e-3, 1e6]),
-    "s": st.none() | st.sampled_from(["", "bid", "ask", "buy"]),
+    "x": st.sampled_from([None, *TAME, *WILD]),
+    "y": st.sampled_from([None, 0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0]),
+    "i": st.sampled_from([None, 0, 1, -1, 2, -2, 2**40, -(2**40), 2**53 + 1, -(2**55) - 1]),
+    "n": st.sampled_from([None, 0, 1, 2, 3, 4, 5]),
+    "p": st.sampled_from([None, 0.0, 0.5, 1.0, 2.5, 1e-3, 1e6]),
+    "s": st.sampled_from([None, "", "bid", "ask", "buy"]),
 }
 GAPS = st.sampled_from([0, 0, 1, 1, 2, 5, 30])
 KEYS = st.sampled_from("abcd")

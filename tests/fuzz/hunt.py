@@ -18,6 +18,7 @@ from tests.fuzz.reducing import reduced
 from tests.fuzz.target import Hung, Target, calls
 
 SHRINKING, AT_MOST = 8.0, 60.0  # seconds that a hunt may take longer with every failure that it finds, and in all
+REDUCING = 15.0  # seconds for leaving things out of a failing case
 PASSED_ON = (StopTest, HypothesisException, KeyboardInterrupt)  # how Hypothesis itself ends an example
 
 
@@ -122,7 +123,7 @@ class Hunt:
                 return failure.place == place
             return False
 
-        reduced(case, fails, SHRINKING)
+        reduced(case, fails, REDUCING)
 
 
 @contextmanager

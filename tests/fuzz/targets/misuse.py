@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ def engine():
 VALUES = [
     "None", "True", "0", "1", "-1", "2**70", "-2**63", "10**30", "1.5", "nan", "inf", "''", "'x'", "'ts'", "'k'", "'5m'",
     "'5 parsecs'", "b'x'", "[]", "[1]", "{}", "{'a': 1}", "()", "(1, 2)", "('>', 1)", "('>', 'a')", "('between', 2)",
-    "('like', 1)", "('>', nan)", "('>', None)", "object()", "('>', np.array([1, 2]))", "np.int64(3)", "np.float64('nan')",
+    "('like', 1)", "('>', nan)", "('>', None)", "object()", "('>', np.array([1, 2]))", "('>', np.int64(1))", "('<', dt.date(2020, 1, 1))", "np.int64(3)", "np.float64('nan')",
     "np.timedelta64('NaT')", "np.timedelta64(5, 's')", "np.datetime64('NaT')", "np.datetime64('2020-01-01')",
     "dt.date(2020, 1, 1)", "dt.datetime(2020, 1, 1)", "dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)",
     "dt.timedelta(minutes=5)", "dt.timedelta(-1)", "decimal.Decimal('1.5')", "pa.scalar(3)", "pa.array([1])",
@@ -46,7 +48,7 @@ CALLS = [
     "sw.Query(sw.count(), sw.Rows(3), having={0})", "sw.Query(sw.count(), sw.Rows(3), every={0}, source={1})",
     "sw.Query(sw.count(), sw.Rows(3), index={0})", "sw.Events({0}, {1})", "sw.sql({0})",
     "sw.Engine(ts={0})", "sw.Engine(key={0})", "sw.Engine(lateness={0})", "sw.Engine(epsilon={0})",
-    "sw.Engine(algorithm={0})", "engine().register({0})", "engine().unregister({0})", "engine().append({0})",
+    "sw.Engine(algorithm={0})", "engine().register({0})", "engine().register(sw.Query(sw.sum('x'), sw.Range(9), 'n', having={0}))", "engine().unregister({0})", "engine().append({0})",
     "engine().advance({0})", "engine().lookup({0})", "engine().lookup('q', key={0})", "engine().lookup('q', at={0})",
     "engine().lookup('h', at={0}, exact={1})", "engine().lookup_all(at={0})", "engine().filters(at={0})",
     "sw.Engine().advance({0})",
@@ -86,6 +88,9 @@ def check(case: tuple[str, str, str]) -> None:
                 raise wrong("misuse: an error changes the engine", f"{text}: {answers(engine)}, before {before}") from None
             raise
         engine.append({"ts": [9], "k": ["a"], "x": [1.0], "i": [1]})
+        with tempfile.TemporaryDirectory() as folder:
+            engine.save(Path(folder) / "snapshot")
+            sw.Engine.load(Path(folder) / "snapshot")
         answers(engine)
 
 

@@ -10,9 +10,10 @@ from frames.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, ThresholdSc
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
 from kernels import frame_aggregates, frame_operators, monoids
 from kernels.framing import BLOCK, Events
-from swag.columns import is_discrete, to_arrow, valid_rows
+from swag.columns import decoded_type, is_discrete, to_arrow, valid_rows
 from swag.errors import SumOverflow
-from swag.families import result_type
+from swag.families import check_columns, result_type
+from swag.user_calls import calling
 from swag.user_defined import compiled
 
 
@@ -22,6 +23,7 @@ class AggregateScan(Scan):
     def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
         super().__init__()
         self.spec, aggregate = spec, spec.aggregate
+        check_columns(aggregate, kinds)
         self.type = result_type(aggregate, kinds)
         self.op = operator(spec, kinds)
         whole = is_discrete(self.type)
@@ -30,7 +32,7 @@ class AggregateScan(Scan):
         self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)
-        if isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
+        if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
             self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
@@ -56,7 +58,8 @@ class AggregateScan(Scan):
         return tuple(f.values.astype(np.float64) for f in fields), valid
 
     def step(self, events: Events, data: Any, first: int) -> int:
-        at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
+        with calling(self.spec.aggregate, f"the frames of {self.spec.aggregate}: a function"):
+            at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
         if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f"a frame of {self.spec.aggregate} does not fit int64.", "cast the column to float64")
         return at
@@ -113,7 +116,9 @@ def operator(spec: Aggregate, kinds: Kinds) -> Any:
     return {**simple, "wmean": frame_operators.WeightedMean}[kind]()
 
 
-def scan_of(spec: Spec, kinds: Kinds, unit: str | None) -> Scan:
+def scan_of(spec: Spec, schema: pa.Schema, unit: str | None) -> Scan:
+    """A scan for events of this schema, with ts in this unit."""
+    kinds = {name: decoded_type(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
     if isinstance(spec, Threshold):
         return ThresholdScan(spec, kinds, unit)
     if isinstance(spec, Boundary):

@@ -20,6 +20,7 @@ from kernels import dyadic, monoids, running, sorted_runs
 from swag.aggregates import Aggregate
 from swag.columns import Field, field, to_arrow, valid_rows
 from swag.errors import SumOverflow
+from swag.user_calls import calling
 from swag.families import PRODUCT, Part, check_columns, interpolate, lower, operator, parts_of, ranks, result_type
 
 Edges = tuple[np.ndarray, np.ndarray]
@@ -52,8 +53,9 @@ class Intervals:
             return to_arrow(values[at] if values.size else np.zeros(n.size, values.dtype), n > 0, kind)
         if aggregate.kind == "quantile":
             return to_arrow(*self._quantile(aggregate, required, lo, hi), kind)
-        partials = [self._partials(part, required, lo, hi) for part in parts_of(aggregate)]
-        values, valid = lower(aggregate, n, partials)
+        with calling(aggregate, f"{aggregate} over frames: a function"):
+            partials = [self._partials(part, required, lo, hi) for part in parts_of(aggregate)]
+            values, valid = lower(aggregate, n, partials)
         return to_arrow(np.asarray(values), valid, kind)
 
     def _field(self, name: str) -> Field:

@@ -10,9 +10,9 @@ from frames.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, ThresholdSc
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
 from kernels import frame_aggregates, frame_operators, monoids
 from kernels.framing import BLOCK, Events
-from swag.columns import is_discrete, to_arrow, valid_rows
+from swag.columns import decoded_type, is_discrete, to_arrow, valid_rows
 from swag.errors import SumOverflow
-from swag.families import result_type
+from swag.families import check_columns, result_type
 from swag.try_out import try_out
 from swag.user_calls import calling, check_lift
 from swag.user_defined import compiled
@@ -24,6 +24,7 @@ class AggregateScan(Scan):
     def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
         super().__init__()
         self.spec, aggregate = spec, spec.aggregate
+        check_columns(aggregate, kinds)
         self.type = result_type(aggregate, kinds)
         self.op = operator(spec, kinds)
         whole = is_discrete(self.type)
@@ -123,7 +124,9 @@ def operator(spec: Aggregate, kinds: Kinds) -> Any:
     return {**simple, "wmean": frame_operators.WeightedMean}[kind]()
 
 
-def scan_of(spec: Spec, kinds: Kinds, unit: str | None) -> Scan:
+def scan_of(spec: Spec, schema: pa.Schema, unit: str | None) -> Scan:
+    """A scan for events of this schema, with ts in this unit."""
+    kinds = {name: decoded_type(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
     if isinstance(spec, Threshold):
         return ThresholdScan(spec, kinds, unit)
     if isinstance(spec, Boundary):

@@ -92,10 +92,9 @@ def scan(
     spec: Spec, table: pa.Table, unit: str | None, instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
 ) -> list[Scan] | None:
     """A finished scan per part of the keys; None if a key's events are not in order of ts."""
-    kinds = {name: table.schema.field(name).type for name in table.column_names}
     shares = shares_of(ids) if ids.size >= SMALL else [Share(0, instants.size)]
     count = 1 if keys is None else keys.count
-    scans = [scan_of(spec, kinds, unit) for _ in shares]
+    scans = [scan_of(spec, table.schema, unit) for _ in shares]
     data = scans[0].data(table, instants.size)
 
     def run(each: Scan, share: Share) -> bool:

@@ -88,7 +88,7 @@ class Detector:
         self._check(clock, wanted.schema)
         upto = self._upto if self._clock is not None else self._said.instant(clock)
         check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
-        scan = self._scan or scan_of(self.spec, dict(zip(wanted.schema.names, wanted.schema.types, strict=True)), clock.unit)
+        scan = self._scan or scan_of(self.spec, wanted.schema, clock.unit)
         scan.data(wanted, instants.size)  # a column of a wrong type, or one that does not fit, is refused now
         keys, ids = key_ids(table, self.key, self._keys)
         self._clock, self._schema, self._keys, self._upto, self._scan = clock, wanted.schema, keys, upto, scan

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.fingerprint import mix
-from swag.columns import field, is_number, valid_rows
+from swag.columns import decoded_type, field, is_number, valid_rows
 from swag.keys import KeyTable
 
 
@@ -32,7 +32,7 @@ class Fingerprint:
             valid = valid_rows(table, name, "the fingerprint reads")
             if valid is not None:
                 self._mix(f"null {name}", np.flatnonzero(~valid) + self.rows)
-            if is_number(_plain(table.schema.field(name).type)):  # of others, a spec reads only where they are null
+            if is_number(decoded_type(table.schema.field(name).type)):  # of others, a spec reads only where they are null
                 self._mix(f"column {name}", field(table, name, "the fingerprint reads").values)
         for name, array in ({} if keys is None else keys.state()).items():
             self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])
@@ -46,10 +46,6 @@ class Fingerprint:
         if array.size:
             count, before = self._sums.get(name, (0, 0))
             self._sums[name] = count + array.size, (before + int(mix(_bits(array), count))) % 2**64
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from frames.filling import members
 from frames.intake import timed
+from frames.scans import number
 from frames.specs import Threshold
 from frames.tables import pieces_of, united
 from frames.theory import satisfies
@@ -35,8 +36,9 @@ def tumbling_windows(
     size = in_units(width, clock.unit)
     if size <= 0:
         raise BadQuery(f"a window is {width!r} wide.", "width=60")
-    values = np.asarray(table.column(spec.column).cast(pa.float64()).to_numpy(zero_copy_only=False))
-    there = ~np.isnan(values)
+    column = number(table, spec.column, "the threshold compares")
+    values = column.values.astype(np.float64)
+    there = ~np.isnan(values) if column.valid is None else column.valid & ~np.isnan(values)
     slots, which = np.unique(instants[there] // size, return_inverse=True)
     kept = values[there]
     if heuristic == "avg":

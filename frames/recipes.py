@@ -48,11 +48,11 @@ def aggregate_to_json(aggregate: Aggregated) -> dict[str, Any]:
     if aggregate.user is None:
         return dict(term_to_json(aggregate))
     _functions[aggregate.user.number] = aggregate.user
-    return {**term_to_json(aggregate), "functions": [PROCESS, aggregate.user.number]}
+    return {**term_to_json(aggregate), "known_as": [PROCESS, aggregate.user.number]}
 
 
 def aggregate_from_json(entry: dict[str, Any]) -> Aggregated | None:
-    process, number = entry.get("functions", (None, None))
+    process, number = entry.get("known_as", (None, None))
     if process is None:
         return term_from_json(entry)  # type: ignore[no-any-return]
     if process != PROCESS or number not in _functions:

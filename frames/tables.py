@@ -130,16 +130,32 @@ def united(table: Any) -> pa.Table:
         column(table, name, "fragments have")
     if is_untyped(table):
         return table.drop_columns(["final"])
-    _flags(table)
-    whole = [name for name in table.column_names if name not in ("frame_id", "start", "end", "rows", "final")]
-    asked: list[Any] = [(name, "last", pc.ScalarAggregateOptions(skip_nulls=False)) for name in whole]
-    grouped = table.group_by("frame_id", use_threads=False).aggregate(
-        [("start", "min"), ("end", "max"), ("rows", "sum"), *asked]
-    )
-    names = {"start": "start_min", "end": "end_max", "rows": "rows_sum"} | {name: f"{name}_last" for name in whole}
-    kept = [name for name in table.column_names if name != "final"]
-    one_each = grouped.select([names.get(name, name) for name in kept]).rename_columns(kept).sort_by("frame_id")
-    return one_each.replace_schema_metadata(table.schema.metadata)
+    clock, pieces = pieces_of(table, None)
+    order = np.argsort(pieces.numbers, kind="stable")
+    numbers, there = pieces.numbers[order], pieces.there[order]
+    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: numbers.size])
+    last = table.drop_columns(["final"]).take(pa.array(order[np.append(first[1:], numbers.size)[: first.size] - 1]))
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    some = np.logical_or.reduceat(there, first) if first.size else there
+    starts = _each(np.minimum, np.where(there, pieces.starts[order], most), first)
+    ends = _each(np.maximum, np.where(there, pieces.ends[order], least), first)
+    rows = _each(np.add, _counts(table)[order], first)
+    new = {"start": to_arrow(starts, some, clock.type), "end": to_arrow(ends, some, clock.type), "rows": pa.array(rows)}
+    for name, values in new.items():
+        last = last.set_column(last.schema.get_field_index(name), name, values)
+    return last.replace_schema_metadata(table.schema.metadata)
+
+
+def _each(operation: np.ufunc, values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Of the values from one of the firsts to the next."""
+    return operation.reduceat(values, first) if first.size else values
+
+
+def _counts(table: pa.Table) -> np.ndarray:
+    rows = one_chunk(column(table, "rows", "fragments have"))
+    if rows.null_count or not pa.types.is_integer(rows.type):
+        raise BadEvents("rows is null somewhere, or no integer.", "pieces as fr.Detector gives them")
+    return np.asarray(rows).astype(np.int64)
 
 
 def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, int]:

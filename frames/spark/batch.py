@@ -88,7 +88,10 @@ def fill(
     frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None,
     before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
-    """As frames.fill: the events that lie in a frame of their key, once for each, with its frame_id."""
+    """As frames.fill with own=False: the events that lie in a frame of their key, once for each, with its frame_id.
+
+    A DataFrame of frames does not say which events they were found in, so all from start to end lie in them.
+    """
     stream = Stream.of(events, ts, key, layout)
     stream.check(frames)
     filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
@@ -110,7 +113,10 @@ def summarize(
     frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
     key: Key = None, before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
-    """As frames.summarize: the frames, with a column per aggregate of the events in each."""
+    """As frames.summarize with own=False: the frames, with a column per aggregate of the events from start to end.
+
+    For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate.
+    """
     stream = Stream.of(events, ts, key, layout)
     stream.check(frames)
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)

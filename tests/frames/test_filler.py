@@ -90,6 +90,7 @@ def test_a_detector_feeds_a_filler(name, fragments, data, steps, rows, before, a
             key=key,
             before=before,
             after=after,
+            own=False,
         )
         assert pairs(out) == pairs([wanted])
         filler.punctuate_events(100)

@@ -94,8 +94,10 @@ TYPES = {"i": pa.int64(), "f": pa.float64(), "s": pa.string(), "b": pa.bool_(), 
 TYPES |= {"t": pa.timestamp("ms", "UTC"), "n": pa.int8(), "g": pa.float32()}
 
 
-@pytest.mark.parametrize(("columns", "kind"), [*((name, kind) for name, kind in TYPES.items()), ("in", pa.int64()),
-                                               ("fg", pa.float64()), ("nf", pa.float64()), ("ng", pa.float64())])  # fmt: skip
+COMMON = {**TYPES, "in": pa.int64(), "fg": pa.float64(), "nf": pa.float64(), "ng": pa.float64()}
+
+
+@pytest.mark.parametrize(("columns", "kind"), COMMON.items(), ids=COMMON)
 @pytest.mark.parametrize("key", [None, "k"])
 def test_values_have_the_common_type_of_the_queries(columns: str, kind: pa.DataType, key: str | None) -> None:
     events = EVENTS.append_column("k", pa.array(["a"]))

@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.arguments import LARGEST
 from swag.columns import decoded, decoded_type, one_chunk
 from swag.errors import BadType
 from swag.keys import is_string
-
-BEYOND = 2.0**63
 
 
 def own_name(name: str, *theirs: str | None) -> str:
@@ -53,14 +52,13 @@ def of_common_type(name: str, values: Any, kind: pa.DataType, ask: str) -> pa.Ar
 
 def _first_inexact(values: pa.Array, kind: pa.DataType) -> Any:
     """The first whole number that is another one in a float64, or does not fit int64."""
-    if pa.types.is_uint64(values.type):
-        bad = np.asarray(pc.fill_null(pc.greater(values, pa.scalar(2**63 - 1, pa.uint64())), False))
-    elif pa.types.is_floating(kind):
-        whole = np.asarray(pc.fill_null(values, 0)).astype(np.int64)
+    whole = np.asarray(pc.fill_null(values, 0))
+    if pa.types.is_floating(kind):
         floats = whole.astype(np.float64)
-        bad = (floats >= BEYOND) | (np.where(floats >= BEYOND, 0.0, floats).astype(np.int64) != whole)
+        inside = floats < 2.0 ** (64 if whole.dtype == np.uint64 else 63)
+        bad = ~inside | (np.where(inside, floats, 0).astype(whole.dtype) != whole)
     else:
-        return None
+        bad = whole > LARGEST
     return values[int(np.argmax(bad))].as_py() if bad.any() else None
 
 

@@ -15,13 +15,9 @@ from swag.errors import BadQuery, BadType
 from swag.windows import NANOSECONDS
 
 SMALLEST = -(2**63)
-_UNITS: dict[str, Any] = {
-    **NANOSECONDS,
-    "D": NANOSECONDS["d"],
-    "ps": Fraction(1, 10**3),
-    "fs": Fraction(1, 10**6),
-}  # NumPy's
-_UNITS["as"] = Fraction(1, 10**9)
+_FINER = {"ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9)}
+_NUMPY: dict[str, Any] = {**NANOSECONDS, "D": NANOSECONDS["d"], **_FINER}
+_PLURALS = {"d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 FARTHEST = 10**12  # years, months or weeks that NumPy can turn into days without wrapping round
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -49,9 +45,6 @@ def point(at: Any, kind: pa.DataType, unit: str, what: str) -> int:
             "round it, or cast ts to a finer unit",
         )
     return whole_number(units, what)
-
-
-_PLURALS = {"d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 def _read(at: Any, what: str) -> tuple[int | Fraction, bool | None] | None:
@@ -94,7 +87,7 @@ def _read_numpy(at: np.datetime64, zoned: bool) -> tuple[int | Fraction, bool] |
         if abs(int(at.astype(np.int64))) * count > FARTHEST:
             return None
         at, unit, count = at.astype("datetime64[D]"), "D", 1
-    return int(at.astype(np.int64)) * count * _UNITS[unit], zoned
+    return int(at.astype(np.int64)) * count * _NUMPY[unit], zoned
 
 
 def _of_datetime(at: datetime.datetime) -> int:

@@ -94,8 +94,10 @@ TYPES = {"i": pa.int64(), "f": pa.float64(), "s": pa.string(), "b": pa.bool_(), 
 TYPES |= {"t": pa.timestamp("ms", "UTC"), "n": pa.int8(), "g": pa.float32()}
 
 
-@pytest.mark.parametrize(("columns", "kind"), [*((name, kind) for name, kind in TYPES.items()), ("in", pa.int64()),
-                                               ("fg", pa.float64()), ("nf", pa.float64()), ("ng", pa.float64())])  # fmt: skip
+COMMON = {**TYPES, "in": pa.int64(), "fg": pa.float64(), "nf": pa.float64(), "ng": pa.float64()}
+
+
+@pytest.mark.parametrize(("columns", "kind"), COMMON.items(), ids=COMMON)
 @pytest.mark.parametrize("key", [None, "k"])
 def test_values_have_the_common_type_of_the_queries(columns: str, kind: pa.DataType, key: str | None) -> None:
     events = EVENTS.append_column("k", pa.array(["a"]))
@@ -128,20 +130,24 @@ def test_other_mixtures_are_asked_for_by_name_and_nothing_is_lost(columns: str, 
     assert made.emitted("fe" if "f" in columns else f"{columns[0]}e").num_rows == 0
 
 
-@given(
-    ints=st.lists(st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**53, 2**53 + 1, 2**62, 2**63 - 1]), min_size=1)
-)
-def test_integers_beside_floats_are_floats_as_long_as_each_is_exact(ints: list[int]) -> None:
+EDGES = [0, 2**53, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
+
+
+@given(kind=st.sampled_from([pa.int64(), pa.uint64()]), data=st.data())
+def test_integers_beside_floats_are_floats_as_long_as_each_is_exact(kind: pa.DataType, data: Any) -> None:
+    low, high = (-(2**63), 2**63 - 1) if kind == pa.int64() else (0, 2**64 - 1)
+    edges = st.sampled_from([each for each in EDGES if each <= high])
+    ints = data.draw(st.lists(st.integers(low, high) | edges, min_size=1, max_size=5))
     queries = [sw.Query(sw.last(name), sw.Rows(1), name=name, every=EVERY) for name in ("i", "f")]
-    made = engine(*queries, events={"ts": range(len(ints)), "i": ints, "f": [0.5] * len(ints)})
-    exact = all(Fraction(float(i)) == i for i in ints)
-    if exact:
+    events = pa.table({"ts": range(len(ints)), "i": pa.array(ints, kind), "f": [0.5] * len(ints)})
+    made = engine(*queries, events=events)
+    if all(Fraction(float(i)) == i for i in ints):
         assert [row["value"] for row in made.emitted().to_pylist() if row["query"] == "i"] == ints
-    else:
-        with pytest.raises(sw.BadType, match=r'can not hold. Hint: ask for one query at a time: engine.emitted\("i"\)'):
-            made.emitted()
-        assert made.emitted("i")["value"].to_pylist() == ints
-        assert made.emitted()["value"].to_pylist() == [0.5] * len(ints)
+        return
+    with pytest.raises(sw.BadType, match=r'can not hold. Hint: ask for one query at a time: engine.emitted\("i"\)'):
+        made.emitted()
+    assert made.emitted("i")["value"].to_pylist() == ints
+    assert made.emitted()["value"].to_pylist() == [0.5] * len(ints)
 
 
 def test_a_query_that_is_gone_leaves_its_ticks_and_no_type() -> None:

@@ -4,12 +4,12 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
-import frames as fr
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import frames as fr
 import swag as sw
 
 NOTHING = {"ts": [1, 2], "k": ["a", "b"], "c": [None, None], "x": [1, 2]}

@@ -129,5 +129,5 @@ def same(a: list[tuple[Any, ...]], b: list[tuple[Any, ...]]) -> bool:
 
 def equal(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float | int):
-        return (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(a))
+        return a == b or (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(a))
     return bool(a == b)

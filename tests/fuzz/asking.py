@@ -1,4 +1,4 @@
-"""Queries as plain values: what a case holds, the Python that makes the library's query of it, and what the oracle is asked.
+"""Queries as plain values: what a case holds, the Python that makes a query of it, and what the oracle is asked.
 
     Ask(Of("sum", ("x",)), Range(10), where="y > 0", having=(">", 3))
 
@@ -46,8 +46,10 @@ class Of(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Ask(Brief):
-    """`having`: (">", v), ("between", low, high), or a term that is a condition. `source`: a condition on events, or the
-    query whose answers are read; `name`: what those answers are called there."""
+    """`having`: (">", v), ("between", low, high), or a term that is a condition.
+
+    `source`: a condition on events, or the query whose answers are read; `name`: what those answers are called there.
+    """
 
     term: Any
     window: Rows | Range | None = None

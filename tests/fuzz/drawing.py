@@ -12,7 +12,6 @@ from tests.oracle import Range, Rows
 from tests.oracle_ticks import Every
 
 
-
 @st.composite
 def programs(draw: st.DrawFn, step: Any, about: int = 20, most: int = 60) -> list[Any]:
     """Longer lists than Hypothesis makes of its own accord, of which it can leave any step out."""
@@ -41,10 +40,10 @@ GAPS = st.sampled_from([0, 0, 1, 1, 2, 5, 30])
 KEYS = st.sampled_from("abcd")
 EVENT = st.tuples(GAPS, KEYS, *COLUMNS.values())  # how long after the one before, its key, its columns
 
-SPREADS = [(kind, (column,), {}) for kind in ("sum", "mean", "min", "max", "first", "last") for column in "xinp"]
+OF_ONE = [(kind, (column,)) for kind in ("sum", "mean", "min", "max", "first", "last") for column in "xinp"]
 AGGREGATES = st.sampled_from(
     [
-        Of("count"), *(Of("count", (column,)) for column in "xns"), *(Of(kind, columns) for kind, columns, _ in SPREADS),
+        Of("count"), *(Of("count", (column,)) for column in "xns"), *(Of(kind, columns) for kind, columns in OF_ONE),
         Of("first", ("s",)), Of("last", ("s",)), Of("var", ("x",), ddof=1), Of("var", ("i",), ddof=0),
         Of("std", ("y",), ddof=0), Of("std", ("n",), ddof=1), Of("wmean", ("x", "y")), Of("wmean", ("y", "n")),
         Of("cov", ("y", "n"), ddof=1), Of("cov", ("x", "i"), ddof=0), Of("corr", ("x", "y")), Of("corr", ("y", "n")),
@@ -53,7 +52,11 @@ AGGREGATES = st.sampled_from(
     ]
 )  # fmt: skip
 EXACT = st.sampled_from(
-    [Of("count"), Of("count", ("y",)), *(Of(kind, (c,)) for kind in ("sum", "min", "max", "first", "last") for c in "yn")]
+    [
+        Of("count"),
+        Of("count", ("y",)),
+        *(Of(kind, (c,)) for kind in ("sum", "min", "max", "first", "last") for c in "yn"),
+    ]
 )  # of what they give nothing is rounded, so conditions and arithmetic over them are certain
 
 
@@ -101,11 +104,11 @@ def terms(draw: st.DrawFn, depth: int = 2) -> Any:
 
 
 @st.composite
-def tests(draw: st.DrawFn, depth: int = 1) -> Any:
+def conditions(draw: st.DrawFn, depth: int = 1) -> Any:
     """A condition over aggregates."""
     if depth and draw(st.booleans()):
         op = draw(st.sampled_from(["and", "or", "not"]))
-        return (op, *(draw(tests(depth - 1)) for _ in range(1 if op == "not" else 2)))
+        return (op, *(draw(conditions(depth - 1)) for _ in range(1 if op == "not" else 2)))
     op = draw(st.sampled_from([">", ">=", "<", "<=", "=", "<>", "between", "is null"]))
     bounds = {"between": 2, "is null": 0}.get(op, 1)
     return (op, draw(terms(1)), *(draw(st.sampled_from([0, 1, 2, 0.5, -1])) for _ in range(bounds)))
@@ -121,5 +124,5 @@ def simple_asks(draw: st.DrawFn, aggregates: Any = AGGREGATES, conditions: Any =
 @st.composite
 def computed_asks(draw: st.DrawFn) -> Ask:
     """Expressions over several aggregates, conditions over several, or both."""
-    having = draw(st.none() | tests() | PLAIN_CONDITIONS)
+    having = draw(st.none() | conditions() | PLAIN_CONDITIONS)
     return Ask(draw(terms()), draw(WINDOWS), draw(FILTERS), having, draw(st.booleans()))

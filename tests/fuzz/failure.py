@@ -80,7 +80,8 @@ def script(target: str, message: str, replay: str, calls: list[str]) -> str:
 def replay_of(target: Target, drawn: dict[str, Any]) -> str:
     """The call that fails again."""
     if target.plain:
-        return f"from {target.check.__module__} import {target.check.__name__}\n\n{target.check.__name__}({drawn['case']!r})"
+        module, name = target.check.__module__, target.check.__name__
+        return f"from {module} import {name}\n\n{name}({drawn['case']!r})"
     from hypothesis import __version__
     from hypothesis.control import current_build_context
     from hypothesis.core import encode_failure

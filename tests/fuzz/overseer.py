@@ -30,6 +30,7 @@ class Worker:
 
     def start(self) -> None:
         """Anew, with another seed and without targets that were left out since."""
+        self.orders.at_hand.unlink(missing_ok=True)
         self.parent, child = SPAWN.Pipe(duplex=False)
         self.process = SPAWN.Process(target=work, args=(self.orders, child), daemon=True)
         self.process.start()
@@ -114,9 +115,7 @@ class Overseer:
     def _again(self, worker: Worker, what: str) -> bool:
         """The case at hand was the last one of this process."""
         worker.stop()
-        case = last_case(worker.orders.at_hand)
-        if case is None:
-            raise RuntimeError(f"a worker came to its end before its first case: {what}")
+        case = last_case(worker.orders.at_hand) or nothing(worker.orders.names[0])
         self.take(crash_of(case["target"], what, case["replay"]))
         crashes = self.totals[case["target"]]
         crashes["crashes"] += 1
@@ -138,7 +137,9 @@ class Overseer:
             rows.append((name, *(f"{total[what]:,.0f}" for what in ("examples", "steps", "seconds", "failures"))))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
-            "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths)))
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))
+            )
             for row in rows
         )
 
@@ -166,6 +167,11 @@ def last_case(path: Path) -> dict[str, str] | None:
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
+
+
+def nothing(target: str) -> dict[str, str]:
+    """A worker that came to its end before its first case: most likely a target that can not be imported."""
+    return {"target": target, "replay": f"from tests.fuzz.targets import TARGETS\n\nTARGETS[{target!r}]()"}
 
 
 def orders_for(names: Sequence[str], jobs: int, seconds: float, seed: int, **options: Any) -> list[Orders]:

@@ -55,7 +55,11 @@ def _with(values: Any, at: int, each: Any) -> Any:
 def _plainer(value: Any, fails: Fails) -> Any:
     for field in dataclasses.fields(value):
         each, usual = getattr(value, field.name), field.default
-        if usual is not dataclasses.MISSING and each != usual and fails(dataclasses.replace(value, **{field.name: usual})):
+        if (
+            usual is not dataclasses.MISSING
+            and each != usual
+            and fails(dataclasses.replace(value, **{field.name: usual}))
+        ):
             value = dataclasses.replace(value, **{field.name: usual})
             continue
         around, name = value, field.name

@@ -17,7 +17,9 @@ def whole(least: int, most: int) -> Any:
     return st.sampled_from([None, *range(max(least, -2), 4), least, most, most - 1])
 
 
-SINGLE = st.sampled_from([None, *(float(np.float32(x)) for x in drawing.TAME), math.nan, math.inf, float(np.float32(1e30))])
+SINGLE = st.sampled_from(
+    [None, *(float(np.float32(x)) for x in drawing.TAME), math.nan, math.inf, float(np.float32(1e30))]
+)
 DAYS = st.integers(-3, 20_000).map(lambda day: datetime.date(1970, 1, 1) + datetime.timedelta(days=day))
 MOMENTS = st.integers(-3, 10**9).map(lambda s: datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=s))
 TEXT = st.sampled_from([None, "", "bid", "ask", "buy", "é"])

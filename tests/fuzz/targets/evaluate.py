@@ -1,4 +1,4 @@
-"""Stored events of any types, at every event and at requests, against the oracle; and the same table given to an engine.
+"""Stored events of any types, at every event and at requests, against the oracle; the same table given to an engine.
 
 Answers are the oracle's, or an error of ours where a column is of no number or a sum does not fit.
 """

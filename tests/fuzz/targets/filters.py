@@ -1,4 +1,4 @@
-"""Filters with an index against the same filters without one: whatever is registered when, and looked up for whenever."""
+"""Filters with an index against the same filters without one: whatever is registered when, and looked up whenever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of any spec over any stream: found as frames.theory defines them, however the stream is cut; filled; summarised."""
+"""Frames of any spec over any stream: found as frames.theory has them, however it is cut; filled; summarised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,15 @@ AGGREGATES = st.sampled_from(
         "sw.cov('x', 'i')", "sw.corr('x', 'i')", "sw.quantile('x', 0.6)", "sw.median('i')",
     ]
 )  # fmt: skip
-SUMMARIES = ["sw.count()", "sw.count('x')", "sw.sum('i')", "sw.min('x')", "sw.max('i')", "sw.first('x')", "sw.last('i')"]
+SUMMARIES = [
+    "sw.count()",
+    "sw.count('x')",
+    "sw.sum('i')",
+    "sw.min('x')",
+    "sw.max('i')",
+    "sw.first('x')",
+    "sw.last('i')",
+]
 EXACT = ("sw.count", "sw.min", "sw.max", "sw.first", "sw.last", "sw.sum('i')", "sw.quantile")
 
 
@@ -47,7 +55,10 @@ def specs(draw: st.DrawFn) -> str:
         other = draw(st.sampled_from(["", f", 'i': {draw(WIDTH)}"]))
         return f"fr.Boundary({{'x': {draw(WIDTH)}{other}}})"
     if kind == "Delta":
-        limits, measure = draw(st.sampled_from(["1", "1.5", "2", "0.1", "1e18"])), draw(st.sampled_from(["first", "range"]))
+        limits, measure = (
+            draw(st.sampled_from(["1", "1.5", "2", "0.1", "1e18"])),
+            draw(st.sampled_from(["first", "range"])),
+        )
         return f"fr.Delta({column}, {limits}, measure={measure!r}, op={draw(ORDER)!r})"
     return f"fr.Aggregate({draw(AGGREGATES)}, {draw(ORDER)!r}, {draw(NUMBER)})"
 
@@ -108,7 +119,9 @@ class Framed:
 
     def cut(self, early: list[int], times: list[int], before: int, after: int) -> None:
         """Up to each punctuation all that it needs has come, and some more; the frames are the same."""
-        calls.append(f"fr.Detector(spec, key={self.key!r}, fragments=…): rows {early} come early, punctuated at {times}")
+        calls.append(
+            f"fr.Detector(spec, key={self.key!r}, fragments=…): rows {early} come early, punctuated at {times}"
+        )
         calls.append(f"fr.Filler(key={self.key!r}, before={before}, after={after}) is given frames and events")
         for fragments in (False, True):
             detector = fr.Detector(self.spec, key=self.key, fragments=fragments)

@@ -94,7 +94,9 @@ class Owned:
 
     def append(self, batch: list[Any]) -> None:
         rows = [{"ts": self._tick(gap), "y": y, "n": n} for gap, y, n in batch]
-        table = pa.table({name: pa.array([row[name] for row in rows], TYPES.get(name, pa.int64())) for name in ("ts", *TYPES)})
+        table = pa.table(
+            {name: pa.array([row[name] for row in rows], TYPES.get(name, pa.int64())) for name in ("ts", *TYPES)}
+        )
         calls.append(f"engine.append({rows})")
         if self._is_refused(lambda: self.engine.append(table)):
             self.refused = self.refused or not any(self._is_bad(row) for row in rows)
@@ -113,7 +115,9 @@ class Owned:
 
     def evaluated(self) -> None:
         rows = [*self.taken, {"ts": self.time, "y": 1.0, "n": 1}]
-        table = pa.table({name: pa.array([row[name] for row in rows], TYPES.get(name, pa.int64())) for name in ("ts", *TYPES)})
+        table = pa.table(
+            {name: pa.array([row[name] for row in rows], TYPES.get(name, pa.int64())) for name in ("ts", *TYPES)}
+        )
         for query, (name, each) in zip(self.queries, self.terms.items(), strict=True):
             calls.append(f"sw.evaluate([{name}], {rows})")
             try:

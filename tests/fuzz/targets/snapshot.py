@@ -1,4 +1,4 @@
-"""Snapshots that were changed: refused as damaged, or an engine that answers as before; no other error, no endless load.
+"""Snapshots that were changed: refused as damaged, or an engine that answers as before; no other error, no hanging.
 
 The checksum finds nearly all damage, so others are given a right one: headers with values that are missing, of another
 type or too large, as a foreign program or a fault of our own could write them. Such a file may be an engine too, if
@@ -64,7 +64,12 @@ def made(kind: str) -> sw.Engine:
     engine.register([sw.Query(each, window) for each in aggregates for window in (sw.Rows(4), sw.Range(9))])
     engine.register(sw.Query(sw.sum("i"), sw.Range(9), "some", where="x > 2"))
     if kind in ("keyed", "ticks"):
-        conditions = [(sw.count(), (">", 1)), (sw.sum("i"), (">=", 3)), (sw.max("x"), (">", 2.0)), (sw.min("x"), ("<", 2))]
+        conditions = [
+            (sw.count(), (">", 1)),
+            (sw.sum("i"), (">=", 3)),
+            (sw.max("x"), (">", 2.0)),
+            (sw.min("x"), ("<", 2)),
+        ]
         engine.register([sw.Query(each, sw.Range(9), having=having) for each, having in conditions])
     if kind == "ticks":
         engine.register(sw.Query(sw.count(), sw.Range(9), "often", every=sw.Every(3)))

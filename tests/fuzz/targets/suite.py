@@ -14,7 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test
 from tests.fuzz.failure import ROOT
 from tests.fuzz.target import Target, calls
 
-LEFT_OUT = ("tests/spark/", "tests/conformance/", "tests/test_fuzz", "tests/test_bench", "tests/test_docs", "tests/kernels/test_costs")
+LEFT_OUT = (
+    "tests/spark/",
+    "tests/conformance/",
+    "tests/test_fuzz",
+    "tests/test_bench",
+    "tests/test_docs",
+    "tests/kernels/test_costs",
+)
 
 
 @cache

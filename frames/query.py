@@ -99,7 +99,8 @@ class FrameQuery:
     ) -> tuple[list[Any], np.ndarray | None]:
         """What is said of each frame, a column per value; and which frames pass `having`."""
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
-        summary, columns = Summary(Meeting.of(found, table, ts, key), owner), {}
+        summary = Summary(Meeting.of(found, table, ts, key), owner)
+        columns: dict[Any, Any] = {}
         for where in dict.fromkeys(leaf.where for leaf in wanted):
             some = [leaf for leaf in wanted if leaf.where == where]
             condition = conjunction(self.where, where)

@@ -4,7 +4,7 @@ An index names candidates; the engine looks those up in the shared structures an
 is exact whether there is an index or not, and what an index saves is looking at the other keys.
 
     plan              one entry for each set of rows, aggregate and column that a `having` is about
-    rows kept         what an index is made from, when a batch or a lookup needs one that is not there (swag/key_index.py)
+    rows kept         what an index is made from, when a batch or a lookup needs one that is not there: swag/key_index.py
     rows that come    every index takes them
 """
 
@@ -65,7 +65,7 @@ class Filters:
         if condition.op == "between" or not constants.is_number(condition.low):
             return "indexes know one-sided conditions on numbers"
         column = query.aggregate.columns[0] if query.aggregate.columns else None
-        if kind != "count" and not is_number(self.store.types.get(column, pa.null())):
+        if kind != "count" and column is not None and not is_number(self.store.types.get(column, pa.null())):
             return f"{column} is not a number"
         if kind == "count" and column is not None and condition.holds(pa.array([0]))[0]:
             return "keys whose values are all null pass too, and no index sees those"

@@ -42,7 +42,7 @@ class ExtremaIndex(SubstreamIndex):
         if v != v or (step is None and reaching):
             return np.empty(0, np.int64)
         end = now - near
-        if reaching:  # the largest threshold that is not above
+        if reaching and step is not None:  # the largest threshold that is not above
             threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
             if threshold >= 0:
                 self.state = ci_extrema.with_room(self.state)

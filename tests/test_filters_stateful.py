@@ -1,4 +1,4 @@
-"""Filters driven at random: an index answers as the structures without one do, and the oracle; supersets keep their word.
+"""Filters driven at random: an index answers as structures without one do, and the oracle; supersets keep their word.
 
 Filters and plain queries come and go while events flow, with nulls, negative values and lateness; engines are saved and
 loaded, indexes dropped. Every filter is registered twice, with index=False the second time.

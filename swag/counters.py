@@ -58,7 +58,6 @@ class Counters:
             self.gone, self.total = np.concatenate([self.gone, before]), np.concatenate([self.total, before])
             self.newest = np.concatenate([self.newest, np.full(more, MIN)])
 
-
     def renumber(self, kept: np.ndarray) -> None:
         """Segment kept[i] is segment i from now on."""
         self.grow(int(kept.max(initial=-1)) + 1)

@@ -40,9 +40,7 @@ def _said(why: Exception) -> str:
     return f"{type(why).__name__}: {why}".rstrip(": .")
 
 
-def check_lift(
-    aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray | None, known: bool = True
-) -> None:
+def check_lift(aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndarray | None, known: bool = True) -> None:
     """Refuse values that `lift` raises of. rows: where each is in the input (None: as they are here), if known."""
     assert aggregate.user is not None
     at = np.zeros(1, np.int64)

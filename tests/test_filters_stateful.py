@@ -199,7 +199,6 @@ class FilterMachine(RuleBasedStateMachine):
             self.engine = sw.Engine.load(Path(folder) / "snapshot")
             assert [self.engine.lookup(name, exact=False) for name in names] == before
 
-
     # -- answers ------------------------------------------------------------------------------------------------------
 
     @invariant()

@@ -90,7 +90,9 @@ def test_a_value_that_lift_raises_of_is_named_and_its_batch_changes_nothing():
     engine.register([query(where=some), query(sw.sum("x"), name="sum"), query(where=some, every=sw.Every(2), name="t")])
     engine.append({"ts": [1, 1], "k": ["a", "b"], "x": [1.0, -5.0]})
     before = stats(engine)
-    with pytest.raises(sw.BadFunction, match=r'query "q": of row 3, where "x" is -1.0, lift raised ValueError: too') as e:
+    with pytest.raises(
+        sw.BadFunction, match=r'query "q": of row 3, where "x" is -1.0, lift raised ValueError: too'
+    ) as e:
         engine.append({"ts": [2] * 4, "k": list("abcd"), "x": [1.0, -5.0, None, -1.0]})
     assert isinstance(e.value.__cause__, ValueError)
     assert stats(engine) == before

@@ -53,7 +53,9 @@ def test_events_that_are_gone_since_they_were_counted(spark, tmp_path, queries, 
     answers = swag.spark.evaluate(queries, events, at=at, key="k", layout=CUT)
     flag.unlink()  # nine in ten go
     if raises:
-        with pytest.raises(PythonException, match="BadEvents: the events have changed .* k='a' has [0-9]* of the 25 ev"):
+        with pytest.raises(
+            PythonException, match="BadEvents: the events have changed .* k='a' has [0-9]* of the 25 ev"
+        ):
             answers.collect()
         return
     left = pa.table({"ts": range(0, 600, 10), "id": range(0, 600, 10), "k": ["a"] * 60})
@@ -114,7 +116,9 @@ def test_events_that_are_in_order_are_not_sorted_again(spark):
         answers = swag.spark.evaluate(QUERIES, rows, key="k", layout=SORTED)
         assert_same(answers.toArrow(), expected, by="id")
     alone = events.coalesce(1)
-    assert_same(swag.spark.evaluate(QUERIES, alone, layout=SORTED).toArrow(), sw.evaluate(QUERIES, events.toArrow()), "id")
+    assert_same(
+        swag.spark.evaluate(QUERIES, alone, layout=SORTED).toArrow(), sw.evaluate(QUERIES, events.toArrow()), "id"
+    )
 
 
 @pytest.mark.parametrize("key", ["k", ["k", "d"], "d"])
@@ -165,7 +169,9 @@ def test_a_partition_is_taken_if_keys_begin_once_and_time_does_not_go_back(rows,
     table = pa.table({"k0": pa.array([k for k, _ in rows], pa.string()), "t": pa.array([t for _, t in rows], pa.int64()),
                       MARK: pa.array(range(len(rows)), pa.int64())})  # fmt: skip
     edges = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
-    order = Order(Promise({"k0": "key"}, "k0", "ts", Clock(pa.int64()), frozenset({(len(rows), sum(range(len(rows))))})))
+    order = Order(
+        Promise({"k0": "key"}, "k0", "ts", Clock(pa.int64()), frozenset({(len(rows), sum(range(len(rows))))}))
+    )
     begun = [k for i, (k, _) in enumerate(rows) if i == 0 or rows[i - 1][0] != k]
     in_order = all(a[0] != b[0] or a[1] <= b[1] for a, b in zip(rows, rows[1:], strict=False))
     try:

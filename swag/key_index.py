@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 @dataclass
 class Entry:
-    """An index over the rows of a space, with the queries it serves; None: to be made when next needed.
+    """An index with the queries it serves; None: to be made, from the rows kept, when next needed.
 
     waits_for: the time that has to come first. Until then a window reaches a row that the index can not take, one from
     before there was an index.
@@ -54,7 +54,6 @@ class Entry:
     key: Key
     queries: list[Query]
     index: SubstreamIndex | None = None
-    space: Space | None = None
     waits_for: int = MIN
 
     def can_be_made(self, store: Store) -> bool:
@@ -63,8 +62,8 @@ class Entry:
 
     def make(self, store: Store, p: int) -> None:
         """From those rows kept that windows reach, now or later."""
-        longest, self.space = self.longest(store), store.spaces[self.key.mask]
-        ids, ts, values = kept_rows(store, self.space, self.key.column)
+        longest = self.longest(store)
+        ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column)
         reached = ts > max(MIN, store.now - longest)
         ids, ts, values = ids[reached], ts[reached], None if values is None else values[reached]
         if self._takes(store, ts, values):
@@ -89,21 +88,19 @@ class Entry:
 
     def keep(self, old: "Entry", store: Store) -> None:
         """Take over the index of another entry, if it serves; from then on it knows no more than it has to."""
-        if old.space is None or old.space is not store.spaces.get(self.key.mask):
-            return
         self.waits_for = old.waits_for
         if old.index is not None:
             longest = self.longest(store)
             if old.index.serves(longest, self.conditions(store)):
-                self.index, self.space = old.index, old.space
+                self.index = old.index
                 self.index.longest = longest
 
     def restore(self, store: Store, p: int, longest: int, arrays: dict[str, np.ndarray]) -> None:
         """Take the index of a snapshot, if it serves."""
         index = self._empty(store, p, longest)
         index.restored(arrays)
-        if self.key.mask in store.spaces and index.serves(self.longest(store), self.conditions(store)):
-            self.index, self.space = index, store.spaces[self.key.mask]
+        if index.serves(self.longest(store), self.conditions(store)):
+            self.index = index
 
     def _takes(self, store: Store, ts: np.ndarray, values: np.ndarray | None) -> bool:
         """Not a negative value, if it is about sums: these have to grow."""

@@ -1,12 +1,15 @@
 # make demo   the main job, embedded, no Java: generate trades, register hundreds of windows, look answers up
 # make test   everything the tests need, then the tests
+# make fuzz   everything driven at random, for ten minutes: make fuzz MINUTES=60 JOBS=4 ONLY=engine,filters
 # make bench  the tables and figures of docs/benchmarks.md
 
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
+MINUTES ?= 10
+JOBS ?= 2
 
-.PHONY: demo test java lint bench clean
+.PHONY: demo test java lint fuzz bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/swag demo
@@ -22,6 +25,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --jobs $(JOBS) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench all

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import Phase
+from hypothesis.database import InMemoryExampleDatabase
 
 from tests.fuzz.__main__ import parser
 from tests.fuzz.failure import ROOT
@@ -66,15 +67,17 @@ def test_a_script_fails_while_the_fault_is_there(tmp_path: Path) -> None:
         assert failure.message.split(": ")[1] in ran.stderr, place
 
 
-def run(tmp_path: Path, names: list[str], **options: Any) -> Overseer:
-    orders = orders_for(names, seed=1, module="tests.fuzz.toys", folder=tmp_path, longest=1, **options)
+def run(tmp_path: Path, names: list[str], jobs: int) -> Overseer:
+    """One turn each, however long it takes."""
+    orders = orders_for(names, jobs, 600, seed=1, turns=1, module="tests.fuzz.toys", folder=tmp_path, longest=1)
+    orders = [replace(each, turn=0.0) for each in orders]
     overseer = Overseer(orders, say=lambda text: None)
     overseer.run()
     return overseer
 
 
 def test_a_target_that_fails_crashes_or_does_not_end_stops_no_other(tmp_path: Path) -> None:
-    overseer = run(tmp_path, list(TOYS), jobs=2, seconds=6)
+    overseer = run(tmp_path, list(TOYS), jobs=2)
     places = {place for _, place in overseer.found}
     assert {"SIGKILL in crashing", "large"} <= places
     assert any(place.startswith("Hung") for place in places)
@@ -87,10 +90,13 @@ def test_a_target_that_fails_crashes_or_does_not_end_stops_no_other(tmp_path: Pa
     assert "crashing([" in (tmp_path / "failures" / "crashing_sigkill_in_crashing.py").read_text()
 
 
-def test_what_failed_is_tried_first_in_the_next_run(tmp_path: Path) -> None:
-    run(tmp_path, ["faulty"], jobs=1, seconds=2)
-    saved = [path for path in (tmp_path / "examples").rglob("*") if path.is_file()]
-    assert saved
+def test_what_failed_is_tried_first_in_the_next_run() -> None:
+    database, before = InMemoryExampleDatabase(), Hunt(TOYS["faulty"]())
+    before.database = database
+    before.round(1)
+    again = Hunt(TOYS["faulty"](), database)
+    again.round(2, replaying=True, max_examples=1, phases=[Phase.reuse])
+    assert set(again.found) == set(before.found)
 
 
 def test_more_workers_than_targets_share_them(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.target import Target, Wrong
+from tests.fuzz.target import Hung, Target, Wrong
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ("swag", "frames", "kernels")
@@ -32,6 +32,7 @@ class Failure:
     place: str
     message: str
     script: str
+    is_slow: bool = False
 
     @property
     def size(self) -> tuple[int, str]:
@@ -44,7 +45,8 @@ class Failure:
 
 def failure_of(target: Target, why: BaseException, replay: str, calls: list[str]) -> Failure:
     message = f"{type(why).__name__}: {why}"
-    return Failure(target.name, place_of(why), message, script(target.name, message, replay, calls))
+    text = script(target.name, message, replay, calls)
+    return Failure(target.name, place_of(why), message, text, isinstance(why, Hung))
 
 
 def crash_of(target: str, what: str, replay: str) -> Failure:

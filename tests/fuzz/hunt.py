@@ -23,7 +23,7 @@ PASSED_ON = (StopTest, HypothesisException, KeyboardInterrupt)  # how Hypothesis
 
 
 class TimeIsUp(BaseException):
-    """Ends a round at once: no one but `Hunt` catches it."""
+    """Ends a round at once: no one but `Hunt` catches it. What took too long is not made smaller, which would, too."""
 
 
 @dataclass
@@ -45,7 +45,10 @@ class Hunt:
     _latest: float = float("inf")
 
     def hunt(self, seconds: float, number: int) -> None:
-        """Rounds, each from a seed of its own, until the time is up."""
+        """Rounds, each from a seed of its own, until the time is up; no time at all is one round, however long."""
+        if not seconds:
+            self.round(number, replaying=self.examples == 0)
+            return
         self._end = time.monotonic() + seconds
         self._latest = self._end + AT_MOST
         while time.monotonic() < self._end:
@@ -60,17 +63,21 @@ class Hunt:
             "max_examples": self.target.examples, "database": self.database, "phases": phases, "deadline": None,
             "derandomize": False, "verbosity": Verbosity.quiet, "suppress_health_check": list(HealthCheck),
         }  # fmt: skip
-        test = settings(**options | changed)(given(**self.target.given)(self._trial()))
-        self._run(test if changed.get("derandomize") else seed(number)(test))
+        test = given(**self.target.given)(self._trial())
+        test = test if changed.get("derandomize") else seed(number)(test)  # before settings: it takes the database away
+        self._run(settings(**options | changed)(test))
         for place, drawn in self._new.items() if self.target.plain else ():
-            self._reduce(place, drawn["case"])
+            if not self.found[place].is_slow:
+                self._reduce(place, drawn["case"])
 
     def _run(self, test: Callable[[], None]) -> None:
         try:
             test()
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # what it says is in `found` already, or it is cut short
+        except TimeIsUp:
+            return
+        except BaseException:  # what it says is in `found` already, or it was cut short
             if not self._new and time.monotonic() < self._end:
                 raise
 
@@ -101,7 +108,7 @@ class Hunt:
                 self._new[failure.place] = drawn
             if failure.place in self._new:
                 self._keep(failure, drawn)
-                raise
+                raise TimeIsUp if failure.is_slow else why  # noqa: B904
 
     def _keep(self, failure: Failure, drawn: dict[str, Any]) -> None:
         known = self.found.get(failure.place)

@@ -6,6 +6,7 @@ import itertools
 import json
 import multiprocessing
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -174,12 +175,14 @@ def nothing(target: str) -> dict[str, str]:
     return {"target": target, "replay": f"from tests.fuzz.targets import TARGETS\n\nTARGETS[{target!r}]()"}
 
 
-def orders_for(names: Sequence[str], jobs: int, seconds: float, seed: int, **options: Any) -> list[Orders]:
+def orders_for(
+    names: Sequence[str], jobs: int, seconds: float, seed: int, turns: int = sys.maxsize, **options: Any
+) -> list[Orders]:
     """Targets are dealt out to the workers; where there are fewer of them, several workers share one."""
     dealt = [names[i::jobs] or [names[i % len(names)]] for i in range(jobs)]
     turn = max(1.0, min(20.0, seconds * jobs / len(names) / 3))
     until = time.time() + seconds
     return [
-        Orders(names=tuple(each), seed=seed + 1000 * i, until=until, turn=turn, number=i, **options)
+        Orders(names=tuple(each), seed=seed + 1000 * i, until=until, turn=turn, turns=turns, number=i, **options)
         for i, each in zip(itertools.count(), dealt)
     ]

@@ -31,6 +31,7 @@ class Orders:
     seed: int
     until: float  # by time.time(), which all processes share
     turn: float  # seconds for a target at a time
+    turns: int  # of every target, at most
     longest: int  # seconds for a case
     folder: Path
     number: int
@@ -58,7 +59,7 @@ def work(orders: Orders, parent: Connection) -> None:
     note = Note(orders.at_hand, parent)
     hunts = {name: Hunt(targets[name](), database, orders.longest, note) for name in orders.names}
     seeds = random.Random(orders.seed)
-    while True:
+    for _ in range(orders.turns):
         for hunt in hunts.values():
             left = orders.until - time.time()
             if left <= 0:

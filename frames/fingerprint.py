@@ -32,7 +32,8 @@ class Fingerprint:
             valid = valid_rows(table, name, "the fingerprint reads")
             if valid is not None:
                 self._mix(f"null {name}", np.flatnonzero(~valid) + self.rows)
-            if is_number(decoded_type(table.schema.field(name).type)):  # of others, a spec reads only where they are null
+            # Of columns that are no numbers, a spec reads only where they are null.
+            if is_number(decoded_type(table.schema.field(name).type)):
                 self._mix(f"column {name}", field(table, name, "the fingerprint reads").values)
         for name, array in ({} if keys is None else keys.state()).items():
             self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])

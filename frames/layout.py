@@ -8,7 +8,7 @@ from kernels import frame_fill, timeline
 
 
 class LaidOut(NamedTuple):
-    """order: the row at each position (None: as they are); when: its ts; segments: where each key begins, and all end."""
+    """order: the row at each position (None: as they are); when: its ts; segments: where keys begin, and all end."""
 
     order: np.ndarray | None
     when: np.ndarray

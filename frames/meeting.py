@@ -19,8 +19,8 @@ from swag.windows import Duration
 class Meeting:
     """instants, ids: of the events, -1 where a key has no frames; numbers, keys, starts, ends: of the frames.
 
-    Intervals have their margins; that of a frame without any is from 1 to 0. rows: as the frames say, or None. moved: do
-    margins move an edge?
+    Intervals have their margins; that of a frame without any is from 1 to 0. rows: as the frames say, or None. moved:
+    margins move an edge.
     """
 
     table: pa.Table

@@ -1,6 +1,6 @@
 """Where frames were found: a note in the metadata of their schema, which stays when rows are filtered or sorted.
 
-It holds the spec, the names of ts and key, and a fingerprint of the events. With them, the events of a frame can be told
+It holds the spec, the names of ts and key, and a fingerprint of the events. With them the events of a frame are told
 from others that share its first or last ts: the frames are found again, and looked up by frame_id.
 
 Why not the positions themselves? A column of them would be seen by users; in the metadata they would be as large as the
@@ -63,7 +63,7 @@ class Origin:
             return None
 
     def is_of(self, events: pa.Table) -> bool:
-        """Are these the events that the frames were found in? Those of a detector went on, and these begin with them."""
+        """Are these the events that the frames were found in? A detector's went on, and these begin with them."""
         if events.num_rows < self.rows or (self.whole and events.num_rows > self.rows):
             return False
         return self._fingerprint(events.slice(0, self.rows)) == self.digest

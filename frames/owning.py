@@ -1,7 +1,7 @@
 """A frame owns its events: over the stream that it was found in, it is filled with these and no others.
 
 By time, an event that shares the first or last ts of a frame lies in it, whether it is one of its own or not. Which are
-is known by `skip` and `rows` (frames/ties.py): from the detection itself, or from frames that are found again, in events
+is known by `skip` and `rows` (frames/ties.py): from the detection itself, or from frames found again, in events
 that are the same by their fingerprint (frames/origin.py).
 """
 

@@ -77,9 +77,7 @@ class FrameQuery:
 
         return evaluate(self, events, ts, keys, layout)
 
-    def say(
-        self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner
-    ) -> pa.Table:
+    def say(self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner) -> pa.Table:
         """The frames, with a column per value; the table holds all of their events, and owner knows which these are."""
         keys = [] if key is None else [key]
         self.check_key(keys)

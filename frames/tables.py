@@ -70,7 +70,8 @@ def _type_of_any(aggregate: Aggregated) -> pa.DataType:
 
 def is_untyped(frames: pa.Table) -> bool:
     """Is it what `before_events` gives, of which only the columns are known?"""
-    return frames.num_rows == 0 and "start" in frames.column_names and pa.types.is_null(frames.schema.field("start").type)
+    named = frames.num_rows == 0 and "start" in frames.column_names
+    return named and pa.types.is_null(frames.schema.field("start").type)
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, i
 
 
 def widened(pieces: Pieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals from start - early to end + late, cut off at the ends of int64; one that holds nothing is from 1 to 0."""
+    """Intervals from start - early to end + late, cut off at the ends of int64; an empty one is from 1 to 0."""
     starts, below = shifted(pieces.starts, -early)
     ends, above = shifted(pieces.ends, late)
     there = pieces.there & (below <= 0) & (above >= 0)  # an edge that was moved inward, out of all time, leaves nothing

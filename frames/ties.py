@@ -4,10 +4,11 @@
       frame       [-----]        start 2, end 3, 4 rows; skip 1: one event at ts 2 comes before it
 
 An interval does not say which of the events at its edges are inside. How many come before the first one, and the number
-of rows, do; in any table that has all events of the key at that ts. So skips are what is handed from detection to filling,
-beside the table of frames.
+of rows, do; in any table that has all events of the key at that ts. So skips are what detection hands to filling, beside
+the table of frames.
 
-Found by position: kernels note the event AT which a frame became certain, and how many of its events came before (LEAD).
+Skips are found by position: kernels note the event AT which a frame became certain, and how many of its events came
+before (LEAD).
 """
 
 import numpy as np
@@ -34,7 +35,8 @@ def skips(laid: LaidOut, frames: np.ndarray, leads: np.ndarray, earlier: np.ndar
 class Ties:
     """While events arrive. Owns the skip of every open frame, by slot, and of every key's run that may become one.
 
-    reported: of the frames that came out last. Events of one ts are scanned together: a punctuation lets through all of them or none.
+    reported: of the frames that came out last. Events of one ts are scanned together: a punctuation lets through all of
+    them or none.
     """
 
     def __init__(self) -> None:

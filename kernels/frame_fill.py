@@ -48,7 +48,7 @@ def spans(ts, segments, ids, starts, ends, lo, hi):
 
 @kernel
 def rises(ts):
-    """Is each ts larger than the one before? Page by page without a branch, as kernels/edges.py sees whether it falls."""
+    """Is each ts larger than the one before? Page by page without a branch, as kernels/edges.py sees that it falls."""
     for first in range(0, ts.size - 1, PAGE):
         last, still = min(first + PAGE, ts.size - 1), 0
         here, then = ts[first:last], ts[first + 1 : last + 1]

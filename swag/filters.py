@@ -4,7 +4,7 @@ An index names candidates; the engine looks those up in the shared structures an
 is exact whether there is an index or not, and what an index saves is looking at the other keys.
 
     plan              one entry for each set of rows, aggregate and column that a `having` is about
-    rows kept         what an index is made from, when a batch or a lookup needs one that is not there: swag/key_index.py
+    rows kept         what an index is made from, when a batch or a lookup needs one that is missing: swag/key_index.py
     rows that come    every index takes them
 """
 

@@ -29,7 +29,7 @@ from swag.windows import in_units
 
 GAP, RUN, FRAME = range(3)  # a run may yet be either
 FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
-NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and its cells
+NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and cells
 
 
 def can_be_cut(spec: Spec) -> bool:

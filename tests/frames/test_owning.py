@@ -30,17 +30,16 @@ def tied_streams(draw, most=14):
     """Events of a few keys, in any order, most of which share their ts with others; anywhere in time."""
     size, span = draw(st.integers(0, most)), draw(st.sampled_from([0, 1, 2, 5]))
     first = draw(st.sampled_from([0, -3, LEAST, LARGEST - span]))
-    return [
-        {"ts": first + draw(st.integers(0, span)), "k": draw(st.sampled_from("abc")), "x": draw(FLOATS), "i": draw(INTEGERS)}
-        for _ in range(size)
-    ]  # fmt: skip
+    times, keys = st.integers(0, span), st.sampled_from("abc")
+    return [{"ts": first + draw(times), "k": draw(keys), "x": draw(FLOATS), "i": draw(INTEGERS)} for _ in range(size)]
 
 
 def definition(spec, rows, key):
     """The rows of every frame, by their numbers, in order of ts."""
     found = []
     for value in dict.fromkeys(row[key] if key else None for row in rows):
-        own = sorted((at for at, row in enumerate(rows) if key is None or row[key] == value), key=lambda at: rows[at]["ts"])
+        own = [at for at, row in enumerate(rows) if key is None or row[key] == value]
+        own.sort(key=lambda at: rows[at]["ts"])
         framing = theory.final(spec, [rows[at] for at in own])
         if isinstance(spec, fr.Threshold) and spec.partition:
             framing += theory.gaps(framing, [rows[at] for at in own])
@@ -70,7 +69,9 @@ def test_frames_are_filled_with_their_own_events(name, data, rows):
         assert sorted(inside.values()) == wanted
         assert inside == filled(frames, rows, key, own=True)
         if isinstance(spec, fr.Boundary) or (isinstance(spec, fr.Threshold) and spec.partition):
-            assert sorted(sum(inside.values(), [])) == list(range(len(rows)))  # a partition: each event once
+            assert sorted(row for each in inside.values() for row in each) == list(
+                range(len(rows))
+            )  # a partition: each event once
         some = data.draw(st.permutations(range(frames.num_rows)))[: data.draw(st.integers(0, frames.num_rows))]
         part = frames.take(pa.array(some, pa.int64()))
         assert filled(part, rows, key) == {number: inside[number] for number in some}
@@ -181,7 +182,8 @@ def test_what_a_schema_says_survives_a_file_and_what_is_lost_is_missed(tmp_path)
     pq.write_table(frames.filter(pa.array([False, True])), tmp_path / "frames.parquet")
     kept = pq.read_table(tmp_path / "frames.parquet")
     assert fr.fill(kept, TIED)["ts"].to_pylist() == [2, 3]
-    for lost in (frames.replace_schema_metadata(None), frames.to_pydict(), frames.replace_schema_metadata({NAME: b"[]"})):
+    spoilt = frames.replace_schema_metadata({NAME: b"[]"})
+    for lost in (frames.replace_schema_metadata(None), frames.to_pydict(), spoilt):
         with pytest.raises(sw.BadEvents, match="do not say in which events"):
             fr.summarize(lost, TIED, sw.count(), own=True)
         assert fr.fill(lost, TIED).num_rows == 6
@@ -237,11 +239,15 @@ def test_pieces_of_a_frame_that_is_still_open_hold_what_has_come():
 def test_many_events_of_many_keys_own_theirs():
     rng = np.random.default_rng(8)
     size = 300_000
-    events = pa.table({"ts": np.sort(rng.integers(0, 3_000, size)), "k": rng.integers(0, 40, size), "x": rng.normal(size=size)})
+    events = pa.table(
+        {"ts": np.sort(rng.integers(0, 3_000, size)), "k": rng.integers(0, 40, size), "x": rng.normal(size=size)}
+    )
     frames = fr.detect(fr.Boundary("x", 0.5), events, key="k")
     inside = fr.fill(frames, events, key="k", own=True)
     assert inside.num_rows == size
-    assert bool((np.ceil(np.asarray(inside["x"]) / 0.5) == np.asarray(frames["cell_x"])[np.asarray(inside["frame_id"])]).all())
+    assert bool(
+        (np.ceil(np.asarray(inside["x"]) / 0.5) == np.asarray(frames["cell_x"])[np.asarray(inside["frame_id"])]).all()
+    )
     changed = np.asarray(events["x"]).copy()
     changed[1000] = 9.0
     with pytest.raises(sw.BadEvents):

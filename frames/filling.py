@@ -1,6 +1,6 @@
 """Frames meet events of any stream: which of them lie in which frame, and what they add up to.
 
-Of the stream that they were found in, frames hold their own events (frames/owning.py); of others, all in their interval.
+Of the stream that they were found in, frames hold their own events (frames/owning.py); of others, all inside.
 """
 
 from collections.abc import Sequence

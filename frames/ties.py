@@ -4,7 +4,7 @@
       frame       [-----]        start 2, end 3, 4 rows; skip 1: one event at ts 2 comes before it
 
 An interval does not say which of the events at its edges are inside. How many come before the first one, and the number
-of rows, do; in any table that has all events of the key at that ts. So detection hands skips to filling, beside the table
+of rows, do; in any table that has all events of the key at that ts. So detection hands skips to filling, with the table
 of frames.
 
 Skips are found by position: kernels note the event AT which a frame became certain, and how many of its events came

@@ -102,6 +102,16 @@ def test_an_index_can_be_forgotten_at_any_time():
     assert passing(engine, "h") == {"a": 2, "b": 2}
 
 
+def test_held_events_that_lack_a_column_are_not_claimed_to_have_it():
+    total = sw.Query(sw.sum("x"), R(30), name="s")
+    engine = engine_with(total, ts=[1], k=["a"], lateness=9)
+    engine.unregister("s")
+    engine.append({"ts": [2], "k": ["a"]})  # nobody reads x
+    engine.register(total)
+    engine.append({"ts": [20], "k": ["a"], "x": [1.0]})
+    assert engine.stats()["complete_since"]["s"] == 2 + 30
+
+
 # -- snapshots --------------------------------------------------------------------------------------------------------
 
 

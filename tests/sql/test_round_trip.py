@@ -22,7 +22,11 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([2**62, 1e300, -0.5]),
 )
-CONSTANTS = st.one_of(NUMBERS, st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5))
+CONSTANTS = st.one_of(
+    NUMBERS,
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5),
+    st.one_of(st.dates(), st.datetimes(), st.times(), st.timedeltas(), st.decimals(allow_nan=False), st.integers()),
+)
 UNITS = st.sampled_from(["ns", "us", "ms", "s", "m", "h", "d"])
 
 

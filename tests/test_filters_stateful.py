@@ -294,7 +294,9 @@ def without_index(ours):
     return sw.Query(ours.aggregate, ours.window, f"{ours.label}, plain", ours.where, ours.having, index=False)
 
 
-RUN = settings(max_examples=60, stateful_step_count=25, deadline=None, report_multiple_bugs=False)
+RUN = settings(
+    max_examples=settings().max_examples * 6 // 10, stateful_step_count=25, deadline=None, report_multiple_bugs=False
+)
 TestFilters = FilterMachine.TestCase
 TestFilters.settings = RUN
 TestForgetfulFilters = ForgetfulFilterMachine.TestCase

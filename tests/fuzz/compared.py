@@ -101,15 +101,15 @@ class Compared:
         return time >= clocks.integers(pa.chunked_array([column]))[0]
 
     def _about(self, name: str) -> str:
-        """What sort of query: failures of different sorts are different ones."""
+        """What sort of query: failures of different sorts are different ones. Of those that came later it is of no
+        interest what they compute: what they lack is events."""
         ask, midway = self.truth.told[name].ask, self.truth.told[name].before > 0
         window = ask.window or (ask.term.window if isinstance(ask.term, Of) else None)
-        kind = "" if midway else ask.term.kind if isinstance(ask.term, Of) else "expression"
-        parts = [*filter(None, [kind]), type(window).__name__.lower()]
-        parts += ["where"] * (ask.where is not None) + ["having"] * (ask.having is not None)
+        kind = ask.term.kind if isinstance(ask.term, Of) else "expression"
+        computed = [kind] + ["where"] * (ask.where is not None) + ["having"] * (ask.having is not None)
+        parts = [type(window).__name__.lower(), *(["midway"] if midway else computed)]
         parts += ["index"] * (ask.having is not None and ask.index) + ["every"] * (ask.every is not None)
-        parts += ["chosen"] * (ask.source is not None) + ["midway"] * midway
-        parts += ["lateness"] * (self.truth.stream.lateness is not None)
+        parts += ["chosen"] * (ask.source is not None) + ["lateness"] * (self.truth.stream.lateness is not None)
         return " ".join(parts)
 
 

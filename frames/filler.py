@@ -142,7 +142,7 @@ class Filler:
         return start, before, known
 
     def _rest(self, starts: np.ndarray, ends: np.ndarray, begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """From when on the rest of a frame holds events; begun: pieces up to `ends` are out. And where no time is left."""
+        """From when on the rest of a frame holds events, and where none is left. begun: pieces up to `ends` are out."""
         begin, never = shifted(starts, -self._early)
         handed, cut = shifted(ends, min(self._late, 0))
         behind, none = shifted(handed, 1)

@@ -119,34 +119,35 @@ class Filler:
         ends, ids = pieces.ends[order], ids[order]
         first = np.ones(numbers.size, bool)
         first[1:] = numbers[1:] != numbers[:-1]
-        begin, before, begun = self._begun(numbers, first)
-        early, never = shifted(pieces.starts[order], -self._early)
-        begin = np.where(begun, begin, early)[np.maximum.accumulate(np.where(first, np.arange(first.size), 0))]
+        start, before, begun = self._begun(numbers, first)
+        start = np.where(begun, start, pieces.starts[order])
+        start = start[np.maximum.accumulate(np.where(first, np.arange(first.size), 0))]
         before = np.where(first, before, np.roll(ends, 1))
         begun |= ~first
         ends = np.where(there, ends, before)  # a frame's last piece may be empty: it ends where the one before it did
-        lo, none = self._behind(before)
-        lo, none = np.where(begun, np.maximum(lo, begin), begin), np.where(begun, none, never > 0)
+        lo, none = self._rest(start, before, begun)
         hi, cut = shifted(ends, min(self._late, 0))
         late, _ = shifted(ends, max(self._late, 0))
         hi = np.where(final & (self._late > 0), late, hi)
-        self._note_open(np.stack([numbers, ids, begin, ends], axis=1), final)
+        self._note_open(np.stack([numbers, ids, start, ends], axis=1), final)
         return np.stack([numbers, ids, lo, hi], axis=1)[(begun | there) & ~none & (cut == 0) & (lo <= hi)]
 
     def _begun(self, numbers: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of frames of which a piece has come before: where they begin, where that piece ended; and which are."""
+        """Of frames of which a piece has come before: where they start, where that piece ended; and which are."""
         at = np.searchsorted(self._open[:, NUMBER], numbers)
         known = first & (at < self._open.shape[0])
         known[known] = self._open[at[known], NUMBER] == numbers[known]
-        begin, before = np.zeros(numbers.size, np.int64), np.zeros(numbers.size, np.int64)
-        begin[known], before[known] = self._open[at[known], START], self._open[at[known], END]
-        return begin, before, known
+        start, before = np.zeros(numbers.size, np.int64), np.zeros(numbers.size, np.int64)
+        start[known], before[known] = self._open[at[known], START], self._open[at[known], END]
+        return start, before, known
 
-    def _behind(self, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the next piece of a frame begins with, after pieces up to `ends`; and where no time is left for one."""
+    def _rest(self, starts: np.ndarray, ends: np.ndarray, begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From when on the rest of a frame holds events, and where none is left. begun: pieces up to `ends` are out."""
+        begin, never = shifted(starts, -self._early)
         handed, cut = shifted(ends, min(self._late, 0))
-        begin, none = shifted(handed, 1)
-        return np.where(cut < 0, START_OF_TIME, begin), none > 0
+        behind, none = shifted(handed, 1)
+        behind = np.where(cut < 0, START_OF_TIME, behind)
+        return np.where(begun, np.maximum(behind, begin), begin), (never > 0) | (begun & (none > 0))
 
     def _note_open(self, pieces: np.ndarray, final: np.ndarray) -> None:
         last = np.ones(final.size, bool)
@@ -171,13 +172,14 @@ class Filler:
         """Keep an event if a frame that starts later may reach back to it, or the rest of an open frame may hold it."""
         assert self._table is not None
         upto = self._of_frames.instant(self._clock)
-        keep = after(self._instants, None if upto is None else upto - self._early)
+        early = 0 if upto == END_OF_TIME else self._early  # then no frame comes that could reach back
+        keep = after(self._instants, None if upto is None else upto - early)
         if self._open.shape[0]:
-            begin, none = self._behind(self._open[:, END])
+            begin, none = self._rest(self._open[:, START], self._open[:, END], np.ones(self._open.shape[0], bool))
             rest = np.full(1 if self._keys is None else max(self._keys.count, 1), END_OF_TIME)
             some = np.zeros(rest.size, bool)
             some[self._open[~none, KEY]] = True
-            np.minimum.at(rest, self._open[~none, KEY], np.maximum(begin, self._open[:, START])[~none])
+            np.minimum.at(rest, self._open[~none, KEY], begin[~none])
             ids = self._ids if self._ids.size else np.zeros(1, np.int64)
             keep |= some[ids] & (self._instants >= rest[ids])
         if not keep.all():

@@ -136,11 +136,11 @@ def _cell(value: Any, cut: Any) -> int | None:
         return None
     if isinstance(cut, tuple):
         return sum(b < value for b in cut)
+    if isinstance(value, int) and float(cut).is_integer() and cut < 2**63:
+        return max(-(-value // int(cut)), 1 - 2**63)  # the least int64 stands for no cell at all
     if math.isinf(value) or abs(value / cut) > 9.2e18:
         return int(math.copysign(9.2e18, value))
-    if isinstance(value, int) and float(cut).is_integer():
-        return -(-value // int(cut))
-    return math.ceil(value / cut)
+    return max(math.ceil(value / cut), 1) if value > 0 else math.ceil(value / cut)  # a small quotient may be 0.0
 
 
 def spread(spec: Delta, values: Sequence[Any]) -> float:

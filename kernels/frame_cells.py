@@ -46,6 +46,7 @@ def of_width(values, valid, width, codes):
     for e in range(values.size):
         at = values[e] / width
         n = np.ceil(min(max(at, -FARTHEST), FARTHEST)) + 0.0  # -0.0 and 0.0 are one cell
+        n = max(n, 1.0) if values[e] > 0 else n  # a quotient too small for a float is 0, but its value is not
         codes[e] = n if at == at else np.nan
     for e in range(valid.size):
         if not valid[e]:

@@ -250,7 +250,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "fill(events)": lambda bad: fr.fill(frame_table(), bad),
     **{
         f"fill({what})": lambda bad, what=what: fr.fill(frame_table(), EVENTS, **({"key": "k"} | {what: bad}))
-        for what in ("ts", "key", "before", "after")
+        for what in ("ts", "key", "before", "after", "own")
     },
     "summarize(frames)": lambda bad: fr.summarize(bad, EVENTS, SUM),
     "summarize(events)": lambda bad: fr.summarize(frame_table(), bad, SUM),
@@ -258,7 +258,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "summarize(one aggregate)": lambda bad: fr.summarize(frame_table(), EVENTS, [bad]),
     **{
         f"summarize({what})": lambda bad, what=what: fr.summarize(frame_table(), EVENTS, SUM, **{what: bad})
-        for what in ("ts", "key", "before", "after")
+        for what in ("ts", "key", "before", "after", "own")
     },
     "Detector(spec)": fr.Detector,
     **{

@@ -223,6 +223,23 @@ def test_frames_in_chunks_are_those_of_the_whole(folder: Path, clause: str, rest
     assert same(_unnumbered(read(folder / "b.parquet")), _unnumbered(fr.detect(query.spec, trades(), key=key)))
 
 
+@pytest.mark.parametrize("chunk", [23, 200])
+@pytest.mark.parametrize("rest", ["", "GROUP BY symbol"])
+@pytest.mark.parametrize(
+    "clause", ["UNTIL SUM(volume) >= 300", "WHILE SUM(volume) < 200", "WHERE price > 99 FOR 2 TUPLES"]
+)
+def test_frames_in_chunks_hold_their_own_events(folder: Path, clause: str, rest: str, chunk: int) -> None:
+    tied = trades().set_column(0, "ts", pa.array(np.arange(N) // 9)).append_column("id", pa.array(np.arange(N)))
+    events, key = write(tied, folder / "t.parquet"), "symbol" if rest else None
+    (folder / "f.sql").write_text(
+        f"SELECT MIN(id) AS first, COUNT(*) AS n, SUM(volume) AS v FROM t [FRAME {clause}] {rest}"
+    )
+    assert main(["run", "f.sql", "--events", events.name, "--out", "a.parquet", "--chunk", str(chunk)]) == 0
+    found, expected = read(folder / "a.parquet"), sw.evaluate((folder / "f.sql").read_text(), tied, key=key)
+    assert found["n"].to_pylist() == found["rows"].to_pylist()
+    assert same(*(table.drop_columns(["frame_id"]).sort_by("first") for table in (found, expected)))
+
+
 def _unnumbered(frames: pa.Table) -> pa.Table:
     """Frames are numbered as they become certain, which differs between keys; here they are sorted."""
     assert len(set(frames["frame_id"].to_pylist())) == frames.num_rows

@@ -129,3 +129,21 @@ def test_an_integer_sum_that_leaves_int64_is_refused():
         fr.detect(fr.Aggregate(sw.sum("x"), "<", 5), big)
     huge = {"ts": np.arange(2), "x": np.array([2**62, 2**62])}
     assert fr.detect(fr.Aggregate(sw.sum("x"), "<", 2**63 - 1), huge)["rows"].to_pylist() == [1, 1]
+
+
+def test_a_positive_value_is_in_no_cell_below_the_first():
+    for x, width in ((5e-324, 2**62), (1e-310, 1e300), (1e-300, 1.7e308)):
+        events = {"ts": [0, 1, 2], "x": [-x, 0.0, x]}
+        assert fr.detect(fr.Boundary("x", width), events)["cell_x"].to_pylist() == [0, 1]
+        assert [fr.theory.cell(fr.Boundary("x", width), {"x": v}) for v in events["x"]] == [(0,), (0,), (1,)]
+
+
+def test_a_run_may_last_for_all_time():
+    ends = {"ts": [-(2**63), 2**63 - 1], "x": [1, 1]}
+    for least in (0, 1, 2**63 - 1):
+        assert fr.detect(fr.Threshold("x", ">", 0, min_duration=least), ends)["rows"].to_pylist() == [2]
+
+
+def test_a_key_named_as_a_column_of_cells_is_refused():
+    with pytest.raises(sw.BadQuery, match="rename the key"):
+        fr.detect(fr.Boundary("x", 1), {"ts": [1], "x": [1.0], "cell_x": ["a"]}, key="cell_x")

@@ -150,3 +150,85 @@ def test_a_sum_that_does_not_fit_leaves_the_detector_as_it_was():
     assert detector.buffered == 3
     assert detector.punctuate(2).num_rows == 0
     assert detector.buffered == 2
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("fragments", [False, True])
+def test_before_any_event_all_columns_are_there(name, fragments):
+    for key in (None, "k"):
+        detector = fr.Detector(SPECS[name], key=key, fragments=fragments)
+        early = detector.punctuate(0)
+        detector.push(table([{"ts": 1, "k": "a", "x": 1.0, "i": 1}]))
+        late = detector.finish()
+        assert early.column_names == late.column_names
+        known = [a.type == b.type or pa.types.is_null(a.type) for a, b in zip(early.schema, late.schema, strict=True)]
+        assert all(known)
+        assert pa.concat_tables([early, late], promote_options="default").equals(late)
+        assert fr.summarize(early, {"ts": [1], "k": ["a"]}, sw.count(), key=key).num_rows == 0
+        assert fr.Detector(SPECS[name], key=key, fragments=fragments).finish().schema == early.schema
+        typed = fr.Detector(SPECS[name], key=key)
+        typed.push(table([]))
+        assert typed.finish().schema == fr.detect(SPECS[name], table([]), key=key).schema
+
+
+@pytest.mark.parametrize("shift", [1000, -1000, -(2**63)])
+def test_a_promise_does_not_reach_the_start_of_an_open_frame(shift):
+    detector = fr.Detector(fr.Boundary({"x": 2.5}))
+    detector.push({"ts": [shift + 1, shift + 5], "x": [7.0, 7.0]})
+    assert detector.punctuate(shift + 9).num_rows == 0
+    assert detector.promised == shift
+
+
+def test_what_starts_with_time_itself_leaves_nothing_to_promise():
+    detector = fr.Detector(fr.Delta("x", 1))
+    detector.push({"ts": [-(2**63), 2**63 - 1], "x": [1.0, 1.0]})
+    detector.punctuate(0)
+    assert detector.promised is None
+    assert detector.finish()["rows"].to_pylist() == [2]
+
+
+def test_punctuations_before_events_count_by_the_latest_and_must_be_times():
+    detector = fr.Detector(fr.Delta("x", 1))
+    detector.punctuate(10)
+    detector.punctuate(5)
+    with pytest.raises(sw.OutOfOrder, match="promised none up to 10"):
+        detector.push({"ts": [7], "x": [1.0]})
+    for bad in (None, True, 1.5, [3], object()):
+        with pytest.raises(sw.BadType, match="no point in time"):
+            fr.Detector(fr.Delta("x", 1)).punctuate(bad)
+
+
+def test_a_refused_first_push_leaves_no_trace():
+    detector = fr.Detector(fr.Delta("x", 1), key="k")
+    with pytest.raises(sw.BadType):
+        detector.push({"ts": [1], "k": ["a"], "x": ["no number"]})
+    with pytest.raises(sw.BadType, match="do not fit int64"):
+        detector.push({"ts": [1], "k": ["a"], "x": pa.array([2**63], pa.uint64())})
+    detector.push({"ts": pa.array([1], pa.timestamp("s")), "k": [7], "x": [1.0]})
+    assert detector.finish()["k"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("op", ["<", ">="])
+def test_functions_that_raise_leave_the_detector_as_it_was(op):
+    def lift(x):
+        if x > 5:
+            raise ValueError("too much")
+        return x
+
+    own = sw.aggregate("x", lift=lift, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
+    with pytest.raises(sw.BadFunction, match="too much"):
+        fr.detect(fr.Aggregate(own, op, 6), {"ts": [1, 2], "x": [1.0, 9.0]})
+    detector = fr.Detector(fr.Aggregate(own, op, 6))
+    detector.push({"ts": [1, 2, 3, 4], "x": [1.0, 2.0, 4.0, 9.0]})
+    for _ in range(2):
+        with pytest.raises(sw.BadFunction, match="too much"):
+            detector.punctuate(4)
+        assert detector.buffered == 4
+    assert detector.punctuate(3)["value"].to_pylist() == ([3.0] if op == "<" else [7.0])
+    shape = sw.aggregate("x", lift=lambda x: [x], combine=lambda a, b: a, lower=lambda a: a, identity=0.0)
+    for refused in (
+        lambda spec: fr.detect(spec, {"ts": [1], "x": [1.0]}),
+        lambda spec: fr.Detector(spec).push({"ts": [1], "x": [1.0]}),
+    ):
+        with pytest.raises(sw.SwagError, match="lift"):
+            refused(fr.Aggregate(shape, op, 6))

@@ -131,3 +131,71 @@ def test_promises_are_kept():
     with pytest.raises(sw.BadType, match="one schema"):
         filler.push_events({"ts": np.array([6]), "k": np.array(["a"]), "y": np.array([1])})
     assert filler.buffered == 1
+
+
+LEAST, LARGEST = -(2**63), 2**63 - 1
+MARGINS = st.sampled_from([0, 1, 2, -1, -2, -4, 7, LARGEST, -LARGEST])
+
+
+@given(data=st.data(), name=st.sampled_from(NAMES[:6]), fragments=st.booleans(), before=MARGINS, after=MARGINS)
+@settings(max_examples=150, deadline=None)
+def test_margins_that_shrink_frames_or_leave_all_time(data, name, fragments, before, after):
+    """By the definition, in integers of any size: start - before <= ts <= end + after."""
+    span = data.draw(st.sampled_from([0, 2, 9]))
+    first = data.draw(st.sampled_from([0, -5, LEAST, LARGEST - span]))
+    key = data.draw(st.sampled_from([None, "k"]))
+    rows = [{**row, "ts": first + min(row["ts"], span)} for row in data.draw(streams(most=10))]
+    events = [{**row, "row": at} for at, row in enumerate(rows)]
+    cuts = sorted(data.draw(st.lists(st.integers(first, first + span), max_size=3)))
+    rows = sorted(rows, key=lambda row: row["ts"])
+    frames = fr.detect(SPECS[name], table(rows), key=key)
+    wanted = sorted(
+        (event["row"], frame["frame_id"])
+        for event in events
+        for frame in frames.to_pylist()
+        if (key is None or frame[key] == event[key]) and frame["start"] - before <= event["ts"] <= frame["end"] + after
+    )
+    margins = {"before": before, "after": after}
+    assert pairs([fr.fill(frames, numbered(events), key=key, own=False, **margins)]) == wanted
+    detector, filler = fr.Detector(SPECS[name], key=key, fragments=fragments), fr.Filler(key=key, **margins)
+    detector.push(table(rows))
+    head, rest = _cut(data.draw, events)
+    out = [filler.push_events(numbered(head))]
+    for t in [*cuts, None]:
+        out.append(filler.push_frames(detector.finish() if t is None else detector.punctuate(t)))
+        if detector.promised is not None and not rest:
+            filler.punctuate_frames(detector.promised)
+        if rest and data.draw(st.booleans()):
+            out.append(filler.push_events(numbered(rest)))
+            rest = []
+    out.append(filler.push_events(numbered(rest)))
+    assert pairs(out) == wanted
+    filler.punctuate_frames(LARGEST)
+    filler.punctuate_events(LARGEST)
+    assert (filler.buffered, filler.waiting_frames) == (0, 0)
+
+
+def test_a_piece_that_may_not_be_the_last_keeps_back_what_a_negative_margin_takes_off():
+    events = {"ts": [1, 2, 3, 4], "x": [1, 1, 1, 0]}
+    detector, filler = fr.Detector(fr.Threshold("x", ">", 0), fragments=True), fr.Filler(after=-1)
+    detector.push(events)
+    out = [filler.push_events(events), *(filler.push_frames(detector.punctuate(t)) for t in (3, 4))]
+    out.append(filler.push_frames(detector.finish()))
+    assert [t for each in out for t in each["ts"].to_pylist()] == [1, 2]
+
+
+def test_punctuations_before_events_count_by_the_latest():
+    filler = fr.Filler()
+    filler.punctuate_events(5)
+    filler.punctuate_events(2)
+    with pytest.raises(sw.OutOfOrder, match="promised none up to 5"):
+        filler.push_events({"ts": np.array([4])})
+    with pytest.raises(sw.BadType, match="no point in time"):
+        fr.Filler().punctuate_frames(None)
+
+
+def test_frames_of_a_detector_without_events_say_nothing_of_the_type_of_ts():
+    filler = fr.Filler(key="k")
+    assert filler.push_frames(fr.Detector(fr.Delta("x", 1), key="k").punctuate(3)).num_rows == 0
+    filler.push_events({"ts": pa.array([1], pa.timestamp("s")), "k": np.array(["a"])})
+    assert filler.buffered == 1

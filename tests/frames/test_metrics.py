@@ -78,3 +78,8 @@ def test_frames_that_touch_are_parted_by_lines_if_there_are_few():
     assert len(shade.get_paths()) == 1
     assert [path.vertices[0, 0] for path in lines.get_paths()] == list(range(1000, 10_000, 1000))
     assert len(fr.plot(fr.detect(fr.Boundary("fast", 1), events), events, y="x").collections) == 1
+
+
+def test_windows_are_of_numbers():
+    with pytest.raises(sw.BadType, match="type string"):
+        fr.metrics.tumbling_windows(fr.Threshold("x", ">", 1), {"ts": [1], "x": ["a"]}, 2)

@@ -1,0 +1,29 @@
+"""Specs read back from JSON as they were."""
+
+import datetime
+import json
+import math
+
+import numpy as np
+import pytest
+
+import frames as fr
+import swag as sw
+from frames.recipes import spec_from_json, spec_to_json
+from tests.frames.cases import SPECS
+
+MORE = [
+    fr.Threshold("a column", ">", math.inf, np.int64(3), "2m", True),
+    fr.Threshold("x", "==", np.float32(0.1), min_duration=datetime.timedelta(milliseconds=1500)),
+    fr.Threshold("x", "<", 2**62 + 1, min_duration=np.timedelta64(7, "s")),
+    fr.Boundary({"y": np.array([0.1, 2]), "x": np.int32(4)}),
+    fr.Delta({"y": np.float64(0.1), "x": 2**60 + 1}, measure="range", op=">"),
+    fr.Aggregate(sw.quantile("x", 0.1, method="linear").alias("q"), "<=", -math.inf),
+]
+
+
+@pytest.mark.parametrize("spec", [*SPECS.values(), *MORE], ids=str)
+def test_a_spec_reads_back(spec):
+    again = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
+    assert again == spec
+    assert again.columns == spec.columns

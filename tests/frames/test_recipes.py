@@ -22,7 +22,7 @@ MORE = [
 ]
 
 
-@pytest.mark.parametrize("spec", [*SPECS.values(), *MORE], ids=str)
+@pytest.mark.parametrize("spec", [*SPECS.values(), *MORE])
 def test_a_spec_reads_back(spec):
     again = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
     assert again == spec

@@ -186,13 +186,13 @@ def test_the_engine_answers_alike_with_what_it_is_compared_with(algorithm: str) 
         engine.register(queries)
     ts = 0
     for size in (1, 3, 50, 200, 1, 7):
-        times = ts + np.cumsum(rng.integers(0, 3, size))
+        passed, times = ts, ts + np.cumsum(rng.integers(0, 3, size))
         ts = int(times[-1])
         events = {"ts": times, "x": rng.normal(size=size), "y": rng.normal(size=size)}
         answers = []
         for engine in engines:
             engine.append(events)
-            rows = engine.lookup_all().to_pylist() + engine.lookup_all(at=ts - 1).to_pylist()
+            rows = engine.lookup_all().to_pylist() + engine.lookup_all(at=max(ts - 1, passed)).to_pylist()
             engine.advance(ts + 2)
             answers.append(rows + engine.lookup_all().to_pylist())
         ts += 2

@@ -30,6 +30,8 @@ from swag.windows import reach
 if TYPE_CHECKING:
     from swag.engine import Engine
 
+LATEST = int(np.iinfo(np.int64).max)
+
 
 @dataclass(eq=False)
 class Emission:
@@ -284,8 +286,20 @@ class Emission:
 
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its rows are all kept."""
-        clock, names = self.store.clock, [*self.outer, *(name for t in self.tickers.values() for name in t.queries)]
-        return {name: clock.value(self.since[name]) if clock and name in self.since else None for name in names}
+        clock, found = self.store.clock, {name: over._queries[name] for name, over in self.outer.items()}
+        for ticker in self.tickers.values():
+            found |= ticker.queries
+        return {name: self._whole_since(name, query, clock) for name, query in found.items()}
+
+    def _whole_since(self, name: str, query: Query, clock: Clock | None) -> Any:
+        """Windows by time are whole when they begin after the query came. Of windows by rows nobody here knows which
+        rows there were before, so that they are never claimed to be: it is always later than now."""
+        if clock is None or name not in self.since:
+            return None
+        reaches = [reach(leaf.window, clock.unit) for leaf in simple_ones([query])]
+        if not all(each.by_time for each in reaches):
+            return clock.value(min(max(self.store.now, self.since[name]) + 1, LATEST))
+        return clock.value(min(self.since[name] + max(each.far for each in reaches), LATEST))
 
     @property
     def undelivered(self) -> int:

@@ -109,7 +109,7 @@ class _Lookup:
             lo, hi = (np.ascontiguousarray(edge[:, chosen]) for edge in self.edges(mask))
             group.note_lookups(lo, hi)
             state = group.lookup(self.ids, lo, hi)
-            self._check_overflow(part, mask, lo, hi, state)
+            state = self._without_overflow(part, mask, lo, hi, state)
             for i, w in enumerate(chosen):
                 found[mask, part, w] = _column(state, i, lo.shape)
         return found
@@ -155,24 +155,28 @@ class _Lookup:
             return low[:, 0], n > 0
         return interpolate(low[:, 0], high[:, 0], fraction), n > 0
 
-    def _check_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> None:
-        """Integers wrap, and come back; unless the window's own sum is too large."""
+    def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
+        """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""
         if part.family not in ("sum", "moments") or part.columns[0] not in self.plan.largest:
-            return
+            return state
         most = int((hi - lo).max(initial=0))
         if most * self.plan.largest[part.columns[0]] < 2**63:
-            return
+            return state
         space = self.store.spaces[mask]
         about = np.empty(lo.size)
         running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, lo, hi, about)
         exact = state[1] if isinstance(state, tuple) else state
         wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
-        if wrapped.any() and self.plan.sums_asked(mask, part):
+        if not wrapped.any():
+            return state
+        if self.plan.sums_asked(mask, part):
             value = about[wrapped][0]
             raise SumOverflow(
                 f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.',
                 "cast the column to float64",
             )
+        floats = np.where(wrapped, about, exact)
+        return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
 
 
 def _column(state: Any, i: int, shape: tuple[int, ...]) -> Any:

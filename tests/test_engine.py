@@ -379,6 +379,18 @@ def test_a_count_of_a_column_knows_whose_nulls_nobody_saw(where):
     assert (engine.lookup("n"), engine.stats()["complete_since"]["n"]) == (1, 6)
 
 
+@pytest.mark.parametrize(("window", "since"), [(sw.Rows(1), 2), (sw.Range(1000), 1001)])
+def test_events_chosen_before_a_query_came_are_not_claimed_for_it(window, since):
+    engine = engine_of(sw.Query(sw.count(), sw.Rows(1), name="n"), rows={"ts": [1], "s": ["ask"]})
+    engine.register(sw.Query(sw.count(), window, name="c", source=sw.Events("s = 'ask'")))
+    assert (engine.lookup("c"), engine.stats()["complete_since"]["c"]) == (0, since)
+
+
+def test_a_mean_does_not_overflow_where_the_sum_does():
+    engine = engine_of(sw.Query(sw.mean("x"), sw.Rows(9), name="m"), rows={"ts": [1, 2, 3], "x": [2**62] * 3})
+    assert engine.lookup("m") == 2.0**62
+
+
 def test_a_window_by_rows_that_came_later_is_complete_when_it_is_full():
     engine = engine_of(sw.Query(sw.count(), sw.Rows(1), name="one"), key="k")
     engine.append({"ts": [1, 2, 3], "k": ["a", "a", "b"], "x": [1, 2, 3]})

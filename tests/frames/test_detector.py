@@ -219,12 +219,32 @@ def test_functions_that_raise_leave_the_detector_as_it_was(op):
     with pytest.raises(sw.BadFunction, match="too much"):
         fr.detect(fr.Aggregate(own, op, 6), {"ts": [1, 2], "x": [1.0, 9.0]})
     detector = fr.Detector(fr.Aggregate(own, op, 6))
-    detector.push({"ts": [1, 2, 3, 4], "x": [1.0, 2.0, 4.0, 9.0]})
+    detector.push({"ts": [1, 2, 3], "x": [1.0, 2.0, 4.0]})
+    for _ in range(2):
+        with pytest.raises(sw.BadFunction, match="too much"):
+            detector.push({"ts": [4, 5], "x": [1.0, 9.0]})
+        assert detector.buffered == 3
+    assert detector.punctuate(3)["value"].to_pylist() == ([3.0] if op == "<" else [7.0])
+
+
+def test_a_combine_that_raises_leaves_the_detector_as_it_was():
+    def combine(a, b):
+        if a + b > 100:
+            raise ValueError("too much")
+        return a + b
+
+    own = sw.aggregate("x", lift=lambda x: x, combine=combine, lower=lambda a: a, identity=0.0)
+    detector = fr.Detector(fr.Aggregate(own, "<", 6))
+    detector.push({"ts": [1, 2, 3, 4], "x": [1.0, 2.0, 4.0, 99.0]})
     for _ in range(2):
         with pytest.raises(sw.BadFunction, match="too much"):
             detector.punctuate(4)
         assert detector.buffered == 4
-    assert detector.punctuate(3)["value"].to_pylist() == ([3.0] if op == "<" else [7.0])
+    assert detector.punctuate(3)["value"].to_pylist() == [3.0]
+
+
+@pytest.mark.parametrize("op", ["<", ">="])
+def test_functions_of_the_wrong_shape_are_refused(op):
     shape = sw.aggregate("x", lift=lambda x: [x], combine=lambda a, b: a, lower=lambda a: a, identity=0.0)
     for refused in (
         lambda spec: fr.detect(spec, {"ts": [1], "x": [1.0]}),

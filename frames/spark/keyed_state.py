@@ -110,6 +110,7 @@ def moved(old: Detector, new: Detector, keys: np.ndarray) -> None:
     place = np.zeros(old._keys.count, old._kept.ids.dtype)
     place[keys] = np.arange(keys.size)
     if keys.size:
+        old._scan.add_keys(int(keys.max()) + 1)  # of some only events that wait have come
         restore(new, record(old, keys))
     new._next, new._held, new._upto = old._next, old._held, old._upto
     if isinstance(old._scan, DeltaScan) and isinstance(new._scan, DeltaScan):

@@ -68,7 +68,7 @@ class Query:
     def condition(self) -> Condition | None:
         return condition(self.having) if isinstance(self.having, tuple) else None
 
-    @property
+    @cached_property  # asked several times in a lookup
     def label(self) -> str:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:

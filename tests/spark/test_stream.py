@@ -150,7 +150,7 @@ def test_time_without_a_zone_and_one_stream_without_a_key(spark, tmp_path):
     tables = [pa.table({"at": pa.array([s * SECOND for s in each], pa.timestamp("us"))}) for each in rows]
     write(tmp_path / "in", tables)
     queries = [sw.Query(sw.count(), sw.Range("30s"), name="n"), sw.Query(sw.first("at"), sw.Rows(2), name="first")]
-    with pytest.raises(sw.BadType, match=r"n: int64, first: timestamp\[us\]"):
+    with pytest.raises(sw.BadType, match=r"n \(int64\), first \(timestamp\[us\]\)"):
         swag.spark.stream(queries, source(spark, tmp_path / "in", "at timestamp_ntz"), ts="at")
     frame = swag.spark.stream(queries[:1], source(spark, tmp_path / "in", "at timestamp_ntz"), ts="at")
     sink, _ = run(frame, tmp_path / "checkpoint")

@@ -1,5 +1,6 @@
 """Streams that are disturbed: afterwards they go on, and all that came out is what an undisturbed run gives."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -120,7 +121,8 @@ def test_a_damaged_segment_is_refused_by_name_and_a_copy_of_the_checkpoint_goes_
     with monkeypatch.context() as patch:
         patch.setattr(shard, "Shards", Vandal)
         damaging = answers(spark, tmp_path)
-    run(damaging, tmp_path / "checkpoint")
+    with contextlib.suppress(StreamingQueryException):  # where its own next trigger reads what it has damaged
+        run(damaging, tmp_path / "checkpoint")
     write(tmp_path / "in", [events(3)], first=3)
     with pytest.raises(StreamingQueryException, match=r"segment \d+ of shard \d+ is damaged: its checksum"):
         run(answers(spark, tmp_path), tmp_path / "checkpoint")

@@ -10,7 +10,7 @@ from swag.spark.state import HEADER_AT, Header
 
 
 class Vandal(Shards):
-    def _step(self, shard: int, fresh: Any, watermark: int, expired: Any) -> Iterator[pd.DataFrame]:
+    def _step(self, shard: int, fresh: Any, came: str, watermark: int, expired: Any) -> Iterator[pd.DataFrame]:
         header = Header.from_bytes(self._get(HEADER_AT), "")
         number = header.entries[0].number
         content = bytearray(self._get(number))

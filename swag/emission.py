@@ -100,12 +100,17 @@ class Emission:
         """make: an engine for the answers of a query."""
         for query in queries:
             if query.source is not None:
-                self.outer[query.label] = self.over(query.source, flowing, make)
-                self.outer[query.label].register(replace(query, source=None, name=query.label))
+                try:
+                    over = self.over(query.source, flowing, make)
+                    over.register(replace(query, source=None, name=query.label))
+                except SwagError:
+                    self.forget()
+                    raise
+                self.outer[query.label] = over
             elif query.every is not None:
-                if query.every not in self.tickers:
-                    self.tickers[query.every] = self._new_ticker(query.every, make)
-                self._ticker(self.tickers[query.every], query, flowing)
+                ticker = self.tickers.get(query.every) or self._new_ticker(query.every, make)
+                self._ticker(ticker, query, flowing)
+                self.tickers[query.every] = ticker
             if flowing:
                 self.since[query.label] = self.store.now
 

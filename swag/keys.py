@@ -98,8 +98,7 @@ class KeyTable:
         if table._by_value:
             table._add(pa.array(arrays["values"]).cast(pa.int64()), raw=True)
         else:
-            buffers = [None, pa.py_buffer(arrays["ends"].copy()), pa.py_buffer(arrays["text"].copy())]
-            table._add(pa.Array.from_buffers(pa.large_binary(), arrays["ends"].size - 1, buffers), raw=True)
+            table._add(_texts(arrays["ends"], arrays["text"]), raw=True)
         return table
 
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
@@ -214,3 +213,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return is_string(kind) or bool(
         pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     )
+
+
+def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:
+    """Values of a snapshot, which may have been damaged on purpose: what does not go together raises ValueError."""
+    if ends.dtype != np.int64 or ends.ndim != 1 or ends.size == 0 or text.dtype != np.uint8:
+        raise ValueError(f"keys end at {ends.dtype} {ends.shape} of {text.dtype}")
+    buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(text.copy())]
+    found = pa.Array.from_buffers(pa.large_binary(), ends.size - 1, buffers)
+    found.validate(full=True)
+    return found

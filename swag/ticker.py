@@ -65,8 +65,8 @@ class Ticker:
         return self.pending.bytes + self.lookback.bytes + sum(each.nbytes for each in self.counters.arrays)
 
     def add(self, query: Query) -> None:
-        self.queries[query.label] = query
         self.lookback.engine.register(looked_up(query))
+        self.queries[query.label] = query
         self._look_again()
 
     def remove(self, name: str) -> None:

@@ -174,3 +174,12 @@ def test_what_is_no_stream_is_refused():
         sw.Query(sw.count(), sw.Rows(3), source="side = 'buy'")  # type: ignore[arg-type]
     with pytest.raises(sw.BadQuery, match="not an SQL predicate"):
         sw.Events("side = = 'buy'")
+
+
+def test_a_query_that_the_stream_inside_refuses_leaves_nothing_behind():
+    engine = sw.Engine(algorithm="r-int")
+    smallest = sw.Query(sw.min("x"), sw.Rows(1), "least", source=sw.Events("y > 0"))
+    with pytest.raises(sw.SwagError):
+        engine.register(smallest)
+    engine.append({"ts": [1], "z": [1]})  # nobody reads x or y
+    assert engine.queries == [] and engine.stats()["complete_since"] == {}

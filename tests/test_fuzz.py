@@ -71,7 +71,7 @@ def run(tmp_path: Path, names: list[str], jobs: int) -> Overseer:
     """One turn each, however long it takes."""
     orders = orders_for(names, jobs, 600, seed=1, turns=1, module="tests.fuzz.toys", folder=tmp_path, longest=1)
     orders = [replace(each, turn=0.0) for each in orders]
-    overseer = Overseer(orders, say=lambda text: None)
+    overseer = Overseer(orders, lambda text: None, tmp_path / "failures")
     overseer.run()
     return overseer
 
@@ -85,7 +85,7 @@ def test_a_target_that_fails_crashes_or_does_not_end_stops_no_other(tmp_path: Pa
     assert overseer.totals["fine"]["failures"] == 0
     lines = overseer.table().split("\n")
     assert [line.split()[0] for line in lines] == ["target", *overseer.totals]
-    scripts = {path.name for path in overseer.write(tmp_path / "failures")}
+    scripts = {path.name for path in overseer.folder.iterdir()}
     assert "crashing_sigkill_in_crashing.py" in scripts
     assert "crashing([" in (tmp_path / "failures" / "crashing_sigkill_in_crashing.py").read_text()
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import swag as sw
+from swag.keys import KeyTable
 from tests.snapshots import recipe
 from tests.test_engine_stateful import assert_identical
 
@@ -220,3 +221,12 @@ def test_what_is_no_file_is_not_read(tmp_path):
     for path, why in places(tmp_path)[:4]:
         with pytest.raises(sw.BadSnapshot, match=f"can not be read: {why}"):
             sw.Engine.load(path)
+
+
+@pytest.mark.parametrize(
+    "ends", [[0, 2, 900], [0, 2, 1], [-5, 2, 4], [], [[0, 2, 4]], np.array([0, 2, 4], np.int32), [0.0, 2.0, 4.0]]
+)
+def test_keys_whose_ends_are_forged_are_refused(ends):
+    text = np.frombuffer(b"abcd", np.uint8)
+    with pytest.raises(ValueError, match=r"offset|end at|[Ll]ength|[Nn]egative"):
+        KeyTable.restore(pa.string(), {"ends": np.array(ends), "text": text})

@@ -21,21 +21,21 @@ def main(arguments: list[str] | None = None) -> int:
         asked.only, asked.jobs, 60 * asked.minutes, asked.seed,
         module="tests.fuzz.targets", folder=folder, longest=asked.longest,
     )  # fmt: skip
-    overseer = Overseer(orders, lambda text: print(text, flush=True))
+    overseer = Overseer(orders, lambda text: print(text, flush=True), folder / "failures")
     try:
         overseer.run()
     except KeyboardInterrupt:
         print("interrupted")
-    conclude(overseer, folder / "failures")
+    conclude(overseer)
     return 1 if overseer.found else 0
 
 
-def conclude(overseer: Overseer, folder: Path) -> None:
-    for path, failure in zip(overseer.write(folder), overseer.found.values(), strict=True):
-        print(f"\n# --- {path}\n{failure.script}")
+def conclude(overseer: Overseer) -> None:
+    for failure in overseer.found.values():
+        print(f"\n# --- {overseer.folder / failure.file_name}\n{failure.script}")
     print(f"\n{overseer.table()}")
     for (target, place), failure in sorted(overseer.found.items()):
-        print(f"{target}: {place}\n    {folder / failure.file_name}")
+        print(f"{target}: {place}\n    {overseer.folder / failure.file_name}")
 
 
 def parser() -> argparse.ArgumentParser:

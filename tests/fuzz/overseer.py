@@ -1,4 +1,4 @@
-"""Starts the workers, prints what they report, outlives their crashes; at the end a table, and the failures."""
+"""Starts the workers, prints what they report, outlives their crashes, writes failures down; a table at the end."""
 
 from __future__ import annotations
 
@@ -51,10 +51,14 @@ class Worker:
 
 @dataclass
 class Overseer:
-    """`orders`: one for each worker. Everything that is said goes through `say`."""
+    """`orders`: one for each worker. Everything that is said goes through `say`.
+
+    Failures are in `folder` as scripts as soon as they are found; those of earlier runs are left as they are.
+    """
 
     orders: Sequence[Orders]
-    say: Any = print
+    say: Any
+    folder: Path
     found: dict[tuple[str, str], Failure] = field(default_factory=dict)
     totals: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -96,7 +100,10 @@ class Overseer:
         if known is None:
             self.totals[failure.target]["failures"] += 1
             self.say(f"{failure.target:<10} FAILURE: {failure.place}")
-        self.found[failure.target, failure.place] = min((known or failure, failure), key=lambda each: each.size)
+        smallest = min((known or failure, failure), key=lambda each: each.size)
+        self.found[failure.target, failure.place] = smallest
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / smallest.file_name).write_text(smallest.script)
 
     def _goes_on(self, worker: Worker) -> bool:
         """False once a worker has come to its end; one that came to a bad end is started again."""
@@ -143,15 +150,6 @@ class Overseer:
             )
             for row in rows
         )
-
-    def write(self, folder: Path) -> list[Path]:
-        """A script for each failure; those of earlier runs that were not found again are left as they are."""
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = []
-        for failure in self.found.values():
-            paths.append(folder / failure.file_name)
-            paths[-1].write_text(failure.script)
-        return paths
 
 
 def received(connection: Connection) -> Iterator[Report | None]:

@@ -8,9 +8,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from kernels import dyadic, landmark, monoids, naive, psoup, running, sorted_runs
-from kernels.monoids import combine, invert, lift, load, store
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.baselines import naive, psoup
+from kernels.operators import monoids
+from kernels.operators.monoids import combine, invert, lift, load, store
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.windows import dyadic, landmark, running, sorted_runs
 
 KEY = np.zeros(1, np.int64)
 

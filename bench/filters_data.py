@@ -6,9 +6,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from kernels import ci_count, dyadic, monoids
-from kernels.timeline import CAPACITY, OFFSET, TAIL
-from swag.substreams import CountIndex, SubstreamIndex
+from kernels.key_filters import ci_count
+from kernels.operators import monoids
+from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
+from kernels.windows import dyadic
+from swag.live.indexes import CountIndex, SubstreamIndex
 
 MINUTE = 60_000  # ts in ms
 MAX = monoids.Max()

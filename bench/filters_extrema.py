@@ -9,8 +9,10 @@ import numpy as np
 from bench.filters_data import MAX, MINUTE, settle, zipf
 from bench.report import Finding, Report, Table
 from bench.timing import best_of, cpu_clock, elapsed
-from kernels import ci_extrema, dyadic, timeline
-from swag.substreams_extrema import ExtremaIndex
+from kernels.key_filters import ci_extrema
+from kernels.rings import timeline
+from kernels.windows import dyadic
+from swag.live.extrema_index import ExtremaIndex
 
 
 @numba.njit

@@ -14,9 +14,10 @@ import numpy as np
 from bench.filters_data import MINUTE, Stream, append, counts_in, roomy, settle, zipf
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
-from kernels import ci_count, ci_levels, in_step, timeline
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.substreams import CountIndex
+from kernels.key_filters import ci_count, ci_levels
+from kernels.rings import in_step, timeline
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live.indexes import CountIndex
 
 PRECISIONS = (1, 2, 4, 8, 16, 32)
 ANSWERS = {False: "the keys", True: "the keys and their counts"}  # by count_all

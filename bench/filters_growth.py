@@ -9,8 +9,8 @@ from bench.filters_data import MINUTE, counts_in, settle, zipf
 from bench.filters_figure12 import each_key, satisfying, search_in_step
 from bench.report import Finding, Report, Table
 from bench.timing import best_of, cpu_clock
-from kernels import ci_count, ci_levels
-from swag.substreams import CountIndex
+from kernels.key_filters import ci_count, ci_levels
+from swag.live.indexes import CountIndex
 
 
 @numba.njit

@@ -10,8 +10,8 @@ import numpy as np
 from bench import bare
 from bench.bare import Bare
 from bench.timing import cpu_clock, elapsed
-from kernels import monoids
-from kernels.timeline import HEAD, TAIL
+from kernels.operators import monoids
+from kernels.rings.timeline import HEAD, TAIL
 
 WINDOWS = 1000
 UPDATE = -1

@@ -6,7 +6,7 @@ grouped by identifier (and key). Compiled, in two passes over plain arrays; a tu
 
 import numpy as np
 
-from kernels.jit import kernel
+from kernels.compile.jit import kernel
 
 
 @kernel

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.aggregate_scan import scan_of
-from frames.fingerprint import Fingerprint
-from frames.intake import SMALL, in_parallel, key_ids, threads, timed
-from frames.layout import laid_out
-from frames.numbering import numbered
-from frames.origin import Origin
-from frames.quantiles import with_quantiles
-from frames.scans import Scan, Share
+from frames.finding.aggregate_scan import scan_of
+from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed
+from frames.finding.layout import laid_out
+from frames.finding.numbering import numbered
+from frames.finding.quantiles import with_quantiles
+from frames.finding.scans import Scan, Share
+from frames.finding.ties import skips
+from frames.owning.fingerprint import Fingerprint
+from frames.owning.origin import Origin
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
-from frames.ties import skips
-from kernels import edges
-from kernels.framing import AT, COUNT
-from swag.columns import Clock, as_table, column
-from swag.keys import KeyTable
+from kernels.frames.framing import AT, COUNT
+from kernels.stored import edges
+from swag.tables.columns import Clock, as_table, column
+from swag.tables.keys import KeyTable
 
 
 def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
@@ -29,7 +29,7 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
 
     Frames are numbered in the order in which they become certain (within a key, that is the order of time). Events are
     read once, in arrival order if every key's are in order of ts, else sorted first (stably). The schema's metadata say
-    which events these were, so that `fill` and `summarize` know them again: see frames/origin.py.
+    which events these were, so that `fill` and `summarize` know them again: see frames/owning/origin.py.
     """
     seen = Fingerprint()
     found = search(spec, as_table(events), ts, key, seen)

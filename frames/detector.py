@@ -1,7 +1,7 @@
 """Detection while events arrive: push in any order, punctuate, and the frames decided so far come out.
 
 Events wait until a punctuation promises that nothing older comes; then they are sorted and taken by the same scan as
-stored events (frames/scans.py), whose state per key is all that is kept of them (Maier et al. 2012, sections 4.1, 4.2).
+stored events (finding/scans.py), whose state per key is all that is kept of them (Maier et al. 2012, 4.1 and 4.2).
 """
 
 import copy
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.aggregate_scan import scan_of
-from frames.fingerprint import Fingerprint
-from frames.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.origin import Origin
-from frames.promises import END_OF_TIME, START_OF_TIME, Promise, check_promise
-from frames.quantiles import Kept
-from frames.scans import Scan
+from frames.finding.aggregate_scan import scan_of
+from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
+from frames.finding.promises import END_OF_TIME, START_OF_TIME, Promise, check_promise
+from frames.finding.quantiles import Kept
+from frames.finding.scans import Scan
+from frames.finding.ties import Ties
+from frames.owning.fingerprint import Fingerprint
+from frames.owning.origin import Origin
 from frames.specs import Spec, check_spec
 from frames.tables import before_events, check_key, frames_table
-from frames.ties import Ties
-from kernels import framing
-from kernels.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
+from kernels.frames import framing
+from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.arguments import check_flag, check_name
-from swag.columns import Clock, as_table, column
 from swag.errors import BadEvents, BadType, SwagError
-from swag.keys import KeyTable
+from swag.tables.columns import Clock, as_table, column
+from swag.tables.keys import KeyTable
 
 
 class Detector:

@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
-from frames.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.promises import END_OF_TIME, START_OF_TIME, Promise, after, check_promise
+from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
+from frames.finding.promises import END_OF_TIME, START_OF_TIME, Promise, after, check_promise
 from frames.tables import Pieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
-from swag.columns import Clock, as_table, column
 from swag.errors import BadEvents, BadType
-from swag.keys import KeyTable
-from swag.windows import Duration
+from swag.query.windows import Duration
+from swag.tables.columns import Clock, as_table, column
+from swag.tables.keys import KeyTable
 
 NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended
 

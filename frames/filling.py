@@ -1,6 +1,6 @@
 """Frames meet events of any stream: which of them lie in which frame, and what they add up to.
 
-Of the stream that they were found in, frames hold their own events (frames/owning.py); of others, all inside.
+Of the stream that they were found in, frames hold their own events (frames/owning/owning.py); of others, all inside.
 """
 
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.intake import chunks, in_parallel
-from frames.intervals import Intervals
-from frames.meeting import Meeting
-from frames.owning import Owner, of_origin, own_spans
+from frames.finding.intake import chunks, in_parallel
+from frames.owning.intervals import Intervals
+from frames.owning.meeting import Meeting
+from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import united
-from kernels import frame_fill
-from swag.aggregates import Aggregate
+from kernels.frames import fill as frame_fill
 from swag.arguments import as_list
-from swag.columns import as_table, column, room, taken
 from swag.errors import BadQuery
-from swag.windows import Duration
+from swag.query.aggregates import Aggregate
+from swag.query.windows import Duration
+from swag.tables.columns import as_table, column, room, taken
 
 
 @dataclass(frozen=True)

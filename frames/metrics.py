@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import members
-from frames.intake import timed
-from frames.scans import number
+from frames.finding.intake import timed
+from frames.finding.scans import number
 from frames.specs import Threshold
 from frames.tables import pieces_of, united
 from frames.theory import satisfies
-from swag.columns import as_table
 from swag.errors import BadQuery, BadType
-from swag.windows import Duration, in_units
+from swag.query.windows import Duration, in_units
+from swag.tables.columns import as_table
 
 
 def tumbling_windows(

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frames.intake import timed
+from frames.finding.intake import timed
 from frames.tables import OURS, pieces_of, united
-from swag.columns import Clock, as_table, column, field
 from swag.errors import BadQuery
+from swag.tables.columns import Clock, as_table, column, field
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,17 @@ import pyarrow as pa
 
 from frames.detection import search
 from frames.filling import Summary
-from frames.fingerprint import Fingerprint
-from frames.meeting import Meeting
-from frames.origin import Origin
-from frames.owning import Owner, of_found
+from frames.owning.fingerprint import Fingerprint
+from frames.owning.meeting import Meeting
+from frames.owning.origin import Origin
+from frames.owning.owning import Owner, of_found
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
-from swag.calculation import calculate, holds
-from swag.columns import as_table, one_chunk
 from swag.errors import BadQuery
-from swag.expression import Expression, Operators, leaves
-from swag.predicate import canonical, columns_of, conjunction
-from swag.predicate import holds as predicate_holds
+from swag.query.calculation import calculate, holds
+from swag.query.expression import Expression, Operators, leaves
+from swag.tables.columns import as_table, one_chunk
+from swag.tables.predicate import canonical, columns_of, conjunction
+from swag.tables.predicate import holds as predicate_holds
 
 EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().alias("n")])'
 
@@ -73,7 +73,7 @@ class FrameQuery:
 
     def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
         """The same rows as a DataFrame, for swag.spark.evaluate, which knows queries over frames by nothing else."""
-        from frames.spark.queries import evaluate
+        from frames.spark.batch.queries import evaluate
 
         return evaluate(self, events, ts, keys, layout)
 
@@ -138,9 +138,9 @@ def _named(values: Any) -> tuple[tuple[str, Any], ...]:
 
 def _clause(spec: Spec) -> str:
     """A spec as a FRAME clause has it."""
-    from swag.constants import to_sql as number
+    from swag.query.windows import canonical as in_words
     from swag.sql.writing import call, duration, name
-    from swag.windows import canonical as in_words
+    from swag.tables.constants import to_sql as number
 
     if isinstance(spec, Threshold):
         least = [f"{spec.min_rows} TUPLES"] if spec.min_rows != 1 else []
@@ -161,6 +161,6 @@ def _clause(spec: Spec) -> str:
 
 
 def _breaks(breaks: tuple[Any, ...]) -> str:
-    from swag.constants import to_sql
+    from swag.tables.constants import to_sql
 
     return f"({', '.join(to_sql(each) for each in breaks)})"

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from swag.aggregates import Aggregate as Aggregated
 from swag.arguments import LARGEST, is_number, is_option, is_whole
 from swag.errors import BadQuery
-from swag.windows import Duration, length
+from swag.query.aggregates import Aggregate as Aggregated
+from swag.query.windows import Duration, length
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float

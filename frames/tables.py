@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frames.specs import Aggregate, Boundary, Spec, Threshold
-from kernels import framing
-from swag.aggregates import Aggregate as Aggregated
+from kernels.frames import framing
 from swag.arguments import LARGEST, check_name
-from swag.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.errors import BadEvents, BadQuery, BadType
-from swag.families import result_type
-from swag.keys import KeyTable
-from swag.windows import Duration, in_units
+from swag.query.aggregates import Aggregate as Aggregated
+from swag.query.families import result_type
+from swag.query.windows import Duration, in_units
+from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
+from swag.tables.keys import KeyTable
 
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 

@@ -27,8 +27,8 @@ from fractions import Fraction
 from typing import Any
 
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold, check_spec
-from swag.columns import as_table
 from swag.errors import BadQuery, UnknownColumn, nearest
+from swag.tables.columns import as_table
 
 Event = dict[str, Any]
 Frame = tuple[int, int]

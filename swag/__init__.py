@@ -1,6 +1,22 @@
 """swag: hundreds of sliding-window queries over one stream, answered from one small structure of arrays."""
 
-from swag.aggregates import (
+from swag.engine import Engine
+from swag.errors import (
+    BadEvents,
+    BadFunction,
+    BadQuery,
+    BadSnapshot,
+    BadSQL,
+    BadType,
+    OutOfOrder,
+    SumOverflow,
+    SwagError,
+    TooFarBack,
+    UnknownColumn,
+    UnknownQuery,
+)
+from swag.evaluate import evaluate
+from swag.query.aggregates import (
     Aggregate,
     aggregate,
     corr,
@@ -18,27 +34,11 @@ from swag.aggregates import (
     var,
     wmean,
 )
-from swag.engine import Engine
-from swag.errors import (
-    BadEvents,
-    BadFunction,
-    BadQuery,
-    BadSnapshot,
-    BadSQL,
-    BadType,
-    OutOfOrder,
-    SumOverflow,
-    SwagError,
-    TooFarBack,
-    UnknownColumn,
-    UnknownQuery,
-)
-from swag.evaluate import evaluate
-from swag.expression import Expression
-from swag.frequency import Every
-from swag.query import Events, Query
+from swag.query.every import Every
+from swag.query.expression import Expression
+from swag.query.query import Events, Query
+from swag.query.windows import Range, Rows
 from swag.sql import sql
-from swag.windows import Range, Rows
 
 __version__ = "0.1.0"
 

@@ -9,26 +9,26 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from swag import intake
-from swag.answers import own_name
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
-from swag.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
-from swag.emission import Emission
-from swag.emitted import emitted_table
 from swag.errors import BadQuery, SwagError, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
-from swag.filters import Filters
-from swag.having import filter_table
-from swag.lateness import Held, later_of
-from swag.lookups import Lookups
-from swag.lowering import simple_ones
-from swag.plan import Plan
-from swag.planner import ALGORITHMS, COMPARED
-from swag.query import Query, check_names
-from swag.space import Batch, Mask
+from swag.live import intake
+from swag.live.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
+from swag.live.held import Held, later_of
+from swag.live.key_filters import Filters
+from swag.live.lookups import Lookups
+from swag.live.plan import Plan
+from swag.live.planner import ALGORITHMS, COMPARED
+from swag.live.space import Batch, Mask
+from swag.live.store import MIN, Store
+from swag.query.condition import filter_table
+from swag.query.lowering import simple_ones
+from swag.query.query import Query, check_names
+from swag.query.windows import Duration, in_units, length, reach
 from swag.sql import sql
-from swag.store import MIN, Store
-from swag.windows import Duration, in_units, length, reach
+from swag.tables.answers import own_name
+from swag.ticks.emission import Emission
+from swag.ticks.emitted import emitted_table
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
 P = ParamSpec("P")
@@ -51,7 +51,7 @@ class Engine:
 
     ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. epsilon: how far
     off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys). algorithm:
-    "auto", or one of swag.planner.ALGORITHMS for every group that it can serve.
+    "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
     applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
@@ -490,14 +490,14 @@ class Engine:
     @alone
     def save(self, path: str | Path) -> None:
         """Write a snapshot; an older one at `path` is replaced in one step."""
-        from swag.snapshot import save
+        from swag.durable.snapshot import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path, queries: Iterable[Query] = ()) -> "Engine":
         """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
-        from swag.snapshot import load
+        from swag.durable.snapshot import load
 
         return load(path, as_list(queries, "queries", EXAMPLE))
 

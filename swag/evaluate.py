@@ -10,22 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag import chunks, families
-from swag.aggregates import Aggregate
 from swag.arguments import as_list
-from swag.backfill import family, part_for
-from swag.chunks import Chunk, Output
-from swag.columns import as_table, column, with_bitmap
-from swag.composites import check_grouping
 from swag.errors import BadQuery, BadType, SumOverflow
-from swag.lowering import Lowered, lower
-from swag.parts import Part
-from swag.predicate import holds
-from swag.query import Query, check_names
+from swag.live.composites import check_grouping
+from swag.query import families
+from swag.query.aggregates import Aggregate
+from swag.query.lowering import Lowered, lower
+from swag.query.query import Query, check_names
+from swag.query.windows import Reach, reach
 from swag.sql import sql
-from swag.stored import Requests, Selection, Stored
-from swag.sums import IntegerSums
-from swag.windows import Reach, reach
+from swag.stored import blocks as chunks
+from swag.stored.aggregator import Part
+from swag.stored.aggregators import family, part_for
+from swag.stored.blocks import Chunk, Output
+from swag.stored.ordered_rows import Requests, Selection, Stored
+from swag.stored.sums import IntegerSums
+from swag.tables.columns import as_table, column, with_bitmap
+from swag.tables.predicate import holds
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 
@@ -50,7 +51,7 @@ def evaluate(
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
     if any(query.every is not None or query.source is not None for query in asked):
-        from swag.nested import evaluate_ticks
+        from swag.ticks.nested import evaluate_ticks
 
         return evaluate_ticks(asked, table, at, ts, key)
     stored = Stored.of(table, ts, key)

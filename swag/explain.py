@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from swag.filters import NAMES
-from swag.lowering import lower
-from swag.planner import Group
-from swag.query import HIDDEN, Query
+from swag.live.key_filters import NAMES
+from swag.live.planner import Group
+from swag.query.lowering import lower
+from swag.query.query import HIDDEN, Query
 
 if TYPE_CHECKING:
     from swag.engine import Engine

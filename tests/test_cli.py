@@ -3,7 +3,7 @@
 import pytest
 
 import swag as sw
-from swag import demo
+from swag.cli import demo_job as demo
 from swag.cli import main
 
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.comparing import compared, within
-from swag.recipes import query_from_json, query_to_json
+from swag.query.as_json import query_from_json, query_to_json
+from swag.tables.comparing import compared, within
 
 OPS = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import ticker
+from swag.ticks import ticker
 from tests import oracle_ticks
 from tests.oracle import agg, same
 from tests.test_evaluate import HAVING, KEYS, WHERE, ranges, rows

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import swag as sw
-from swag import store
+from swag.live import store
 from tests import oracle
 
 FLOATS = st.one_of(

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import chunks
+from swag.stored import blocks as chunks
 from tests import oracle
 from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.expression import Expression, Windowed
+from swag.query.expression import Expression, Windowed
 from tests import oracle
 from tests import oracle_expressions as plain
 from tests.oracle import agg

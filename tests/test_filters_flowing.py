@@ -5,7 +5,7 @@ import math
 import pytest
 
 import swag as sw
-from swag.snapshot import _Reader, _Writer
+from swag.durable.snapshot import _Reader, _Writer
 
 R = sw.Range
 

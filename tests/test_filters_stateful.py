@@ -16,8 +16,8 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import swag as sw
-from swag import store
-from swag.windows import reach
+from swag.live import store
+from swag.query.windows import reach
 from tests import oracle
 from tests.test_engine_stateful import assert_identical
 

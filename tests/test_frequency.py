@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import jumping
+from swag.ticks import stored_ticks as jumping
 from tests import oracle, oracle_ticks
 from tests.oracle import agg, same
 from tests.test_evaluate import HAVING, KEYS, WHERE, ours, ranges, rows

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.columns import Clock
-from swag.windows import NANOSECONDS, in_units
+from swag.query.windows import NANOSECONDS, in_units
+from swag.tables.columns import Clock
 
 EPOCH = dt.datetime(1970, 1, 1)
 NEW_YORK = ZoneInfo("America/New_York")

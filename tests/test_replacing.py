@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swag.replacing import replacing, target_of
+from swag.durable.atomic_file import replacing, target_of
 
 
 def write(path: Path, content: bytes) -> None:
@@ -55,7 +55,7 @@ def test_two_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-from swag.replacing import replacing
+from swag.durable.atomic_file import replacing
 with replacing(Path(sys.argv[1])) as draft:
     draft.folder.mkdir()
     (draft.folder / "more").write_bytes(b"half of it")

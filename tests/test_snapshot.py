@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import swag as sw
-from swag.keys import KeyTable
+from swag.tables.keys import KeyTable
 from tests.snapshots import recipe
 from tests.test_engine_stateful import assert_identical
 

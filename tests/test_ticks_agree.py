@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import store, ticker
+from swag.live import store
+from swag.ticks import ticker
 from tests import oracle, oracle_ticks
 from tests.oracle import agg
 from tests.oracle_ticks import Every

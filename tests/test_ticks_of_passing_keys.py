@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import store
-from swag.counters import Counters
-from swag.pending import Pending
-from swag.recency import Recency
-from swag.ticker import Ticker
-from swag.ticks import NEVER
+from swag.live import store
+from swag.ticks.counters import Counters
+from swag.ticks.pending import Pending
+from swag.ticks.recency import Recency
+from swag.ticks.schedule import NEVER
+from swag.ticks.ticker import Ticker
 
 KEYS = 6
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, KEYS - 1)), max_size=30)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from swag import planner
+from swag.live import planner
 
 ALGORITHMS = ["auto", "b-int", "l-int", "psoup", "materialize-all", "materialize-none"]
 

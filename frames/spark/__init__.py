@@ -6,10 +6,10 @@ from typing import Any
 from swag.errors import NEEDS_SPARK
 
 _WHERE = {  # no module is named as what it holds: an import of it would take the name
-    "detect": "frames.spark.batch",
-    "fill": "frames.spark.batch",
-    "summarize": "frames.spark.batch",
-    "stream": "frames.spark.streaming",
+    "detect": "frames.spark.batch.stored_frames",
+    "fill": "frames.spark.batch.stored_frames",
+    "summarize": "frames.spark.batch.stored_frames",
+    "stream": "frames.spark.streams.stream",
 }
 __all__ = ["detect", "fill", "stream", "summarize"]
 

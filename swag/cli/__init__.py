@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from swag import __version__
+from swag.durable.atomic_file import reason
 from swag.errors import SwagError
-from swag.replacing import reason
 
 WIDTH = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 

@@ -20,15 +20,15 @@ from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, needs_all
 from swag.cli.ticking import Ticking, counts_from_the_start
-from swag.columns import column, instants
-from swag.composites import check_grouping
+from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
-from swag.intake import needed
-from swag.lowering import readers
-from swag.query import Events, Query, check_names
-from swag.replacing import reason
+from swag.live.composites import check_grouping
+from swag.live.intake import needed
+from swag.query.lowering import readers
+from swag.query.query import Events, Query, check_names
 from swag.sql import sql
+from swag.tables.columns import column, instants
 
 CHUNK = 1_000_000  # events at a time
 

@@ -1,4 +1,4 @@
-"""`swag demo`, as a terminal shows it. What it runs and measures is swag/demo.py."""
+"""`swag demo`, as a terminal shows it. What it runs and measures is swag/cli/demo_job.py."""
 
 import textwrap
 import threading
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import swag as sw
-from swag import demo
+from swag.cli import demo_job as demo
 from swag.evaluate import evaluate
 
 BATCHES = 20

@@ -14,8 +14,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from swag.cli import csv_types
-from swag.predicate import holds
-from swag.replacing import reason, replacing, why_not_regular
+from swag.durable.atomic_file import reason, replacing, why_not_regular
+from swag.tables.predicate import holds
 
 KINDS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from frames import Detector
-from frames.owning import of_skips
+from frames.owning.owning import of_skips
 from swag.cli.stream import Stream
-from swag.columns import column, instants
+from swag.tables.columns import column, instants
 
 
 def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None) -> Iterator[pa.Table]:

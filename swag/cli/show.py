@@ -7,11 +7,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from swag.families import parts_of
-from swag.lowering import lower, simple_ones
-from swag.planner import choose
-from swag.query import Query
-from swag.windows import Range
+from swag.live.planner import choose
+from swag.query.families import parts_of
+from swag.query.lowering import lower, simple_ones
+from swag.query.query import Query
+from swag.query.windows import Range
 
 SHOWN = 20
 INDEXES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.columns import Clock, clock_of, column, instants
 from swag.errors import BadEvents
 from swag.evaluate import evaluate
-from swag.keys import KeyTable
-from swag.lowering import simple_ones
-from swag.query import Query
-from swag.stored import as_clock
-from swag.windows import reach
+from swag.query.lowering import simple_ones
+from swag.query.query import Query
+from swag.query.windows import reach
+from swag.stored.ordered_rows import as_clock
+from swag.tables.columns import Clock, clock_of, column, instants
+from swag.tables.keys import KeyTable
 
 
 class Disorder(Exception):

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.cli.stream import Stream
-from swag.columns import column, instants
 from swag.evaluate import evaluate
-from swag.query import Query
-from swag.windows import Rows
+from swag.query.query import Query
+from swag.query.windows import Rows
+from swag.tables.columns import column, instants
 
 
 @dataclass
@@ -88,7 +88,7 @@ def counts_from_the_start(queries: list[Query], key: str | None) -> str:
         return ""
     if every.per_key:
         return "FREQUENCY counts from the first event of each key"
-    from swag.lowering import simple_ones
+    from swag.query.lowering import simple_ones
 
     if key is not None and any(isinstance(query.window, Rows) for query in simple_ones(queries)):
         return "FREQUENCY counts all events, and windows the rows of each key"

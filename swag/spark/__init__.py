@@ -6,11 +6,11 @@ from typing import Any
 from swag.errors import NEEDS_SPARK
 
 _WHERE = {  # no module is named as what it holds: an import of it would take the name
-    "evaluate": "swag.spark.backfill",
-    "filter_substreams": "swag.spark.filters",
-    "stream": "swag.spark.streaming",
+    "evaluate": "swag.spark.batch.evaluate",
+    "filter_substreams": "swag.spark.batch.filter_substreams",
+    "stream": "swag.spark.streams.stream",
     "warm": "swag.spark.warming",
-    "Layout": "swag.spark.layout",
+    "Layout": "swag.spark.batch.layout",
 }
 __all__ = ["Layout", "evaluate", "filter_substreams", "stream", "warm"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from swag.errors import BadQuery
 from swag.evaluate import _checked as checked
-from swag.predicate import columns_of
-from swag.query import Events, Query
+from swag.query.query import Events, Query
+from swag.tables.predicate import columns_of
 
 
 def grouped_by(queries: Any, keys: list[str]) -> list[Query]:

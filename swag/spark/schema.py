@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from swag.columns import column
 from swag.errors import BadQuery, BadType
 from swag.spark.places import col
+from swag.tables.columns import column
 
 DAY, MINUTE = 86_400_000_000, 60_000_000  # in microseconds
 
@@ -134,7 +134,7 @@ SIMPLE = (StringType, BinaryType, BooleanType, DateType, TimestampType, Timestam
 
 
 def is_simple(kind: DataType) -> bool:
-    """Types whose values swag.keys can number."""
+    """Types whose values swag.tables.keys can number."""
     return isinstance(kind, SIMPLE)
 
 
@@ -159,7 +159,7 @@ def one_key(frame: DataFrame, keys: list[str]) -> tuple[list[Column], str]:
 
 
 def instant(frame: DataFrame, ts: str) -> Column:
-    """A ts column of placed(frame) as swag.columns.instants has it: microseconds, days, or the integer, as int64."""
+    """A ts column of placed(frame) as tables.columns.instants has it: microseconds, days, or the integer, as int64."""
     kind = field(frame, ts, "ts is").dataType
     at = col(frame, ts)
     if isinstance(kind, TimestampType):

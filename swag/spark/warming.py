@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kernels.jit import cache_folder
+from kernels.compile.jit import cache_folder
 from swag.errors import BadQuery
-from swag.query import Query
+from swag.query.query import Query
 from swag.spark import schema
 from swag.spark.asked import grouped_by
-from swag.spark.backfill import planned
-from swag.spark.layout import Layout
+from swag.spark.batch.evaluate import planned
+from swag.spark.batch.layout import Layout
+from swag.spark.batch.tasks import answers
 from swag.spark.places import col, named, placed
-from swag.spark.worker import answers
 
 ROWS, BLOCK = 64, 16  # several blocks, so that there is something to carry over
 

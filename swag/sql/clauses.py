@@ -15,11 +15,11 @@ from typing import Any
 from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadQuery, BadSQL
-from swag.frequency import Every
+from swag.query.every import Every
+from swag.query.windows import Range, Rows
 from swag.sql.guessing import FREQUENCY_HINT, RANGE_HINT, ROWS, UNIT, Guessing, nearest_unit
 from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS
 from swag.sql.places import wrong
-from swag.windows import Range, Rows
 
 _LONGER = {"week": 7, "weeks": 7}  # in days
 _ENDLESS = ("month", "months", "year", "years", "quarter", "quarters")

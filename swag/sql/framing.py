@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadQuery, BadSQL
-from swag.expression import COMPARISONS, Expression, leaves
+from swag.query.expression import COMPARISONS, Expression, leaves
 from swag.sql.dialect import Parser, Select
 from swag.sql.hints import ANY_FRAME, FRAMES, WORDS
 from swag.sql.places import wrong

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from swag import aggregates as ag
+from swag.query import aggregates as ag
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from swag.query.windows import Rows
 from swag.sql.hints import WINDOWS, WORDS, meant
-from swag.windows import Rows
 
 if TYPE_CHECKING:
     from sqlglot.parser import Parser as _Base

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from swag import constants
 from swag.errors import BadQuery
+from swag.tables import constants
 
 EXAMPLE = "numbers, 'text', TRUE, DATE '2024-03-01', TIMESTAMP '2024-03-01 09:30:00', DECIMAL '0.98'"
 _WORDS = {"TIMESTAMPNTZ": "TIMESTAMP", "VARBINARY": "BLOB"}  # what sqlglot calls them

@@ -4,16 +4,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from swag.constants import to_sql
 from swag.errors import BadQuery, BadSQL, BadType
-from swag.expression import Expression, Operators
-from swag.query import Events, Query
+from swag.query.expression import Expression, Operators
+from swag.query.query import Events, Query
 from swag.sql.dialect import Select
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
+from swag.tables.constants import to_sql
 
 MOST = 10_000_000  # characters of a text
 

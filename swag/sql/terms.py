@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from swag import aggregates as ag
 from swag.errors import BadQuery, BadSQL, nearest
-from swag.expression import Expression, Operators
+from swag.query import aggregates as ag
+from swag.query.expression import Expression, Operators
 from swag.sql.dialect import Over
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
 from swag.sql.hints import NODES, WRITTEN
@@ -162,7 +162,7 @@ class Terms:
 
     def predicate(self, node: Node, start: int, text: str) -> str:
         """A condition on the event, as text."""
-        from swag.predicate import canonical
+        from swag.tables.predicate import canonical
 
         self.start = start
         try:

@@ -4,14 +4,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from swag.aggregates import Aggregate
-from swag.constants import to_sql
-from swag.expression import Expression, Windowed, render
-from swag.windows import Range, Rows
+from swag.query.aggregates import Aggregate
+from swag.query.expression import Expression, Windowed, render
+from swag.query.windows import Range, Rows
+from swag.tables.constants import to_sql
 
 if TYPE_CHECKING:
-    from swag.frequency import Every
-    from swag.query import Events, Query
+    from swag.query.every import Every
+    from swag.query.query import Events, Query
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DURATION = re.compile(r"([\d.]+)([a-z]+)")

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 import frames as fr
 import swag as sw
-from frames.quantiles import is_quantile
+from frames.finding.quantiles import is_quantile
 from tests.spark.streams import run, source, write
 
 OTHER = "other"  # a key that no case has

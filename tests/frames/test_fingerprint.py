@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from frames.fingerprint import Fingerprint
-from frames.intake import key_ids, timed
-from kernels.fingerprint import ALL, PAGE, SOME, mix
+from frames.finding.intake import key_ids, timed
+from frames.owning.fingerprint import Fingerprint
+from kernels.frames.fingerprint import ALL, PAGE, SOME, mix
 
 SIZE = 1000
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from frames import theory
-from frames.origin import NAME
+from frames.owning.origin import NAME
 from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS, equal, table
 from tests.frames.test_detector import _cut
 

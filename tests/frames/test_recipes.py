@@ -9,7 +9,7 @@ import pytest
 
 import frames as fr
 import swag as sw
-from frames.recipes import spec_from_json, spec_to_json
+from frames.as_json import spec_from_json, spec_to_json
 from tests.frames.cases import SPECS
 
 MORE = [

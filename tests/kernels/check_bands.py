@@ -1,8 +1,8 @@
-"""What always holds of the bands, piles and chunks of kernels/bands.py."""
+"""What always holds of the bands, piles and chunks of kernels/key_filters/bands.py."""
 
 import numpy as np
 
-from kernels import bands
+from kernels.key_filters import bands
 
 
 def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels import psoup
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.comparison import PSoup
-from swag.structures import Dyadic, Landmark, LandmarkGroup, SortedRuns, Structure, _state
+from kernels.baselines import psoup
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live.baselines import PSoup
+from swag.live.structures import Dyadic, Landmark, LandmarkGroup, SortedRuns, Structure, _state
 from tests.kernels.harness import Stream, check_arena
 from tests.kernels.operators import Operator
 

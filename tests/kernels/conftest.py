@@ -5,7 +5,8 @@ Without compiling, constants can be changed: stretches of a few rows, so that sm
 
 import pytest
 
-from kernels import landmark, naive
+from kernels.baselines import naive
+from kernels.windows import landmark
 from tests.kernels.harness import JIT
 
 collect_ignore = ["test_costs.py"] if JIT else []

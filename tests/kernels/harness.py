@@ -18,12 +18,12 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-import swag.space
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.space import Arena, Mask, Space
-from swag.store import EVERY_EVENT, Rows, Store
-from swag.structures import Structure
-from swag.windows import Reach
+import swag.live.space
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live.space import Arena, Mask, Space
+from swag.live.store import EVERY_EVENT, Rows, Store
+from swag.live.structures import Structure
+from swag.query.windows import Reach
 
 JIT = not numba.config.DISABLE_JIT
 COUNTED = Mask("counted")  # the mask of a space in which not every row counts
@@ -139,7 +139,7 @@ def filled(values: np.ndarray) -> Space:
     column = space.add_raw("x", values.dtype.type)
     space.arena.add_keys(1)
     space.arena.make_room(key, count, lambda keys, coming: None)
-    batch = swag.space.Batch(np.arange(values.size), key, np.array([0, values.size]))
+    batch = swag.live.space.Batch(np.arange(values.size), key, np.array([0, values.size]))
     column.data[space.arena.take_slots(batch)] = values
     return space
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import swag as sw
-from swag.aggregates import Aggregate
-from swag.families import Part, lower, parts_of
+from swag.query.aggregates import Aggregate
+from swag.query.families import Part, lower, parts_of
 from tests import oracle
 from tests.kernels.harness import Values
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import band_walks, bands
-from kernels.jit import kernel
+from kernels.compile.jit import kernel
+from kernels.key_filters import band_walks, bands
 from tests.kernels.check_bands import check_bands
 
 ROWS = range(1, 4)

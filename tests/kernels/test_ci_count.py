@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import bands, ci_count, ci_levels, ci_sum
+from kernels.key_filters import bands, ci_count, ci_levels, ci_sum
 from tests.kernels.check_bands import check_bands
 from tests.reference_ci import ReferenceCount, ReferenceSum
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import ci_extrema as ci
+from kernels.key_filters import ci_extrema as ci
 from tests.kernels.check_bands import check_bands
 
 KEYS = 5

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.comparison import MaterializeAll, MaterializeNone, PSoup
-from swag.families import parts_of
-from swag.structures import Dyadic, Landmark, LandmarkGroup, Running, Structure
-from swag.windows import Reach
+from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures import Dyadic, Landmark, LandmarkGroup, Running, Structure
+from swag.query.families import parts_of
+from swag.query.windows import Reach
 from tests.kernels.harness import filled
 
 COUNTS = {"combine": 0, "lift": 0}
@@ -113,7 +113,7 @@ def test_updates_of_running_intervals_cost_one_combine() -> None:
 def test_updates_of_landmark_intervals_cost_no_more_than_four_combines_per_group(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernels.landmark.STRETCH", 11)
+    monkeypatch.setattr("kernels.windows.landmark.STRETCH", 11)
     structure = built(Landmark, 1000)
     COUNTS.update(combine=0)
     LandmarkGroup(width.bit_length() - 1, 1000, structure)  # type: ignore[arg-type]

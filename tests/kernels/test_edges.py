@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import compensated, edges, landmark, monoids
-from kernels.edges import FIRST, OFFSET, SEGMENT, SHIFT, START
+from kernels.operators import compensated, monoids
+from kernels.stored import edges
+from kernels.stored.edges import FIRST, OFFSET, SEGMENT, SHIFT, START
+from kernels.windows import landmark
 
 TIMES = st.integers(0, 30) | st.integers(2**40, 2**40 + 5) | st.sampled_from([-(2**63), 2**63 - 1, -(2**62)])
 SEGMENTS = st.lists(st.lists(TIMES, max_size=30).map(sorted), min_size=1, max_size=5)
@@ -114,7 +116,7 @@ def test_steps_out_of_step_are_counted() -> None:
     assert uneven.tolist() == [0, 0, 0, 1, 1, 2]
 
 
-# --- Sweeping (kernels/landmark.py) ------------------------------------------------------------------------
+# --- Sweeping (kernels/windows/landmark.py) ------------------------------------------------------------------------
 
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 

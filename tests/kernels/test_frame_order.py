@@ -4,8 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import edges, frame_keys, frame_order
-from kernels.framing import AT
+from kernels.frames import order as frame_order
+from kernels.frames.framing import AT
+from kernels.keys import dense_range as frame_keys
+from kernels.stored import edges
 
 TIMES = st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1)
 

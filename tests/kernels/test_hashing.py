@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import hashing
+from kernels.keys import hashing
 
 INTEGERS = st.lists(st.one_of(st.integers(-4, 4), st.integers(-(2**63), 2**63 - 1)), max_size=60)
 TEXTS = st.lists(st.one_of(st.sampled_from([b"", b"a", b"ab", b"\0", b"\0\0"]), st.binary(max_size=20)), max_size=60)
 
 
 class Integers:
-    """A table over integers, as swag.keys drives it, without its growth."""
+    """A table over integers, as swag.tables.keys drives it, without its growth."""
 
     def __init__(self, size: int = 256) -> None:
         self.table, self.known, self.count = np.zeros(size, np.int64), np.zeros(size, np.int64), 0

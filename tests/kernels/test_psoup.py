@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import psoup
-from kernels.timeline import HEAD, TAIL
-from swag.comparison import PSoup
-from swag.families import Part
+from kernels.baselines import psoup
+from kernels.rings.timeline import HEAD, TAIL
+from swag.live.baselines import PSoup
+from swag.query.families import Part
 from tests.kernels.checks import Tree
 from tests.kernels.harness import JIT, check_arena, filled
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import ranked
-from kernels.edges import unsigned
+from kernels.operators.numbers import unsigned
+from kernels.stored import ranked
 
 SIZE = 300_000  # ranks enough for two words at the top
 

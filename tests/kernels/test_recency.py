@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swag import recency
-from swag.recency import Recency
+from swag.ticks import recency
+from swag.ticks.recency import Recency
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30)  # time since the row before, key
 

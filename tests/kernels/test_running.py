@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import running
-from swag.comparison import MaterializeAll, MaterializeNone, PSoup
-from swag.families import Part
-from swag.structures import Dyadic, Landmark, Running, RunningFloats, Structure
+from kernels.operators.numbers import two_sum
+from kernels.windows import running
+from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.query.families import Part
 from tests.kernels.harness import JIT, filled
 
 SUM = Part("sum", ("x",))
@@ -43,7 +44,7 @@ def is_right(values: np.ndarray, windows: list[tuple[int, int]], answers: list[f
 
 @given(a=NUMBERS, b=NUMBERS)
 def test_two_sum_is_exact(a: float, b: float) -> None:
-    s, e = running.two_sum(a, b)
+    s, e = two_sum(a, b)
     assert s == a + b
     assert Fraction(s) + Fraction(e) == Fraction(a) + Fraction(b)
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 
 import swag as sw
-from kernels import monoids
-from swag.comparison import MaterializeAll, MaterializeNone, PSoup
+from kernels.operators import monoids
 from swag.errors import BadQuery
-from swag.families import Part, parts_of
-from swag.planner import choose
-from swag.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.planner import choose
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.query.families import Part, parts_of
 from tests.kernels.checks import check
 from tests.kernels.harness import FEWER, JIT, REGISTERED, Batch, Plan, Stream, check_arena, plans
 from tests.kernels.operators import LAST, NAMED, OPERATORS, Operator
@@ -94,7 +94,7 @@ LONG = Plan(keys=1, masked=False, odd=0.0005, seed=7, batches=BATCHES)
 
 @crossed
 def test_windows_of_thousands_of_rows(kind: type[Structure], operator: Operator) -> None:
-    """Wide enough for stretches (kernels/landmark.py, kernels/naive.py)."""
+    """Wide enough for stretches (kernels/windows/landmark.py, kernels/baselines/naive.py)."""
     stream = Stream(LONG, operator.values, operator.columns)
     structure = made(kind, operator, stream)
     stream.structures.append(structure)

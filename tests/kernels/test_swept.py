@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import swept
+from kernels.stored import swept
 from tests.kernels.harness import JIT
 
 ORDINARY = st.floats(-1e6, 1e6) | st.sampled_from([0.1, 0.0, 1e-3])

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import in_step, timeline
-from kernels.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.space import Arena
-from swag.store import MAX, MIN
-from swag.windows import Reach
+from kernels.rings import in_step, timeline
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live.space import Arena
+from swag.live.store import MAX, MIN
+from swag.query.windows import Reach
 from tests.kernels.harness import Plan, Stream, check_arena, plans
 from tests.kernels.operators import integers
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.spark import shard as shard_module
-from swag.spark.bodies import Cache
-from swag.spark.packing import Pack
-from swag.spark.shard import COUNTS, Job, Shards, counted
-from swag.spark.state import HEADER_AT, Header
+from swag.spark.streams import shard as shard_module
+from swag.spark.streams.cache import Cache
+from swag.spark.streams.log import HEADER_AT, Header
+from swag.spark.streams.packing import Pack
+from swag.spark.streams.shard import COUNTS, Job, Shards, counted
 
 
 class Map:

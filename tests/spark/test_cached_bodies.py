@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames.spark.streaming import EVENTS as FRAME_EVENTS
-from frames.spark.streaming import frames_job
-from swag.spark import bodies
-from swag.spark.bodies import PATIENCE, Cache
-from swag.spark.kept import EVENTS
-from swag.spark.packing import Pack
+from frames.spark.streams.stream import EVENTS as FRAME_EVENTS
+from frames.spark.streams.stream import frames_job
+from swag.spark.streams import cache as bodies
+from swag.spark.streams.cache import PATIENCE, Cache
+from swag.spark.streams.packing import Pack
+from swag.spark.streams.shard_streams import EVENTS
 from tests.spark.stand_in import Stream
 from tests.spark.test_shards import EVENT, QUERIES, streamed, table
 

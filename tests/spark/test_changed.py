@@ -19,10 +19,11 @@ from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
-from swag.columns import Clock
-from swag.spark import Layout, worker
-from swag.spark.backfill import planned
-from swag.spark.ordered import MARK, Promise, in_order
+from swag.spark import Layout
+from swag.spark.batch import tasks as worker
+from swag.spark.batch.evaluate import planned
+from swag.spark.batch.ordered_input import MARK, Promise, in_order
+from swag.tables.columns import Clock
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=40)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swag.spark.cuts import EARLIEST, GRAINS, LATEST, Halo, Large
+from swag.spark.batch.cuts import EARLIEST, GRAINS, LATEST, Halo, Large
 
 EVENLY = Large(0, 1e6, np.arange(GRAINS + 1) * 1000)
 

@@ -11,9 +11,11 @@ from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
-from swag.spark import Layout, cuts, worker
-from swag.spark.backfill import planned
-from swag.spark.cuts import EARLIEST, Halo, cut
+from swag.spark import Layout
+from swag.spark.batch import cuts
+from swag.spark.batch import tasks as worker
+from swag.spark.batch.cuts import EARLIEST, Halo, cut
+from swag.spark.batch.evaluate import planned
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)

@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import swag as sw
-from swag.spark import shard
+from swag.spark.streams import shard
 from tests.spark.faulty import QUERIES, answers, events, into_files
 from tests.spark.streams import Sink, run, write
 from tests.spark.vandal import Vandal

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag import store
-from swag.spark.kept import EVENTS
-from swag.spark.windows import REQUESTS
+from swag.live import store
+from swag.spark.streams.shard_streams import EVENTS
+from swag.spark.streams.shard_windows import REQUESTS
 from tests.spark.stand_in import Stream
 from tests.spark.test_shards import EVENT, HOT, QUERIES, REQUEST, batches, streamed, table, timed
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import frames as fr
-from frames.spark import joining
-from frames.spark.workers import Task
-from swag.columns import Clock
-from swag.spark.layout import WHOLE
+from frames.spark.batch import joining
+from frames.spark.batch.tasks import Task
+from swag.spark.batch.layout import WHOLE
+from swag.tables.columns import Clock
 
 SPECS = [
     fr.Threshold("x", ">", 0),

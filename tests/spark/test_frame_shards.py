@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames.spark import streaming
-from frames.spark.streaming import EVENTS, frames_job
-from swag.spark import sweeping
-from swag.spark.packing import Pack
-from swag.spark.state import HEADER_AT, Header, Log
+from frames.spark.streams import stream as streaming
+from frames.spark.streams.stream import EVENTS, frames_job
+from swag.spark.streams import sweeping
+from swag.spark.streams.log import HEADER_AT, Header, Log
+from swag.spark.streams.packing import Pack
 from tests.spark.stand_in import Map, Stream
 
 EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("n", pa.int64())])

@@ -7,7 +7,7 @@ import pytest
 import frames as fr
 import frames.spark
 import swag as sw
-from frames.spark.batch import Stream
+from frames.spark.batch.stored_frames import Stream
 from swag.spark import Layout
 from tests.spark.compare import assert_same
 

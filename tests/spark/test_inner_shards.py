@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.spark.kept import EVENTS
-from swag.spark.windows import REQUESTS
+from swag.spark.streams.shard_streams import EVENTS
+from swag.spark.streams.shard_windows import REQUESTS
 from tests import oracle, oracle_ticks
 from tests.oracle import Q, agg
 from tests.oracle_ticks import Every

@@ -15,11 +15,11 @@ import pytest
 
 import frames as fr
 import swag as sw
-from frames.spark import workers
-from swag.columns import Clock
+from frames.spark.batch import tasks as workers
 from swag.spark import Layout, schema
-from swag.spark.backfill import planned
-from swag.spark.worker import answers
+from swag.spark.batch.evaluate import planned
+from swag.spark.batch.tasks import answers
+from swag.tables.columns import Clock
 
 ROWS, BLOCK = 2000, 8000  # of a batch, of a block
 QUERIES = [

@@ -10,8 +10,8 @@ import pyspark
 import pytest
 from pyspark import cloudpickle
 
-from swag.spark.shipping import own_python, told
-from swag.spark.worker import answers
+from swag.spark.batch.tasks import answers
+from swag.spark.portable import own_python, told
 
 RUN = "import pickle, sys; list(pickle.load(open(sys.argv[1], 'rb'))([]))"
 

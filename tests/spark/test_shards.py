@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.spark import bodies
-from swag.spark.bodies import Cache
-from swag.spark.kept import EVENTS
-from swag.spark.packing import Pack, partition_of, shard_numbers
-from swag.spark.state import HEADER_AT, PURPOSE_AT, BadState, from_ipc, opened
-from swag.spark.streaming import windows_job
-from swag.spark.windows import REQUESTS
+from swag.spark.streams import cache as bodies
+from swag.spark.streams.cache import Cache
+from swag.spark.streams.log import HEADER_AT, PURPOSE_AT, BadState, from_ipc, opened
+from swag.spark.streams.packing import Pack, partition_of, shard_numbers
+from swag.spark.streams.shard_streams import EVENTS
+from swag.spark.streams.shard_windows import REQUESTS
+from swag.spark.streams.stream import windows_job
 from tests import oracle, oracle_ticks
 from tests.spark.stand_in import Stream
 

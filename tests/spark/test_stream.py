@@ -10,7 +10,7 @@ import frames as fr
 import frames.spark
 import swag as sw
 import swag.spark
-from swag.spark.state import BadState
+from swag.spark.streams.log import BadState
 from tests.spark.streams import run, source, write
 
 SCHEMA = "ts timestamp, sym string, x double"

@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from swag.spark import sweeping
-from swag.spark.state import HISTORY, Header, Log
-from swag.spark.sweeping import Sweep
+from swag.spark.streams import sweeping
+from swag.spark.streams.log import HISTORY, Header, Log
+from swag.spark.streams.sweeping import Sweep
 from tests.spark.stand_in import Map
 
 

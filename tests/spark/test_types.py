@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 import swag as sw
 import swag.spark
-from swag.expression import leaves
+from swag.query.expression import leaves
 from swag.spark import Layout
-from swag.spark.shipping import portable
+from swag.spark.portable import portable
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)

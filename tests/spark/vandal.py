@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from swag.spark.shard import Shards
-from swag.spark.state import HEADER_AT, Header
+from swag.spark.streams.log import HEADER_AT, Header
+from swag.spark.streams.shard import Shards
 
 
 class Vandal(Shards):

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.predicate import canonical
 from swag.sql import frame_spec
+from swag.tables.predicate import canonical
 
 T = "FROM t [ROWS 3]"
 VALID = [

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from swag.expression import Expression
-from swag.predicate import canonical
+from swag.query.expression import Expression
+from swag.tables.predicate import canonical
 
 WORDS = st.sampled_from(
     ["price", "volume", "rows", "Range", "select", "from", "a b", 'say "x"', "ünï", "frame", "m", "5m"]

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.predicate import holds
+from swag.tables.predicate import holds
 
 NAN, INF = float("nan"), float("inf")
 TABLE = pa.table(

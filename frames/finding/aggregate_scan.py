@@ -1,0 +1,136 @@
+"""Aggregate frames at work: the operator an aggregate grows by, its partials per key, the value of every frame."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.finding.bounds import interval
+from frames.finding.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, ThresholdScan, extended, number
+from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
+from kernels.frames import aggregates as frame_aggregates
+from kernels.frames import operators as frame_operators
+from kernels.frames.framing import BLOCK, Events
+from kernels.operators import monoids
+from swag.errors import SumOverflow
+from swag.query.families import check_columns, result_type
+from swag.query.try_out import try_out
+from swag.query.user_calls import calling, check_lift
+from swag.query.user_defined import compiled
+from swag.tables.columns import decoded_type, is_discrete, to_arrow, valid_rows
+
+
+class AggregateScan(Scan):
+    extras = reported = ("values", "sizes")
+
+    def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec, aggregate = spec, spec.aggregate
+        check_columns(aggregate, kinds)
+        self.type = result_type(aggregate, kinds)
+        self.op = operator(spec, kinds)
+        whole = is_discrete(self.type)
+        self.needs = (aggregate.ddof or 0) + 1
+        self.rule = (*interval(spec.op, spec.c, whole), self.needs)
+        self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
+        column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
+        self.partials = monoids.empty_state(self.op, column, 0)
+        if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
+            self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
+        self.counts = np.zeros(0, np.int64)
+        self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
+
+    def data(self, table: pa.Table, size: int) -> tuple[Any, np.ndarray]:
+        aggregate = self.spec.aggregate
+        if aggregate.kind == "count":
+            valid = valid_rows(table, aggregate.columns[0], f"{aggregate} counts") if aggregate.columns else None
+            counted = np.ones(1, np.int64) if valid is None else valid.astype(np.int64)
+            return (np.broadcast_to(counted, size).copy() if valid is None else counted), NONE
+        fields = [number(table, name, f"{aggregate} reads") for name in aggregate.columns]
+        valid = np.ones(size, bool) if any(f.valid is not None for f in fields) else NONE
+        for f in fields:
+            if f.valid is not None:
+                valid &= f.valid
+        if aggregate.kind == "quantile":
+            values = fields[0].values.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                below = values < self.spec.c if self.spec.op in ("<", ">=") else values <= self.spec.c
+            return (values, below.astype(np.float64)), valid
+        if aggregate.user is not None:
+            self._check_lift(fields[0].values, valid)
+        if len(fields) == 1:
+            return fields[0].values, valid
+        return tuple(f.values.astype(np.float64) for f in fields), valid
+
+    def _check_lift(self, values: np.ndarray, valid: np.ndarray) -> None:
+        rows = np.flatnonzero(valid) if valid.size else None
+        check_lift(self.spec.aggregate, f"{self.spec.aggregate}", values if rows is None else values[rows], rows)
+
+    def step(self, events: Events, data: Any, first: int) -> int:
+        with calling(self.spec.aggregate, f"{self.spec.aggregate} of a frame: combine or lower"):
+            at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
+        if at == frame_aggregates.OVERFLOW:
+            raise SumOverflow(f"a frame of {self.spec.aggregate} does not fit int64.", "cast the column to float64")
+        return at
+
+    def touch(self) -> None:
+        super().touch()
+        self._measure_open()
+
+    def finish(self) -> None:
+        self._measure_open()
+        super().finish()
+
+    def _measure_open(self) -> None:
+        if self.spec.op in BEFORE:
+            frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
+
+    def grow_keys(self, count: int) -> None:
+        self.counts = extended(self.counts, count, 0)
+        if isinstance(self.partials, tuple):
+            self.partials = tuple(extended(partial, count, 0) for partial in self.partials)
+        else:
+            self.partials = extended(self.partials, count, 0)
+
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}
+
+    def _memory(self) -> tuple[Any, ...]:
+        return self.state, self.partials, self.counts
+
+    def _out(self) -> tuple[Any, ...]:
+        return self.found, self.values, self.sizes
+
+
+def operator(spec: Aggregate, kinds: Kinds) -> Any:
+    """The monoid an aggregate frame grows by."""
+    aggregate, kind = spec.aggregate, spec.aggregate.kind
+    whole = bool(aggregate.columns) and is_discrete(kinds[aggregate.columns[0]])
+    if kind == "count":
+        return monoids.Sum()
+    if kind in ("sum", "mean"):
+        if whole:
+            return frame_operators.WholeSum() if kind == "sum" else frame_operators.WholeMean()
+        return frame_operators.FloatSum(kind == "mean")
+    if kind in ("var", "std"):
+        return frame_operators.Variance(aggregate.ddof or 0, kind == "std")
+    if kind in ("cov", "corr"):
+        return frame_operators.Covariance(aggregate.ddof or 0, kind == "corr")
+    if kind == "quantile":
+        return frame_operators.Split(aggregate.phi or 0.5, aggregate.method == "linear")
+    if kind == "aggregate":
+        assert aggregate.user is not None
+        try_out(aggregate, kinds[aggregate.columns[0]])
+        return compiled(aggregate.user)
+    simple = {"min": monoids.Min, "max": monoids.Max, "first": frame_operators.First, "last": frame_operators.Last}
+    return {**simple, "wmean": frame_operators.WeightedMean}[kind]()
+
+
+def scan_of(spec: Spec, schema: pa.Schema, unit: str | None) -> Scan:
+    """A scan for events of this schema, with ts in this unit."""
+    kinds = {name: decoded_type(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+    if isinstance(spec, Threshold):
+        return ThresholdScan(spec, kinds, unit)
+    if isinstance(spec, Boundary):
+        return BoundaryScan(spec, kinds, unit)
+    return DeltaScan(spec, kinds, unit) if isinstance(spec, Delta) else AggregateScan(spec, kinds, unit)

@@ -1,0 +1,114 @@
+"""Events in: a ts column as int64, keys as dense ids (on all cores), the columns a spec reads."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.keys import dense_range as frame_keys
+from swag.errors import BadQuery
+from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, room
+from swag.tables.keys import KeyTable
+
+SAMPLE = 1 << 16  # rows whose keys are entered one by one, before the rest is looked up in parallel
+SHORT = 8  # rows of a run of equal keys, on average, below which events do not lie together
+SMALL = 1 << 17  # rows below which threads do not pay
+ID = np.int32  # of a key: half the memory to write and to read
+NO_KEY, NO_TIME = np.zeros(0, ID), np.zeros(0, np.int64)
+
+
+def threads() -> int:
+    """How many cores to use: $SWAG_THREADS, else all there are; a power of two."""
+    wanted = os.environ.get("SWAG_THREADS") or str(os.cpu_count() or 1)
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise BadQuery(f"SWAG_THREADS={wanted!r} is not a whole number >= 1.", "SWAG_THREADS=2")
+    return 1 << (int(wanted).bit_length() - 1)
+
+
+def in_parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """task(item) of each, on a thread each; kernels release the GIL."""
+    items = list(items)
+    if len(items) == 1:
+        return [task(items[0])]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(task, items))
+
+
+def chunks(size: int) -> list[slice]:
+    """As many slices as there are cores, or one if there is little to do."""
+    parts = threads() if size >= SMALL else 1
+    edges = [size * i // parts for i in range(parts + 1)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
+    """The ts column: its type, and its values as int64 in its own unit."""
+    array = column(table, ts, "ts is")
+    clock = clock_of(array, ts)
+    return clock, instants(array, ts)
+
+
+def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[KeyTable | None, np.ndarray]:
+    """The id of every row's key (empty without a key), in order of first appearance."""
+    if key is None:
+        return None, NO_KEY
+    array = one_chunk(column(table, key, "key is"))
+    keys = known or KeyTable(array.type)
+    if len(array) < 2 * SAMPLE:
+        return keys, keys.encode(array, key).astype(ID)
+    if array.null_count == 0 and changes(array, slice(0, SAMPLE)) is not None:
+        found = in_parallel(lambda s: changes(array, s), chunks(len(array)))
+        if all(rows is not None for rows in found):
+            return keys, by_runs(keys, array, np.concatenate([[0], *found]), key)
+    keys.encode(array[:SAMPLE], key)
+    ids = room(len(array), ID)
+    find = finder(keys, array, key)
+    missing = in_parallel(lambda s: find(array[s.start : s.stop], ids[s]), chunks(len(array)))
+    if min(missing) < 0:  # keys that the sample lacks
+        rows = np.flatnonzero(ids < 0)
+        ids[rows] = keys.encode(array.take(pa.array(rows)), key)
+    return keys, ids
+
+
+def changes(array: pa.Array, where: slice) -> np.ndarray | None:
+    """The rows of a slice whose key differs from the one before; None if they are many."""
+    values = array.indices if pa.types.is_dictionary(array.type) else array
+    first, most = max(where.start, 1), (where.stop - where.start) // SHORT
+    if not pa.types.is_primitive(values.type) or values.type.bit_width % 8:
+        rows = np.flatnonzero(pc.not_equal(values[first : where.stop], values[first - 1 : where.stop - 1])) + first
+        return rows if rows.size <= most else None
+    width, rows = values.type.bit_width // 8, room(most, np.int64)
+    bits = np.frombuffer(values.buffers()[1], f"u{width}", len(values), values.offset * width)
+    count = frame_keys.changes(bits, first, where.stop, rows)
+    return rows[:count] if count >= 0 else None
+
+
+def by_runs(keys: KeyTable, array: pa.Array, starts: np.ndarray, key: str) -> np.ndarray:
+    """Events that lie together key by key: one look at every run of equal keys. A sample would lack most keys."""
+    of_runs, ids = keys.encode(array.take(pa.array(starts)), key), room(len(array), ID)
+    in_parallel(lambda s: frame_keys.spread(of_runs, starts, s.start, ids[s]), chunks(len(array)))
+    return ids
+
+
+def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.ndarray], int]:
+    """A function that writes the ids of keys to their place, -1 for unknown ones, and returns the smallest."""
+
+    def by_hash(some: pa.Array, ids: np.ndarray) -> int:
+        ids[:] = keys.find(some, key)
+        return int(ids.min(initial=0))
+
+    plain = pa.types.is_signed_integer(array.type) and array.type == keys.type and not array.null_count
+    if not plain or not keys.count:
+        return by_hash
+    known = np.asarray(keys.column().cast(pa.int64()))
+    low, high = int(known.min()), int(known.max())
+    if high - low >= frame_keys.WIDEST:
+        return by_hash
+    table = np.full(high - low + 1, -1, ID)
+    table[known - low] = np.arange(known.size)
+    return lambda some, ids: int(frame_keys.find_in_range(np.asarray(some.cast(pa.int64())), low, table, ids))

@@ -1,0 +1,72 @@
+"""The value of frames that are cut by a quantile: read off their events, once the frames are known.
+
+kernels/frames/aggregates.py decides such frames without knowing the quantile itself. Events are known by position:
+frames[:, AT] is the first event of a frame that closes before an event, the last of one that closes with it.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from frames.finding.intake import ID, NO_KEY
+from frames.owning.intervals import Intervals
+from frames.specs import BEFORE, Aggregate, Spec
+from kernels.frames.framing import AT, COUNT, KEY, OPEN
+
+
+def with_quantiles(
+    spec: Spec, table: pa.Table, ids: np.ndarray, at: np.ndarray, counts: np.ndarray, extra: dict[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key."""
+    if not is_quantile(spec):
+        return extra
+    assert isinstance(spec, Aggregate)
+    order = np.argsort(ids, kind="stable") if ids.size else np.arange(table.num_rows)
+    position = np.empty(order.size, np.int64)
+    position[order] = np.arange(order.size)
+    at = position[at] if at.size else at
+    lo = at if spec.op in BEFORE else at + 1 - counts
+    return {**extra, "value": Intervals(table, order).answer(spec.aggregate, lo, lo + counts)}
+
+
+def is_quantile(spec: Spec) -> bool:
+    return isinstance(spec, Aggregate) and spec.aggregate.kind == "quantile"
+
+
+class Kept:
+    """While events arrive: the events of frames that are still open, and nothing for other specs."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.active = spec, is_quantile(spec)
+        self.ids = NO_KEY
+        self.table: pa.Table | None = None
+
+    def add(self, table: pa.Table, ids: np.ndarray, new: np.ndarray) -> None:
+        """Events just scanned, and the frames found in them."""
+        if not self.active:
+            return
+        new[:, AT] += 0 if self.table is None else self.table.num_rows
+        self.table = table if self.table is None else pa.concat_tables([self.table, table])
+        self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, ID)])
+
+    def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
+        if not self.active or self.table is None:
+            return extra
+        return with_quantiles(self.spec, self.table, self.ids, frames[:, AT], frames[:, COUNT], extra)
+
+    def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
+        """Keep the last rows[k] events of key k; frames that are open move along."""
+        if not self.active or self.table is None:
+            return
+        order = np.argsort(self.ids, kind="stable")
+        counts = np.bincount(self.ids, minlength=rows.size)
+        rank = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        keep = np.zeros(order.size, bool)
+        keep[order] = rank >= np.repeat(counts - rows[: counts.size], counts)
+        still = frames[:, OPEN] == 1
+        frames[still, AT] = (np.cumsum(keep) - 1)[frames[still, AT]]
+        self.table, self.ids = self.table.filter(pa.array(keep)), self.ids[keep]
+
+    def point(self, frames: np.ndarray) -> None:
+        """Open frames find their events again: they are all that is kept of their key."""
+        keys, first = np.unique(self.ids, return_index=True)
+        frames[:, AT] = first[np.searchsorted(keys, frames[:, KEY])]

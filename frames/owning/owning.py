@@ -1,0 +1,135 @@
+"""A frame owns its events: over the stream that it was found in, it is filled with these and no others.
+
+By time, an event that shares the first or last ts of a frame lies in it, whether it is one of its own or not. Which are
+is known by `skip` and `rows` (frames/finding/ties.py): from the detection itself, or from frames found again, in events
+that are the same by their fingerprint (frames/owning/origin.py).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from frames.detection import Found, search
+from frames.owning.meeting import Meeting
+from frames.owning.origin import Origin
+from kernels.frames.framing import BEGIN, COUNT, KEY
+from swag.errors import BadEvents, BadQuery
+from swag.tables.columns import column
+
+Spans = tuple[np.ndarray, np.ndarray]  # positions lo … hi of each frame's events, in the layout of a meeting
+BY_TIME = "own=False takes all events from start to end"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who knows which events are a frame's own. ask: None if these are not the events that it was found in.
+
+    must: ask even if no events share a ts, so that others are refused.
+    """
+
+    ask: Callable[[Meeting], Spans | None]
+    must: bool = False
+
+
+def own_spans(meeting: Meeting, owner: Owner | None) -> Spans:
+    """The events of each frame: its own if that can be told, else all from start to end."""
+    lo, hi = meeting.spans
+    exact = meeting.rows is not None and bool((hi - lo == meeting.rows).all())  # then they are its own
+    if owner is None or (not owner.must and (exact or meeting.rises)):
+        return lo, hi
+    return owner.ask(meeting) or (lo, hi)
+
+
+def of_found(found: Found) -> Owner:
+    """Of frames that were found just now, all of them in order."""
+    return Owner(lambda meeting: _from(meeting, found.skips(), found.fields[COUNT]))
+
+
+def of_skips(skips: np.ndarray, rows: np.ndarray) -> Owner:
+    """Of frames that a detector with skips found."""
+    return Owner(lambda meeting: _from(meeting, skips, rows))
+
+
+def of_origin(
+    whole: pa.Table, meeting: Meeting, ts: str, key: str | None, own: bool | None, partial: bool
+) -> Owner | None:
+    """Of frames that were found any time before. partial: some may lack their last pieces.
+
+    own=True: the events must be those that the frames were found in. None: they are, or they are filled by time.
+    """
+    if own is not None and not isinstance(own, bool):
+        raise BadQuery(f"own={own!r} is none of None, True, False.", BY_TIME)
+    if own and meeting.moved:
+        raise BadQuery("own=True fills frames with their own events, but before or after move their edges.", BY_TIME)
+    if own is False or meeting.moved:
+        return None
+    origin = Origin.of(whole)
+    if origin is None or (origin.ts, origin.key) != (ts, key):
+        return _refuse(origin) if own else None
+
+    def ask(meeting: Meeting) -> Spans | None:
+        if origin.is_of(meeting.table):
+            return found_again(origin, meeting, whole, partial)
+        return _refuse(origin) if own else None
+
+    return Owner(ask, must=bool(own))
+
+
+def _from(meeting: Meeting, skips: np.ndarray, rows: np.ndarray) -> Spans:
+    first = meeting.spans[0] + skips
+    return first, first + rows
+
+
+def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool) -> Spans:
+    """The frames of events that they were found in, looked up by frame_id; they must be as they were."""
+    spec = origin.found_by()
+    if spec is None:
+        raise BadEvents(
+            "some events share the first or last ts of a frame; which of them are its own is known only where the"
+            " functions are that it was found by.",
+            f"fr.detect again; {BY_TIME}",
+        )
+    found = search(spec, meeting.table, origin.ts, origin.key)
+    empty = meeting.ends < meeting.starts  # the last piece of a frame, alone
+    known = (meeting.numbers >= 0) & (meeting.numbers < found.count)
+    at = meeting.numbers[known]
+    skips, rows = np.zeros(known.size, np.int64), np.zeros(known.size, np.int64)
+    skips[known], rows[known] = found.skips()[at], found.fields[COUNT, at]
+    if meeting.rows is not None and partial:
+        rows = np.minimum(rows, meeting.rows)
+    lo, hi = _from(meeting, skips, rows)
+    when = np.append(meeting.laid.when, 0)  # frames that are not known are looked up there
+    same = known & (when[np.where(known, hi - 1, -1)] == meeting.ends)
+    same[known] &= found.fields[BEGIN, at] == meeting.starts[known]
+    if meeting.rows is not None:
+        same &= rows == meeting.rows
+    if found.key is not None:
+        keys = found.key[1].find(column(whole, found.key[0], "frames are found per"), found.key[0])
+        same[known] &= keys[known] == found.fields[KEY, at]
+    if not (same | empty).all() or np.unique(meeting.numbers).size < meeting.numbers.size:
+        _refuse_changed(meeting.numbers, same | empty)
+    return lo, np.where(empty, lo, hi)
+
+
+def _refuse(origin: Origin | None) -> NoReturn:
+    if origin is None:
+        raise BadEvents(
+            "own=True, but the frames do not say in which events they were found.",
+            f"fr.detect writes it into the metadata of their schema, which other libraries may drop; {BY_TIME}",
+        )
+    raise BadEvents(
+        f"own=True, but these are not the {origin.rows:,} events, by ts={origin.ts!r} and key={origin.key!r}, that the"
+        " frames were found in.",
+        f"the same rows in the same order, with the columns {', '.join(origin.columns)}; {BY_TIME}",
+    )
+
+
+def _refuse_changed(numbers: np.ndarray, same: np.ndarray) -> NoReturn:
+    which = f"frame {numbers[~same][0]} is" if not same.all() else "a frame is there twice, or two are"
+    raise BadEvents(
+        f"some events share the first or last ts of a frame, and {which} not as it was found in them.",
+        f"frames of one fr.detect, unchanged; {BY_TIME}",
+    )

@@ -1,0 +1,177 @@
+"""Frames of a substream that is cut in time: segments of each piece, found apart; then joined where the cuts are.
+
+      piece 0                    piece 1                  threshold > 5, of at least 3 rows
+    |  gap   run   gap   RUN  |  RUN   gap   run  |       upper case: segments that touch a cut
+       .     frame? .    ?       ?     .     frame?       a run inside a piece is a frame or it is not; at a cut, wait
+             [.....]     [..........]        [...]        runs on both sides of a cut are one
+
+The segments of a piece hold each of its events once: runs for which the predicate holds and gaps between them, or runs
+inside one cell. Whatever lies inside a piece is settled by its own task (`segments`). A second pass (`joined`) has a
+few rows per piece to put together, and numbers the frames.
+
+Delta and aggregate frames are not cut: where one begins depends on where the last has ended, and so on to the first
+event. A piece read from its own start need never come upon the frames of the whole.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.spark.batch.tasks import Block, Found, Task, blocks, scans
+from frames.specs import Boundary, Spec, Threshold
+from swag.query.windows import in_units
+from swag.spark.batch.layout import WHOLE
+from swag.spark.key_runs import differs
+from swag.tables.columns import instants, one_chunk
+
+GAP, RUN, FRAME = range(3)  # a run may yet be either
+FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
+NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and cells
+
+
+def can_be_cut(spec: Spec) -> bool:
+    return isinstance(spec, Threshold | Boundary)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What makes a run a frame, and whether gaps are reported."""
+
+    rows: int
+    duration: int
+    gaps: bool
+
+    @classmethod
+    def of(cls, task: Task) -> "Rule":
+        if isinstance(task.spec, Threshold):
+            return cls(task.spec.min_rows, in_units(task.spec.min_duration, task.clock.unit), task.spec.partition)
+        return cls(1, 0, True)
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Some segments, in order. of: their substream, by number; at: where else something is known of them."""
+
+    of: np.ndarray
+    at: np.ndarray
+    edge: np.ndarray
+    kind: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    rows: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Segments":
+        return Segments(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+    def merged(self, begins: np.ndarray) -> "Segments":
+        """Segments that do not begin go on where the one before them ends."""
+        if begins.all():
+            return self
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], begins.size) - 1
+        edge = (self.edge[first] & FIRST) | (self.edge[last] & LAST)
+        return replace(self.some(first), edge=edge, end=self.end[last], rows=np.add.reduceat(self.rows, first))
+
+    def settled(self, rule: Rule) -> "Segments":
+        """Runs that touch no cut become frames, or part of the gap around them."""
+        span = (self.end - self.start).view(np.uint64)  # from the least to the largest it is more than int64 holds
+        enough = (self.rows >= rule.rows) & (span >= np.uint64(rule.duration))
+        sure = (self.kind == RUN) & (self.edge == 0)
+        mine = replace(self, kind=np.where(sure, np.where(enough, FRAME, GAP), self.kind))
+        gap = mine.kind == GAP
+        if not rule.gaps:
+            return mine.some(~gap | (mine.edge != 0))
+        begins = np.ones(gap.size, bool)
+        begins[1:] = ~(gap[1:] & gap[:-1]) | (mine.of[1:] != mine.of[:-1])
+        return mine.merged(begins)
+
+
+def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first pass: the segments of some pieces, settled as far as a piece can tell."""
+    spec, rule = task.spec, Rule.of(task)
+    if isinstance(spec, Threshold):
+        spec = replace(spec, min_rows=1, min_duration=0, partition=True)
+    for found in scans(replace(task, spec=spec), batches):
+        cut = np.asarray(one_chunk(found.substreams.column("piece"))) != WHOLE
+        edge = np.where(cut, (found.numbers == 0) * FIRST + found.last * LAST, 0)
+        start, end = (instants(found.frames.column(name), name) for name in ("start", "end"))
+        kind, cells = np.full(start.size, FRAME), found.frames.column_names[3:]
+        if isinstance(spec, Threshold):
+            kind, cells = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN), []
+        rows = np.asarray(found.frames.column("rows"))
+        all_ = Segments(found.ids, np.arange(start.size), edge, kind, start, end, rows)
+        some = all_.settled(rule)
+        yield from task.output(_columns(some, found, found.frames.select(cells)))
+
+
+def _columns(some: Segments, found: Found, cells: pa.Table) -> list[Any]:
+    at = pa.array(some.at)
+    own = [found.numbers[some.at], some.edge, some.kind, some.start, some.end, found.skips[some.at], some.rows]
+    return [*found.substreams.take(at).columns, *map(pa.array, own), *cells.take(at).columns]
+
+
+def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The second pass: the segments of some keys, in order, as numbered frames."""
+    joint = Joint(task, Rule.of(task))
+    for block, over in blocks(task, batches, lambda _: joint.open):
+        yield from joint.frames(block, over)
+
+
+@dataclass(eq=False)
+class Joint:
+    """Segments that wait for what comes after them, and how many frames their key has had."""
+
+    task: Task
+    rule: Rule
+    open: pa.Table = field(default_factory=lambda: pa.table({}))
+    _count: int = 0
+
+    def frames(self, block: Block, over: bool) -> Iterator[pa.RecordBatch]:
+        some = self._together(block, over)
+        waits = np.zeros(some.of.size, bool)
+        if not over:  # a gap, and a run that may yet be part of it
+            waits[-2:] = some.of[-2:] == block.starts.size - 1
+            self._keep(block, some.some(waits))
+        found = some.some(~waits & ((some.kind == FRAME) | (self.rule.gaps & (some.kind == GAP))))
+        numbers = np.arange(found.of.size) - np.searchsorted(found.of, found.of)
+        numbers[found.of == 0] += self._count
+        last = int((found.of == block.starts.size - 1).sum())
+        self._count = last + (self._count if block.starts.size == 1 else 0)
+        kinds = [pa.array(["gap", "run", "frame"]).take(pa.array(found.kind))] if self._with_kind else []
+        keys = block.table.select(list(self.task.names)).take(pa.array(block.starts[found.of]))
+        cells = block.table.select(self._cells(block)).take(pa.array(found.at))
+        numbered = [pa.array(each) for each in (found.start, found.end, found.rows)]
+        skips = [block.table.column("skip").take(pa.array(found.at))] if self.task.skips else []
+        yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns, *skips])
+
+    def _together(self, block: Block, over: bool) -> Segments:
+        edge, kind = block.numbers("edge"), block.numbers("kind")
+        begins = np.ones(edge.size, bool)
+        begins[1:] = ((edge[:-1] & LAST) == 0) | ((edge[1:] & FIRST) == 0) | (kind[1:] != kind[:-1])
+        for name in self._cells(block):
+            begins[1:] |= differs(one_chunk(block.table.column(name)))
+        begins[block.starts] = True
+        each = Segments(block.ids, np.arange(edge.size), edge, kind, block.t, block.numbers("b"), block.numbers("rows"))
+        some = each.merged(begins)
+        edge = np.zeros_like(some.edge)
+        if not over:
+            edge[-1] = some.edge[-1] & LAST
+        return replace(some, edge=edge).settled(self.rule)
+
+    def _keep(self, block: Block, some: Segments) -> None:
+        table = block.table.take(pa.array(some.at))
+        new = {"edge": some.edge, "kind": some.kind, "t": some.start, "b": some.end, "rows": some.rows}
+        for name, values in new.items():
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+        self.open = table
+
+    @property
+    def _with_kind(self) -> bool:
+        return isinstance(self.task.spec, Threshold) and self.task.spec.partition
+
+    def _cells(self, block: Block) -> list[str]:
+        names = block.table.column_names
+        return names[names.index("rows") + 1 :]

@@ -1,0 +1,38 @@
+"""A query over frames on Spark: frames are found, then each is answered for, in one pass over events for all values.
+
+Predicates, expressions and `having` are the query's own code (frames/query.py), run in the workers: Spark's SQL would
+mean something else by NaN, by overflow and by division. So what `where` leaves out is shuffled nevertheless.
+"""
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from frames.query import FrameQuery
+from frames.spark.batch.stored_frames import Stream, answered_per_frame, detected
+from swag.spark import schema
+from swag.spark.batch.layout import Layout
+from swag.spark.places import all_columns, named, placed
+from swag.spark.portable import portable_term
+
+
+def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
+    """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
+    stream, query = Stream.of(events, ts, keys, layout), _portable(query)
+    query.check_key(keys)
+    types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
+    stream = stream.cut()
+    found = detected(stream, query.spec, skips=True)
+    front, columns = ["frame_id", *keys, "start", "end", "rows"], all_columns(found)  # the front, …, the skip
+    found = named(placed(found).select(*columns[: len(front)], columns[-1]), [*front, found.columns[-1]])
+    out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
+    task = replace(stream.task(list(query.aggregated), out), query=query)
+    return answered_per_frame(stream, found, task, out)
+
+
+def _portable(query: FrameQuery) -> FrameQuery:
+    """What means the same in any process."""
+    values = tuple((name, portable_term(value)) for name, value in query.values)
+    having = None if query.having is None else portable_term(query.having)
+    return replace(query, values=values, having=having)

@@ -1,0 +1,263 @@
+"""Frames of stored events on Spark: keys are spread over tasks, each reads its rows once, sorted by key and time.
+
+A key with most of the events, or a stream without a key, is cut in time (spark/batch/cutting.py), so that all cores
+work on it. Frames of Delta and Aggregate can not be found so: there a key is one task's (spark/batch/joining.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from frames import detection, filling
+from frames.spark.batch import cutting, joining
+from frames.spark.batch import tasks as workers
+from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, Task
+from frames.specs import Aggregate as ByAggregate
+from frames.specs import Spec, Threshold, check_spec
+from frames.tables import check_key, margins
+from swag.errors import BadType
+from swag.query.aggregates import Aggregate
+from swag.query.windows import Duration
+from swag.spark import schema
+from swag.spark.batch.cuts import Halo, Pieces
+from swag.spark.batch.layout import Layout, pieces_of
+from swag.spark.places import all_columns, col, free, named, numbered, placed
+from swag.spark.portable import in_workers, portable_aggregate
+from swag.tables.columns import Clock
+
+DEFAULT = Layout()
+Key = str | list[str] | None
+
+
+def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, layout: Layout = DEFAULT) -> DataFrame:
+    """As frames.detect, over a DataFrame: frame_id, [key], start, end, rows, and kind, cells or value.
+
+    Without a key, frames are numbered 0, 1, 2 …; with one, frame_id is a fingerprint of the key and of the frame's
+    number within it: the same however the work was spread.
+    """
+    check_spec(spec)
+    stream = Stream.of(events, ts, key, layout)
+    detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
+    return detected(stream.cut() if joining.can_be_cut(spec) else stream, spec)
+
+
+def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
+    """The frames of a stream, cut or not; one that can not be cut for this spec is taken whole.
+
+    skips: with a column of them, the last (frames/finding/ties.py).
+    """
+    found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
+    if isinstance(spec, ByAggregate):
+        spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
+    read = list(dict.fromkeys(spec.columns))
+    rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
+    last = [StructField("skip", LongType())] if skips else []
+    out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
+    stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
+    task = replace(stream.task(read, out), by=stream.by, spec=spec, skips=skips)
+    rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
+    rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
+    if stream.pieces is None:
+        frames = in_workers(rows, partial(workers.detected, task), out)
+    else:
+        frames = _joined(stream, rows, task, out)
+    number = F.shiftrightunsigned(F.xxhash64(*stream.names, "frame_id"), 1) if stream.keys else F.col("frame_id")
+    frames = frames.select(number.alias("frame_id"), *(each.name for each in out.fields[1:]))
+    names = ["frame_id", *stream.keys, *found.names[1:]]
+    return named(frames, [*names, free("skip", names)] if skips else names)
+
+
+def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
+    """Segments of pieces, then frames of keys."""
+    front = 1 + len(stream.keys) + len(("start", "end", "rows"))
+    own = [] if isinstance(task.spec, Threshold) else out.fields[front : len(out.fields) - task.skips]
+    numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
+    between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
+    first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))
+    found = in_workers(rows, partial(joining.segments, first), between)
+    found = found.repartition(*stream.by) if stream.by else found.repartition(1)
+    found = found.sortWithinPartitions(*stream.apart, "n")
+    return in_workers(found, partial(joining.joined, task), out)
+
+
+def fill(
+    frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None,
+    before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+) -> DataFrame:  # fmt: skip
+    """As frames.fill with own=False: the events that lie in a frame of their key, once for each, with its frame_id.
+
+    A DataFrame of frames does not say which events they were found in, so all from start to end lie in them.
+    """
+    stream = Stream.of(events, ts, key, layout)
+    stream.check(frames)
+    filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
+    whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    columns, _ = schema.key_columns(whole, stream.keys)
+    a, b = schema.instant(whole, "start") - early, schema.instant(whole, "end") + late
+    number = col(whole, "frame_id").alias("frame_id")
+    opening = placed(whole).select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), number)
+    out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
+    stream = stream.cut()
+    opening = opening.where("t <= b")  # those that hold any time at all
+    if stream.pieces is not None:
+        opening = cutting.told(opening, stream.by, stream.pieces.table)
+    rows = stream.among(all_columns(events), opening).sortWithinPartitions(*stream.by, "t", "kind", "seq").drop("seq")
+    return in_workers(rows, partial(workers.filled, stream.task(events.columns, out)), out)
+
+
+def summarize(
+    frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
+    key: Key = None, before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+) -> DataFrame:  # fmt: skip
+    """As frames.summarize with own=False: the frames, with a column per aggregate of the events from start to end.
+
+    For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate.
+    """
+    stream = Stream.of(events, ts, key, layout)
+    stream.check(frames)
+    wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
+    types = filling.summarize(
+        _empty(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
+    ).schema
+    whole, edges = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
+    out = StructType([*whole.schema.fields, *answered])
+    read = list(dict.fromkeys(name for aggregate in wanted for name in aggregate.columns))
+    task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
+    return answered_per_frame(stream.cut(), whole, task, out, edges)
+
+
+def answered_per_frame(
+    stream: "Stream", frames: DataFrame, task: Task, out: StructType, edges: tuple[int, int] = (0, 0)
+) -> DataFrame:
+    """One pass over events and frames: what a task says of the events in each frame, its edges moved by so much."""
+    spans = _spans(frames, stream.keys, *edges)
+    if stream.pieces is not None:
+        spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
+        stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
+    rows = stream.among([col(stream.events, name) for name in task.read], _both_ends(spans))
+    rows = rows.sortWithinPartitions(*stream.apart, "t", "kind", "seq").drop("seq")
+    return in_workers(rows, partial(workers.summarized, replace(task, by=stream.apart)), out)
+
+
+def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
+    """Frames as a .. b, with all their columns."""
+    columns, _ = schema.key_columns(frames, keys)
+    a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
+    b = F.coalesce(schema.instant(frames, "end") + late, F.lit(0))
+    return placed(frames).select(*columns, a.alias("a"), b.alias("b"), *numbered("r", all_columns(frames)))
+
+
+def _both_ends(spans: DataFrame) -> DataFrame:
+    """A row where each frame opens, so that a worker knows what to keep, and one where it closes, to be answered."""
+    ends = [F.struct(F.col(at).alias("t"), F.lit(kind).alias("kind")) for at, kind in (("a", OPENS), ("b", CLOSES))]
+    return spans.select("*", F.explode(F.array(*ends)).alias("at")).select("*", "at.t", "at.kind").drop("at")
+
+
+def united(frames: DataFrame, keys: list[str]) -> DataFrame:
+    """Frames from their fragments; a table without `final` as it is."""
+    if "final" not in frames.columns:
+        return frames
+    same, names = ["frame_id", *keys], [name for name in frames.columns if name != "final"]
+    last = col(frames, "final").cast("int")
+    whole = {"start": F.min(col(frames, "start")), "end": F.max(col(frames, "end")), "rows": F.sum(col(frames, "rows"))}
+    rest = {name: F.max_by(col(frames, name), last) for name in names if name not in (*same, *whole)}
+    parts = whole | rest
+    grouped = placed(frames).groupBy(*(col(frames, name) for name in same)).agg(*numbered("a", list(parts.values())))
+    order = [[*same, *parts].index(name) for name in names]
+    return named(grouped.select(*(grouped.columns[i] for i in order)), names)
+
+
+def _empty(frames: DataFrame) -> pa.Table:
+    table = schema.empty_table(frames)
+    return table.drop_columns(["final"]) if "final" in table.column_names else table
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events and how they are read. names: the user's, of k0, k1 …; by: the columns that tell keys apart.
+
+    pieces: of the substreams that are cut, if there are any.
+    """
+
+    events: DataFrame
+    ts: str
+    keys: list[str]
+    key_columns: list[Column]
+    by: tuple[str, ...]
+    clock: Clock
+    layout: Layout
+    pieces: Pieces | None = None
+
+    @classmethod
+    def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "Stream":
+        schema.check_frame(events, "events")
+        keys = schema.key_names(key)
+        for name in keys:
+            check_key(name)
+            schema.check_key(schema.field(events, name, "key is"))
+        schema.field(events, ts, "ts is")
+        clock = Clock(schema.arrow_schema(events).field(ts).type)
+        return cls(events, ts, keys, *schema.key_columns(events, keys), clock, Layout.of(layout))
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {f"k{i}": name for i, name in enumerate(self.keys)}
+
+    @property
+    def key_fields(self) -> list[StructField]:
+        return [StructField(ours, self.events.schema[name].dataType) for ours, name in self.names.items()]
+
+    @property
+    def apart_fields(self) -> list[StructField]:
+        """Of the columns that tell keys apart and are not the key's own."""
+        pairs = zip(self.by, self.key_fields, strict=True)
+        return [StructField(name, own.dataType) for name, own in pairs if name != own.name]
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """What tells substreams apart, and their pieces."""
+        return self.by if self.pieces is None else (*self.by, "piece")
+
+    def cut(self) -> "Stream":
+        """With the substreams that are too large for one task in pieces; a look at the events, or at some of them."""
+        rows = placed(self.events).select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"))
+        return replace(self, pieces=pieces_of(rows, self.by, Halo(), self.layout))
+
+    def check(self, frames: DataFrame) -> None:
+        """Are the frames of these keys?"""
+        schema.check_frame(frames, "frames")
+        for name in self.keys:
+            theirs = schema.field(frames, name, "frames are found per").dataType.simpleString()
+            ours = self.events.schema[name].dataType.simpleString()
+            if theirs != ours:
+                raise BadType(f'"{name}" of the frames is {theirs}, that of the events {ours}.', f"cast it to {ours}")
+
+    def rows(self, read: list[Column]) -> DataFrame:
+        """read: columns of placed(events)."""
+        arrival = F.monotonically_increasing_id().alias("seq")
+        when = schema.instant(self.events, self.ts).alias("t")
+        rows = placed(self.events).select(*self.key_columns, when, arrival, *numbered("e", read))
+        return rows if self.pieces is None else cutting.placed(rows, self.by, self.pieces)
+
+    def among(self, read: list[Column], frames: DataFrame) -> DataFrame:
+        """Events and frames, for a worker that passes over them once."""
+        events = self.rows(read).withColumn("kind", F.lit(EVENT))
+        return self.spread(events.unionByName(frames, allowMissingColumns=True))
+
+    def spread(self, rows: DataFrame) -> DataFrame:
+        if self.pieces is not None:
+            return cutting.spread(rows, self.by, self.pieces.tasks)
+        if not self.by:
+            return rows.repartition(1)
+        tasks = self.layout.tasks
+        return rows.repartition(*self.by) if tasks is None else rows.repartition(tasks, *self.by)
+
+    def task(self, read: list[str], out: StructType) -> Task:
+        types = schema.arrow_of(out, self.events)
+        return Task(self.apart, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)

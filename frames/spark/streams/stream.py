@@ -1,0 +1,221 @@
+"""Frames of a Structured Streaming source: `frames.spark.stream`. The shards of swag.spark, with detectors."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from frames.detector import Detector
+from frames.finding.scans import DeltaScan
+from frames.spark.streams.keyed_state import in_use, moved, newest, record, restore, still_true
+from frames.spark.streams.open_events import OpenEvents
+from frames.specs import Spec, check_spec
+from frames.tables import check_key
+from swag.query.windows import Duration
+from swag.spark.schema import key_names
+from swag.spark.streams.cache import Step
+from swag.spark.streams.joined_keys import apart, joined, name_of
+from swag.spark.streams.log import Log
+from swag.spark.streams.packing import Pack, shard_numbers
+from swag.spark.streams.shard import Job
+from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
+from swag.spark.streams.watermark import EventTime, instants_of
+
+EVENTS, STATES = "events", "states"
+NOTHING = np.iinfo(np.int64).min
+MANY_KEYS = 512  # twice as many are remembered for ever: they take little memory
+
+
+def stream(
+    spec: Spec,
+    events: DataFrame,
+    *,
+    ts: str = "ts",
+    key: str | list[str] | None = None,
+    lateness: Duration | None = None,
+    fragments: bool = True,
+    shards: int | None = None,
+    metrics: str = "swag",
+) -> DataFrame:
+    """Frames as the watermark decides them: frame_id, [key], start, end, rows, kind | cells | value, [final].
+
+    fragments: a frame that is certain but still open is reported piece by piece, trigger by trigger; pieces of one
+    frame have one frame_id and unite to it, and the last one is `final` (with rows 0 and no interval if nothing is left
+    to report). Events that the watermark has passed are late: counted, and dropped. metrics: the name of the observed
+    metrics; where several streams of frames or windows are in one query, each needs its own.
+    """
+    check_spec(spec)
+    if key is not None and not isinstance(key, str):
+        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
+    check_key(key)
+    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
+    table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
+    numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
+    job = frames_job(spec, table, ts, key, fragments, numbers)
+    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
+    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
+
+
+def _keyed_by_several(
+    spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
+    shards: int | None, metrics: str,
+) -> DataFrame:  # fmt: skip
+    keys = key_names(key)
+    for name in keys:
+        check_key(name)
+    if len(keys) < 2:
+        one = keys[0] if keys else None
+        return stream(
+            spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
+        )
+    columns_of(events, {}, "events")
+    one = name_of(keys, events.columns)
+    rows = joined(events, keys, "events", one)
+    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
+    return apart(found, keys, events, one)
+
+
+def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
+    time = event_time(table, ts)
+    plan = Frames(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
+    output = plan.detector().punctuate(0).schema
+    zoned = {"start": table.field(ts).type, "end": table.field(ts).type}
+    output = pa.schema([pa.field(each.name, zoned.get(each.name, each.type)) for each in output])
+    digest = hashlib.blake2b(f"{spec!r} {fragments}".encode(), digest_size=8).hexdigest()
+    purpose = {
+        "what": "frames",
+        "ts": f"{ts} {table.field(ts).type}",
+        "key": key and f"{key} {table.field(key).type}",
+        "shards": len(numbers),
+        "parts": {type(spec).__name__: digest},
+    }
+    return Job(plan, purpose, time, output)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What to find; events: their columns as shards keep them. numbers: the names of the shards."""
+
+    spec: Spec
+    ts: str
+    key: str | None
+    fragments: bool
+    time: EventTime
+    events: pa.Schema
+    numbers: tuple[int, ...]
+
+    def __call__(self, shard: int) -> "ShardFrames":
+        return ShardFrames(self, shard)
+
+    def detector(self) -> Detector:
+        """One that knows the types of all columns."""
+        detector = Detector(self.spec, ts=self.ts, key=self.key, fragments=self.fragments)
+        detector.push(self.events.empty_table())
+        return detector
+
+
+class ShardFrames:
+    latest: int | None = None
+    ahead: int | None = None  # never: what a detector finds is to be sent at once
+
+    def __init__(self, plan: Frames, shard: int) -> None:
+        self.plan, self.detector = plan, plan.detector()
+        self.opened = OpenEvents(self.detector)
+        self.place = plan.numbers.index(shard)
+        self.upto: int | None = None
+        self._keys_used = MANY_KEYS
+
+    def recall(self, rest: dict[str, Any]) -> None:
+        if self.opened.active:
+            self.opened.sweep.swept = rest["swept"]
+
+    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+        detector = self.detector
+        waiting, detector._waiting = detector._waiting, []
+        if tables.get(STATES):
+            restore(detector, newest(pa.concat_tables(tables[STATES])))
+        detector._next, detector._held, detector._upto = rest["next"], rest["held"], upto
+        if isinstance(detector._scan, DeltaScan):
+            detector._scan.origin = dict(rest["origin"])
+        floor = NOTHING if upto is None else upto
+        self.recall(rest)
+        if self.opened.active:
+            self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
+        for instants, ids, table in waiting:
+            later = instants > floor
+            if later.any():
+                kept = ids[later] if ids.size else ids
+                detector._waiting.append((instants[later], kept, table.filter(pa.array(later))))
+        for table in tables.get(EVENTS, []):
+            detector.push(table.filter(pa.array(instants_of(table.column(self.plan.ts)) > floor)))
+        self.upto = upto
+
+    def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        step, events = Step(counts={EVENTS: 0, "late": 0}), fresh.get(EVENTS)
+        if events is not None:
+            instants = instants_of(events.column(self.plan.ts))
+            late = instants <= (NOTHING if upto is None else upto)
+            events, instants = events.filter(pa.array(~late)), instants[~late]
+            step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
+            step.log.append((EVENTS, events, instants))
+            self.detector.push(events)
+        self.opened.batch = step.counts[EVENTS]
+        if upto is not None and upto != self.upto:
+            self._punctuate(step, upto)
+        self.upto = upto
+        self._forget_keys()
+        step.counts["held"] = self.detector.buffered
+        step.counts["kept"] = len(self.detector._numbers) + self.opened.count
+        return step
+
+    def go_ahead(self, upto: int) -> None: ...
+
+    def _forget_keys(self) -> None:
+        """Those of which nothing is open, once there are twice as many keys as were in use."""
+        known = self.detector._keys
+        if known is None or known.count < 2 * self._keys_used:
+            return
+        used = in_use(self.detector)
+        self._keys_used = max(used.size, MANY_KEYS)
+        if known.count >= 2 * used.size:
+            old, self.detector = self.detector, self.plan.detector()
+            moved(old, self.detector, used)
+            self.opened.detector = self.detector
+
+    def _punctuate(self, step: Step, upto: int) -> None:
+        detector = self.detector
+        due = [ids[instants <= upto] if ids.size else ids[:0] for instants, ids, _ in detector._waiting]
+        any_due = any((instants <= upto).any() for instants, _, _ in detector._waiting)
+        touched = np.unique(np.concatenate(due)) if self.plan.key is not None and due else np.zeros(1, np.int64)
+        found = detector.punctuate(upto)
+        numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
+        step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
+        step.counts["lookups"] = found.num_rows
+        if any_due:
+            states = record(detector, touched)
+            step.log.append((STATES, states, np.full(states.num_rows, np.iinfo(np.int64).max)))
+
+    def tend(self, log: Log) -> None:
+        if self.upto is not None:
+            if self.opened.active:
+                self.opened.tend(log, EVENTS, self.upto)
+            else:
+                log.drop_until(EVENTS, self.upto)
+            log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.detector, table))
+
+    def rest(self) -> dict[str, Any]:
+        detector = self.detector
+        held = None if detector._held is None else int(detector._held)
+        more = {"swept": self.opened.sweep.swept} if self.opened.active else {}
+        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})} | more
+
+    def wakes(self) -> int | None:
+        return min((int(instants.min()) for instants, _, _ in self.detector._waiting), default=None)
+
+    @property
+    def bytes(self) -> int:
+        scan = self.detector._scan
+        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes + self.opened.bytes

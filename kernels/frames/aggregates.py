@@ -1,0 +1,121 @@
+"""Aggregate frames: cut where an aggregate of the frame's own events passes a bound.
+
+      before   sum < 10    3 4 2 | 5 1 3 | …      closed by the event that would break it
+      with     sum >= 10   3 4 5 | 9 2 | …        closed with the event that makes it true
+
+needs   an operator of kernels/frames/operators.py, user-defined ones included
+costs   one lift, one combine and one measure per event, whatever the aggregate; O(1) state per key
+from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kernels/frames/framing.py
+"""
+
+import numpy as np
+
+from kernels.compile.jit import kernel
+from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.operators import measure, wrapped
+from kernels.operators.monoids import combine, lift, load, store
+
+OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
+
+
+@kernel
+def close_before(op, data, rule, events, memory, out, first):
+    """lo <= aggregate <= hi holds over every frame; an event that breaks it alone is in no frame.
+
+    memory: state, and per key the partial of its frame and of how many values that is. out: frames, and their answers.
+    """
+    (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
+    frames, n = found.frames, found.count[0]
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, slot, m, partial = state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k], load(partials, k)
+            while i < size and keys[i] == k:
+                e, outside = base + rows[i], False
+                if ts[e] < last:
+                    return -1
+                if valid.size == 0 or valid[e]:
+                    x = lift(op, columns, e)
+                    new = combine(op, partial, x) if m > 0 else x
+                    answer, over = measure(op, m + 1, new), wrapped(op, new)
+                    if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
+                        return OVERFLOW
+                    if over or (m + 1 >= needs and not lo <= answer <= hi):
+                        if run > 0:
+                            sizes[slot] = m
+                            if m >= needs:
+                                values[slot] = measure(op, m, partial)
+                            close_slot(frames, slot, last, run)
+                        new, m, run, slot = x, 0, 0, -1
+                        outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
+                    partial, m = new, 0 if outside else m + 1
+                if run == 0 and not outside:
+                    take_slot(frames, n, k, ts[e], e, 0, 0)
+                    slot, state[k, START] = n, ts[e]
+                    n += 1
+                run += not outside
+                last = ts[e]
+                i += np.uint64(1)
+            state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k] = last, run, slot, m
+            store(partials, k, partial)
+    found.count[0] = n
+    return events.last
+
+
+@kernel
+def close_with(op, data, rule, events, memory, out, first):
+    """A frame ends with the event that brings the aggregate into lo .. hi; an unfinished one is none."""
+    (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
+    frames, n = found.frames, found.count[0]
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, m, partial = state[k, LAST], state[k, ROWS], counts[k], load(partials, k)
+            while i < size and keys[i] == k:
+                e = base + rows[i]
+                if ts[e] < last:
+                    return -1
+                if run == 0:
+                    state[k, START] = ts[e]
+                run += 1
+                last = ts[e]
+                i += np.uint64(1)
+                if valid.size and not valid[e]:
+                    continue
+                x = lift(op, columns, e)
+                partial, m = combine(op, partial, x) if m > 0 else x, m + 1
+                if wrapped(op, partial):
+                    return OVERFLOW
+                answer = measure(op, m, partial)
+                if m >= needs and lo <= answer <= hi:
+                    take_slot(frames, n, k, state[k, START], e, 0, run - 1)
+                    close_slot(frames, n, last, run)
+                    values[n], sizes[n] = answer, m
+                    n += 1
+                    run, m = 0, 0
+            state[k, LAST], state[k, ROWS], counts[k] = last, run, m
+            store(partials, k, partial)
+    found.count[0] = n
+    return events.last
+
+
+@kernel
+def measure_open(op, needs, memory, out):
+    """The aggregates of frames still open, so far."""
+    (_, partials, counts), (found, values, sizes) = memory, out
+    for slot in range(found.count[0]):
+        if found.frames[slot, OPEN]:
+            k = found.frames[slot, KEY]
+            sizes[slot] = counts[k]
+            if counts[k] >= needs:
+                values[slot] = measure(op, counts[k], load(partials, k))

@@ -1,0 +1,131 @@
+"""Frames in one pass: every key keeps a few numbers, every event touches only those of its key.
+
+      values    1  7  8  2  9  9  9        threshold > 5
+      state     .  open     .  open
+      frames       [0..2]      [4..6]      a slot is taken when a frame is certain, and filled in when it ends
+
+needs   events of one key in order of ts; keys may be interleaved in any way
+costs   O(1) per event (one cache line of state), O(1) per frame
+from    Grossniklaus et al. 2016, section 5 (ProcessTuple: close, update, open), Maier et al. 2012, section 4.1
+
+`state[k]` is what a key remembers; `frames[slot]` is what comes out, in the order in which frames become certain. Scans
+(runs.py, delta.py, aggregates.py) take events block by block in arrival order, whatever their
+keys, and what a key remembers is read and written once for events of it that follow each other. They return the row
+where a block may no longer fit into `frames`, to be called again from there with a larger one; the end when done; -1 at
+a row that is older than its key's last.
+
+Indices are unsigned: a signed one, which may be negative as far as the compiler knows, is checked for that at each use,
+and the scan takes twice as long.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.compile.inlining import helper
+from kernels.compile.jit import kernel
+
+LAST, START, ROWS, SLOT, GAP_START, GAP_END, GAP_ROWS, GAP_SLOT = range(8)  # of a key's state
+KEY, BEGIN, END, COUNT, AT, OPEN, GAP, SENT = range(8)  # of a frame
+LEAD = SENT  # of a frame that no detector has looked at yet: how many of its events come before the one AT
+NEVER = np.iinfo(np.int64).min
+BLOCK = 2048  # rows whose numbers and keys stay in the first-level cache
+
+
+class Events(NamedTuple):
+    """Rows of a batch up to `last`, of those the ones whose key is in a part: id % 2^shift == part.
+
+    ids: the key of each row, empty if all have the same. One scan sees one part, and numbers its keys id >> shift.
+    """
+
+    ts: np.ndarray
+    ids: np.ndarray
+    last: int
+    part: int
+    shift: int
+
+
+class Found(NamedTuple):
+    """frames[:count[0]] are in use."""
+
+    frames: np.ndarray
+    count: np.ndarray
+
+
+@kernel
+def scratch():
+    """Room for the rows of a block, and for their keys."""
+    return np.empty(BLOCK + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
+
+
+@kernel
+def listed(events, base, rows, keys):
+    """List what a part has in the block from `base` on: rows counted from there, and their keys; returns how many.
+
+    Branchless: keys come in no order to predict.
+    """
+    ids, part, shift = events.ids[base : base + BLOCK], events.part, events.shift
+    size, mask = np.uint64(min(events.last - base, BLOCK)), (1 << shift) - 1
+    if ids.size == 0 or shift == 0:
+        for i in range(size):
+            rows[i] = i
+            keys[i] = ids[i] if ids.size else 0
+        return size
+    n = np.uint64(0)
+    for i in range(size):
+        rows[n] = i
+        keys[n] = ids[i] >> shift
+        n += np.uint64((ids[i] & mask) == part)
+    return n
+
+
+@helper
+def take_slot(frames, n, k, begin, e, gap, lead):
+    """A frame of key k is certain at event e, its event number `lead`, counted from 0."""
+    frames[n, KEY], frames[n, BEGIN], frames[n, AT] = k, begin, e
+    frames[n, OPEN], frames[n, GAP], frames[n, LEAD] = 1, gap, lead
+
+
+@helper
+def close_slot(frames, slot, end, rows):
+    """A run has ended: a frame, if it had become one."""
+    if slot >= 0:
+        frames[slot, END], frames[slot, COUNT], frames[slot, OPEN] = end, rows, 0
+
+
+@kernel
+def touch_open(frames, count, state):
+    """Frames still open, as far as they go."""
+    for slot in range(count):
+        if frames[slot, OPEN]:
+            k = frames[slot, KEY]
+            end, rows = (GAP_END, GAP_ROWS) if frames[slot, GAP] else (LAST, ROWS)
+            frames[slot, END], frames[slot, COUNT] = state[k, end], state[k, rows]
+
+
+@kernel
+def end_open(frames, state):
+    """The stream is over: frames still open end with the last event of their key."""
+    for k in range(state.shape[0]):
+        for slot, end, rows in ((SLOT, LAST, ROWS), (GAP_SLOT, GAP_END, GAP_ROWS)):
+            close_slot(frames, state[k, slot], state[k, end], state[k, rows])
+
+
+@kernel
+def keep_open(frames, count, state):
+    """Move the open frames to the front, forget the others; returns how many are left."""
+    n = 0
+    for slot in range(count):
+        if frames[slot, OPEN]:
+            for field in range(frames.shape[1]):  # a row at once would compile for 3 s: Numba words its error in it
+                frames[n, field] = frames[slot, field]
+            state[frames[n, KEY], GAP_SLOT if frames[n, GAP] else SLOT] = n
+            n += 1
+    return n
+
+
+@kernel
+def first_instants(ts, ids, instants):
+    """instants[k] = the ts of the first row of key k."""
+    for e in range(ts.size - 1, -1, -1):
+        instants[ids[e] if ids.size else 0] = ts[e]

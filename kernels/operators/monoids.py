@@ -1,0 +1,268 @@
+"""Aggregates as monoids: lift a row, combine two partials in stream order, optionally take one off again.
+
+An operator is a (type-only) named tuple, so that Numba compiles each structure once per operator and can keep the code
+on disk. A partial is a scalar, or a tuple of scalars; partials live in an array, or in a tuple of arrays (`load`,
+`store`). Nulls never get here: rows that do not count are not in the columns (see swag/live/space.py).
+
+    operator      partial            combine                            taken off again
+    Sum           s                  s + s                              integers only
+    Max, Min      m                  the larger; NaN wins               -
+    Moments       n, s, mean, m2     Chan's update                      -
+    CoMoments     n, mean x, mean y, the same, for two columns          -
+                  xx, yy, xy
+    user-defined  what identity is   theirs                             if they say how
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+from kernels.compile.jit import kernel
+
+
+class Sum(NamedTuple):
+    tag: int = 0
+
+
+class Max(NamedTuple):
+    tag: int = 0
+
+
+class Min(NamedTuple):
+    tag: int = 0
+
+
+class Moments(NamedTuple):
+    tag: int = 0
+
+
+class CoMoments(NamedTuple):
+    tag: int = 0
+
+
+@kernel
+def lift_value(x):
+    return x
+
+
+@kernel
+def lift_moments(x):
+    return 1.0, x, np.float64(x), 0.0
+
+
+@kernel
+def lift_comoments(x, y):
+    return 1.0, np.float64(x), np.float64(y), 0.0, 0.0, 0.0
+
+
+@kernel
+def add(a, b):
+    return a + b
+
+
+@kernel
+def _difference(a, b):
+    return a - b
+
+
+@kernel
+def _max(a, b):
+    return a if a > b or a != a else b
+
+
+@kernel
+def _min(a, b):
+    return a if a < b or a != a else b
+
+
+@kernel
+def combine_moments(a, b):
+    """Chan, Golub & LeVeque: never squares a large mean, so 1e9 + noise keeps its digits, and a constant stays one."""
+    n = a[0] + b[0]
+    share = b[0] / n
+    d = b[2] - a[2]
+    return n, a[1] + b[1], a[2] + d * share, a[3] + b[3] + d * d * (a[0] * share)
+
+
+@kernel
+def combine_comoments(a, b):
+    n = a[0] + b[0]
+    share = b[0] / n
+    w = a[0] * share
+    dx, dy = b[1] - a[1], b[2] - a[2]
+    return (
+        n,
+        a[1] + dx * share,
+        a[2] + dy * share,
+        a[3] + b[3] + dx * dx * w,
+        a[4] + b[4] + dy * dy * w,
+        a[5] + b[5] + dx * dy * w,
+    )
+
+
+_LIFT: dict[type, Callable[..., Any]] = {
+    Sum: lift_value,
+    Max: lift_value,
+    Min: lift_value,
+    Moments: lift_moments,
+    CoMoments: lift_comoments,
+}
+_COMBINE: dict[type, Callable[..., Any]] = {
+    Sum: add,
+    Max: _max,
+    Min: _min,
+    Moments: combine_moments,
+    CoMoments: combine_comoments,
+}
+_INVERT: dict[type, Callable[..., Any]] = {Sum: _difference}
+_LOWER: dict[type, Callable[..., Any]] = {}
+
+STATE: dict[type, Any] = {  # dtype of a partial, or a tuple of them; None: that of the column
+    Sum: None,
+    Max: None,
+    Min: None,
+    Moments: (np.float64, None, np.float64, np.float64),
+    CoMoments: (np.float64,) * 6,
+}
+
+
+def register(operator: type, lift: Any, combine: Any, dtypes: Any) -> None:
+    """An operator of another kernel file: what is compiled for it is kept on disk, as for those here."""
+    _LIFT[operator], _COMBINE[operator], STATE[operator] = lift, combine, dtypes
+
+
+def define(name: str, lift: Any, combine: Any, lower: Any, invert: Any, dtypes: Any) -> Any:
+    """A new operator made of jitted functions; lives in this process only."""
+    operator = NamedTuple(name, [("tag", int)])  # type: ignore[misc]
+    operator.local = True  # type: ignore[attr-defined]
+    register(operator, lift, combine, dtypes)
+    _LOWER[operator] = lower
+    if invert is not None:
+        _INVERT[operator] = invert
+    return operator(0)
+
+
+def invertible(op: Any) -> bool:
+    return type(op) in _INVERT
+
+
+def lift(op, columns, i):
+    """The partial of row i: `columns` is an array, or a tuple of arrays for operators over several."""
+    f = _LIFT[type(op)]
+    return f(*(c[i] for c in columns)) if isinstance(columns, tuple) else f(columns[i])
+
+
+def combine(op, a, b):
+    """The partial of a's rows followed by b's."""
+    return _COMBINE[type(op)](a, b)
+
+
+def invert(op, a, b):
+    """The partial of a without b, its beginning."""
+    return _INVERT[type(op)](a, b)
+
+
+def lower(op, a):
+    """The answer a partial stands for (user-defined operators; ours are lowered by whole columns)."""
+    return _LOWER[type(op)](a)
+
+
+def load(state, i):
+    """Partial i of a state."""
+    return tuple(s[i] for s in state) if isinstance(state, tuple) else state[i]
+
+
+def store(state, i, partial):
+    """Set partial i of a state."""
+    if isinstance(state, tuple):
+        for s, p in zip(state, partial, strict=True):
+            s[i] = p
+    else:
+        state[i] = partial
+
+
+@overload(lift)
+def _lift_overload(op, columns, i):
+    f = _LIFT[op.instance_class]
+    if isinstance(columns, types.BaseTuple):
+        if len(columns) == 2:
+            return lambda op, columns, i: f(columns[0][i], columns[1][i])
+        return lambda op, columns, i: f(columns[0][i])
+    return lambda op, columns, i: f(columns[i])
+
+
+@overload(combine)
+def _combine_overload(op, a, b):
+    f = _COMBINE[op.instance_class]
+    return lambda op, a, b: f(a, b)
+
+
+@overload(invert)
+def _invert_overload(op, a, b):
+    f = _INVERT[op.instance_class]
+    return lambda op, a, b: f(a, b)
+
+
+@overload(lower)
+def _lower_overload(op, a):
+    f = _LOWER[op.instance_class]
+    return lambda op, a: f(a)
+
+
+@overload(load)
+def _load_overload(state, i):
+    if not isinstance(state, types.BaseTuple):
+        return lambda state, i: state[i]
+    if len(state) == 1:
+        return lambda state, i: (state[0][i],)
+    return lambda state, i: (state[0][i],) + load(state[1:], i)
+
+
+@overload(store)
+def _store_overload(state, i, partial):
+    if not isinstance(state, types.BaseTuple):
+
+        def scalar(state, i, partial):
+            state[i] = partial
+
+        return scalar
+
+    if len(state) == 1:
+
+        def last(state, i, partial):
+            state[0][i] = partial[0]
+
+        return last
+
+    def first(state, i, partial):
+        state[0][i] = partial[0]
+        store(state[1:], i, partial[1:])
+
+    return first
+
+
+def empty_state(op: Any, column_dtype: Any, size: int) -> Any:
+    """Room for `size` partials: an array, or a tuple of arrays."""
+    dtypes = STATE[type(op)]
+    if isinstance(dtypes, tuple):
+        return tuple(np.empty(size, dtype or column_dtype) for dtype in dtypes)
+    return np.empty(size, dtypes or column_dtype)
+
+
+@kernel
+def lift_each(op, columns, size, at):
+    """Lift rows 0 .. size - 1, for what that may raise; `at` then says of which row."""
+    for i in range(size):
+        at[0] = i
+        lift(op, columns, i)
+
+
+@kernel
+def lower_each(op, n, state, out):
+    """The answers of partials of n rows each; those of no rows are left alone."""
+    for i in range(n.size):
+        if n[i] > 0:
+            out[i] = lower(op, load(state, i))

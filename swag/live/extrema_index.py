@@ -1,0 +1,106 @@
+"""CI-MAX and CI-MIN as an engine uses them; see swag/live/indexes.py."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from kernels.key_filters import ci_extrema
+from swag.live.indexes import MAX, MIN, CountIndex, Op, SubstreamIndex, order_of
+
+
+class ExtremaIndex(SubstreamIndex):
+    """CI-MAX, or CI-MIN, for the conditions it is made for; others get the answer of the nearest wider one.
+
+    New conditions: make another one and give it the rows that are kept. presence: as for SumIndex.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["max", "min"],
+        conditions: Sequence[tuple[Op, float]],
+        longest: int | None = None,
+        dtype: Any = np.float64,
+        presence: CountIndex | None = None,
+    ) -> None:
+        super().__init__(longest)
+        self.kind, self.dtype, self.presence = kind, np.dtype(dtype), presence
+        self.state = ci_extrema.empty(self._ladder(conditions))
+
+    def _ladder(self, conditions: Sequence[tuple[Op, float]]) -> np.ndarray:
+        steps = [self._step(op, v) for op, v in conditions if v == v]
+        return np.unique(np.array([step for step in steps if step is not None] or [0], self.dtype))
+
+    def serves(self, longest: int, conditions: Sequence[tuple[Op, float]]) -> bool:
+        return super().serves(longest, conditions) and bool(np.isin(self._ladder(conditions), self.state.ladder).all())
+
+    def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
+        reaching = self._turned(op) in (">", ">=")
+        step = None if v != v else self._step(op, v)
+        if v != v or (step is None and reaching):
+            return np.empty(0, np.int64)
+        end = now - near
+        if reaching and step is not None:  # the largest threshold that is not above
+            threshold = int(np.searchsorted(self.state.ladder, step, "right")) - 1
+            if threshold >= 0:
+                self.state = ci_extrema.with_room(self.state)
+                return self._walked(ci_extrema.newer, self.state, threshold, x, end)
+            return self.present(now - x, now)
+        keys = self.present(now - x, now)
+        if end < self.now:
+            return keys
+        ladder = self.state.ladder
+        threshold = ladder.size if step is None else int(np.searchsorted(ladder, step, "left"))
+        return keys[: ci_extrema.without(self.state, threshold, x, keys)]
+
+    def present(self, far: int, now: int) -> np.ndarray:
+        return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
+
+    def _turned(self, op: Op) -> Op:
+        return _TURNED[op] if self.kind == "min" else op
+
+    def _step(self, op: Op, v: float) -> Any:
+        """The condition as a threshold that (turned) values reach, or must not reach; None: there is no such value."""
+        strict, turned = self._turned(op) in (">", "<="), self.kind == "min"
+        if self.dtype.kind == "f":
+            v = -v if turned else v
+            return v if not strict else None if v == math.inf else math.nextafter(v, math.inf)
+        exact = Fraction(min(max(v, 2 * MIN), 2 * MAX))
+        exact = -exact - 1 if turned else exact  # as values are: ~x, which can not overflow
+        step = max(MIN, math.floor(exact) + 1 if strict else math.ceil(exact))
+        return step if step <= MAX else None
+
+    @property
+    def _capacity(self) -> int:
+        return self.state.keys.shape[0]
+
+    def _grow(self, keys: int) -> None:
+        self.state = ci_extrema.with_keys(self.state, keys)
+
+    def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        assert values is not None
+        values = values.astype(self.dtype, copy=False)
+        if self.kind == "min":
+            values = -values if self.dtype.kind == "f" else ~values
+        begin = 0
+        while (begin := ci_extrema.update(self.state, ids, ts, values, begin)) < ids.size:
+            self.state = ci_extrema.with_room(self.state)
+
+    def _expire(self, begin: int, end: int, horizon: int) -> None:
+        ci_extrema.expire(self.state, begin, end, horizon)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        state = self.state
+        arrays = {name: getattr(state, name) for name in ("ladder", "keys", "stairs", "times", "entries")}
+        about = np.array([self.now, self.key_count])
+        return arrays | {"about": about} | state.order._asdict()
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        self.now, self.key_count = (int(each) for each in arrays["about"])
+        ladder, keys, stairs = arrays["ladder"], arrays["keys"], arrays["stairs"]
+        self.state = ci_extrema.Stairs(ladder, keys, stairs, arrays["times"], arrays["entries"], order_of(arrays))
+
+
+_TURNED: dict[Op, Op] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}

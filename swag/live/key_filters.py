@@ -1,0 +1,198 @@
+"""Substream filters in the engine: an index over the keys wherever one can serve a `having`, shared by all who can.
+
+An index names candidates; the engine looks those up in the shared structures and keeps the ones that pass. So an answer
+is exact whether there is an index or not, and what an index saves is looking at the other keys.
+
+    plan              one entry for each set of rows, aggregate and column that a `having` is about
+    rows kept         what an index is made from, when a batch or a lookup needs one that is missing: live/key_index.py
+    rows that come    every index takes them
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.key_filters.ci_levels import levels_for
+from swag.errors import BadEvents, BadQuery
+from swag.live.extrema_index import ExtremaIndex
+from swag.live.indexes import CountIndex, SumIndex
+from swag.live.key_index import Entry, Key, asked
+from swag.live.plan import Plan
+from swag.live.space import Mask
+from swag.live.store import Rows, Store
+from swag.query.query import Query
+from swag.query.windows import Range, reach
+from swag.tables import constants
+from swag.tables.columns import Field, is_number
+
+NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
+
+
+class Filters:
+    """The indexes of an engine. It owns them; the rows that they are made from, and the plan, it reads."""
+
+    def __init__(self, store: Store, plan: Plan, epsilon: float) -> None:
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < 1:
+            raise BadQuery(f"epsilon={epsilon!r} is not between 0 and 1.", "sw.Engine(epsilon=0.2)")
+        self.store, self.plan = store, plan
+        self.epsilon, self.p = epsilon, levels_for(epsilon)
+        self.entries: dict[Key, Entry] = {}
+        self.changed = False  # queries, or the rows that count for them
+
+    # -- which index --------------------------------------------------------------------------------------------------
+
+    def why_not(self, query: Query) -> str:
+        """Why no index serves a query with `having`; nothing if one does."""
+        if why := self._why_never(query):
+            return why
+        entry = self.entries.get(self.key(query))
+        if entry is not None and entry.waits_for > self.store.now:
+            return f"negative values of {entry.key.column} came before there was an index"
+        return ""
+
+    def _why_never(self, query: Query) -> str:
+        kind, condition = query.aggregate.kind, query.condition
+        if not self.store.keyed or condition is None:
+            return "one stream has no keys to look through"
+        if not query.index:
+            return "index=False"
+        if kind not in NAMES:
+            return f"no index knows {kind}"
+        if not isinstance(query.window, Range) or query.window.until != 0:
+            return "indexes know time windows that end now"
+        if condition.op == "between" or not constants.is_number(condition.low):
+            return "indexes know one-sided conditions on numbers"
+        column = query.aggregate.columns[0] if query.aggregate.columns else None
+        if kind != "count" and column is not None and not is_number(self.store.types.get(column, pa.null())):
+            return f"{column} is not a number"
+        if kind == "count" and column is not None and condition.holds(pa.array([0]))[0]:
+            return "keys whose values are all null pass too, and no index sees those"
+        return ""
+
+    def key(self, query: Query) -> Key:
+        return Key(self.plan.mask(query), query.aggregate.kind, query.aggregate.columns)
+
+    def presence(self, query: Query) -> Key:
+        return Key(self.plan.presence(query), "count", ())
+
+    def register(self) -> None:
+        """Follow the plan: an entry per index that some query can use, with the index that it had if that still serves.
+
+        To be called as soon as a query has gone: what it alone reached is let go from then on, and no index may know of
+        it when a query with such a window comes again.
+        """
+        self.changed = False
+        old, self.entries = self.entries, {key: Entry(key, queries) for key, queries in self._wanted().items()}
+        for key, entry in self.entries.items():
+            if key in old:
+                entry.keep(old[key], self.store)
+
+    def _wanted(self) -> dict[Key, list[Query]]:
+        """Every index that some query can use, and who can; which keys are there at all is asked of one, too."""
+        wanted: dict[Key, list[Query]] = {}
+        for query in self.plan.queries.values():
+            if query.having is not None and not self._why_never(query):
+                for key in dict.fromkeys((self.presence(query), self.key(query))):
+                    wanted.setdefault(key, []).append(query)
+        return wanted
+
+    def forget(self) -> None:
+        """Drop every index; each is made anew, from the rows kept, when next needed. Keys were numbered anew, say."""
+        for entry in self.entries.values():
+            entry.index = None
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def check(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+        """Refuse a batch that CI-SUM can not take."""
+        if self.changed:
+            self.register()
+        for key, entry in self.entries.items():
+            if key.kind == "sum":
+                values = found[key.columns[0]].values
+                keep = chosen.get(self.plan.mask(entry.queries[0], self.plan.nullable_with(found)))
+                negative = np.flatnonzero(values < 0 if keep is None else (values < 0) & keep)
+                if negative.size:
+                    raise self._negative(int(negative[0]), values[negative[0]], key, entry)
+
+    def _negative(self, row: int, value: Any, key: Key, entry: Entry) -> BadEvents:
+        return BadEvents(
+            f'event {row} has {key.columns[0]} = {value}, but query "{entry.queries[0].title}" has an index over its '
+            "sums, which grow with every event.",
+            "sw.Query(…, having=…, index=False) answers it without one",
+        )
+
+    def prepare(self) -> None:
+        """Before a batch is applied: every index that there can be holds what is kept."""
+        if self.changed:
+            self.register()
+        for entry in self.entries.values():
+            if entry.index is None and entry.can_be_made(self.store):
+                entry.make(self.store, self.p)
+
+    def update(self, rows: Rows) -> None:
+        """A batch was applied."""
+        for entry in self.entries.values():
+            entry.update(self.store, rows)
+
+    # -- lookups ------------------------------------------------------------------------------------------------------
+
+    def candidates(self, query: Query, at: int) -> np.ndarray | None:
+        """The keys that may pass, in order; None: no index can tell, look at them all."""
+        if at < self.store.now or self.store.clock is None or self.why_not(query):
+            return None
+        self.plan.settle()  # first: indexes are made from the rows of its spaces
+        self.prepare()
+        entry = self.entries.get(self.key(query))
+        if entry is None or entry.index is None:
+            return None
+        if isinstance(entry.index, SumIndex | ExtremaIndex):
+            present = self.entries[self.presence(query)].index
+            assert isinstance(present, CountIndex)
+            entry.index.presence = present  # the one of now: it may have been made anew since the last lookup
+        window = reach(query.window, self.store.clock.unit)
+        return entry.index.candidates(window.far, *asked(query, entry.key, self.store), at, window.near)
+
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """Every index there is: what it is over and how far back it knows, as JSON has it, and its arrays."""
+        if self.changed:
+            self.register()
+        made = [(key, entry.index) for key, entry in self.entries.items() if entry.index is not None]
+        return [(key.to_json() | {"longest": index.longest}, index.saved()) for key, index in made]
+
+    def restore(self, saved: Iterable[tuple[dict[str, Any], dict[str, np.ndarray]]]) -> None:
+        """The indexes of a snapshot. What is not among them is made anew when needed."""
+        self.register()
+        for over, arrays in saved:
+            entry = self.entries.get(Key.from_json(over))
+            if entry is not None:
+                entry.restore(self.store, self.p, over["longest"], arrays)
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        return sum(entry.index.bytes for entry in self.entries.values() if entry.index is not None)
+
+    def explain(self, queries: Iterable[Query]) -> list[str]:
+        """Lines for `engine.explain()`: which index serves whom, and who has none, and why."""
+        lines = []
+        for key, entry in self.entries.items():
+            served = [query.title for query in entry.queries if self.key(query) == key]
+            if served and entry.index is not None:
+                what = f"{key.kind}({', '.join(key.columns)})"
+                precision = f", p = {self.p} (ε = {self.epsilon:g})" if key.kind in ("count", "sum") else ", exact"
+                lines.append(f"filters on {what}: {_listed(served)}")
+                lines.append(f"    {NAMES[key.kind]}{precision}: candidates, then checked in the structures above")
+        for query in queries:
+            if query.having is not None and query.is_simple and self.why_not(query):
+                lines.append(f"filter {query.label}: every key is looked at ({self.why_not(query)})")
+        return lines
+
+
+def _listed(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f", … ({len(names)} queries)" if len(names) > most else "")

@@ -1,0 +1,160 @@
+"""One index over the keys of an engine: what it is over, whom it serves, and how it is made from the rows kept.
+
+It can be dropped at any time and is then made again. It has to be where it knows other rows than the engine keeps, as
+answers come from those: an index that knew more would leave out keys for `<` that pass by what is left of them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live.extrema_index import ExtremaIndex
+from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
+from swag.live.space import Mask, Space
+from swag.live.store import MIN, Rows, Store
+from swag.query.query import Query
+from swag.query.windows import reach
+from swag.tables.comparing import within
+
+
+class Key(NamedTuple):
+    """What an index is over: the rows that count, the aggregate, the column."""
+
+    mask: Mask
+    kind: str
+    columns: tuple[str, ...]
+
+    @property
+    def column(self) -> str | None:
+        """The column whose values it needs."""
+        return self.columns[0] if self.kind != "count" else None
+
+    def to_json(self) -> dict[str, Any]:
+        where, required, since = self.mask
+        mask = {"where": where, "required": sorted(required), "since": since}
+        return mask | {"kind": self.kind, "columns": list(self.columns)}
+
+    @staticmethod
+    def from_json(entry: dict[str, Any]) -> "Key":
+        mask = Mask(entry["where"], frozenset(entry["required"]), entry["since"])
+        return Key(mask, entry["kind"], tuple(entry["columns"]))
+
+
+@dataclass
+class Entry:
+    """An index with the queries it serves; None: to be made, from the rows kept, when next needed.
+
+    waits_for: the time that has to come first. Until then a window reaches a row that the index can not take, one from
+    before there was an index.
+    """
+
+    key: Key
+    queries: list[Query]
+    index: SubstreamIndex | None = None
+    waits_for: int = MIN
+
+    def can_be_made(self, store: Store) -> bool:
+        typed = self.key.column is None or self.key.column in store.types  # else there are only nulls so far
+        return typed and self.waits_for <= store.now and self.key.mask in store.spaces
+
+    def make(self, store: Store, p: int) -> None:
+        """From those rows kept that windows reach, now or later."""
+        longest = self.longest(store)
+        ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column)
+        reached = ts > max(MIN, store.now - longest)
+        ids, ts, values = ids[reached], ts[reached], None if values is None else values[reached]
+        if self._takes(store, ts, values):
+            self.index = self._empty(store, p, longest)
+            self.index.add_keys(store.key_count)
+            self.index.update(ids, ts, values)
+            self.index.expire(store.now)
+
+    def update(self, store: Store, rows: Rows) -> None:
+        """A batch was applied."""
+        if self.index is None:
+            return
+        keep = rows.chosen[self.key.mask]
+        ids, ts = (rows.ids, rows.ts) if keep is None else (rows.ids[keep], rows.ts[keep])
+        values = None if self.key.column is None else rows.fields[self.key.column].values
+        values = values if values is None or keep is None else values[keep]
+        if not self._takes(store, ts, values):
+            self.index = None  # of rows that have waited since before the query came
+            return
+        self.index.add_keys(store.key_count)
+        self.index.update(ids, ts, values)
+
+    def keep(self, old: "Entry", store: Store) -> None:
+        """Take over the index of another entry, if it serves; from then on it knows no more than it has to."""
+        self.waits_for = old.waits_for
+        if old.index is not None:
+            longest = self.longest(store)
+            if old.index.serves(longest, self.conditions(store)):
+                self.index = old.index
+                self.index.longest = longest
+
+    def restore(self, store: Store, p: int, longest: int, arrays: dict[str, np.ndarray]) -> None:
+        """Take the index of a snapshot, if it serves."""
+        index = self._empty(store, p, longest)
+        index.restored(arrays)
+        if index.serves(self.longest(store), self.conditions(store)):
+            self.index = index
+
+    def _takes(self, store: Store, ts: np.ndarray, values: np.ndarray | None) -> bool:
+        """Not a negative value, if it is about sums: these have to grow."""
+        if self.key.kind != "sum" or values is None or SumIndex.first_negative(values) < 0:
+            return True
+        self.waits_for = int(ts[values < 0].max()) + self.longest(store)
+        return False
+
+    def _empty(self, store: Store, p: int, longest: int) -> SubstreamIndex:
+        if self.key.kind == "count":
+            return CountIndex(p, longest)
+        floats = answers_floats(self.key, store)
+        if self.key.kind == "sum":
+            return SumIndex(p, longest, floats)
+        dtype = np.float64 if floats else np.int64
+        return ExtremaIndex(self.key.kind, self.conditions(store), longest, dtype)  # type: ignore[arg-type]
+
+    def longest(self, store: Store) -> int:
+        """The longest window of the queries it serves."""
+        assert store.clock is not None
+        return max(reach(query.window, store.clock.unit).far for query in self.queries)
+
+    def conditions(self, store: Store) -> list[Any]:
+        """Those it has to know: counts and sums are served whatever is asked of them."""
+        return [] if self.key.kind in ("count", "sum") else [asked(query, self.key, store) for query in self.queries]
+
+
+def asked(query: Query, key: Key, store: Store) -> tuple[Any, Any]:
+    """A query's condition, in terms of values that its answers may have."""
+    condition = query.condition
+    assert condition is not None
+    return within(condition.op, condition.low, pa.float64() if answers_floats(key, store) else pa.int64())
+
+
+def answers_floats(key: Key, store: Store) -> bool:
+    return key.column is not None and bool(pa.types.is_floating(store.types[key.column]))
+
+
+def kept_rows(store: Store, space: Space, column: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Ids, timestamps and values of the rows kept in a space, key by key, oldest first."""
+    rings = store.main.arena.rings[: store.key_count]
+    counts = rings[:, TAIL] - rings[:, HEAD]
+    ids = np.repeat(np.arange(store.key_count), counts)
+    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
+    slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
+    ts = store.ts.data[slots]
+    if space.rank is not None:
+        rank, own = space.rank.data[slots], space.arena.rings[: store.key_count]
+        after = np.append(rank[1:], 0)
+        last = np.cumsum(counts)[counts > 0] - 1
+        after[last] = own[ids[last], TAIL]
+        counted = after > rank
+        ids, ts, at = ids[counted], ts[counted], rank[counted]
+        slots = own[ids, OFFSET] + (at & (own[ids, CAPACITY] - 1))
+    if column is None or column not in space.raw:
+        return ids, ts, None if column is None else np.zeros(ids.size)
+    return ids, ts, space.raw[column].data[slots]

@@ -1,0 +1,185 @@
+"""Lookups: windows to positions once, structures once per group, then one column per query."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.windows import running
+from swag.errors import SumOverflow, SwagError
+from swag.live.plan import Plan
+from swag.live.space import Mask
+from swag.live.store import EVERY_EVENT, Store
+from swag.live.structures import SortedRuns
+from swag.query.aggregates import Aggregate
+from swag.query.families import Part, interpolate, lower, parts_of, ranks, result_type
+from swag.query.query import Query
+from swag.query.windows import Reach, reach
+from swag.tables.columns import Clock, to_arrow
+
+Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
+
+
+class Lookups:
+    def __init__(self, store: Store, plan: Plan) -> None:
+        self.store, self.plan = store, plan
+
+    def ids(self, key: Any, name: str | None) -> np.ndarray:
+        """The ids of all keys, or of one (none if it was never seen)."""
+        if key is None or self.store.keys is None or name is None:
+            return np.arange(self.store.key_count)
+        known = self.store.keys
+        try:
+            if pa.types.is_timestamp(known.type):  # a zone is not guessed, nor is an hour cut off
+                key = pa.scalar(Clock(known.type).instant(key, "key")).cast(known.type)
+            found = known.find(pa.array([key], known.type), name)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
+            if isinstance(why, SwagError):
+                raise
+            return np.zeros(0, np.int64)  # a value that no key can have
+        return found[found >= 0]
+
+    def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
+        """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
+        assert self.store.clock is not None
+        self.plan.settle()
+        unit = self.store.clock.unit
+        windows: dict[Reach, int] = {}
+        which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
+        lo, hi, short = self.store.edges(ids, list(windows), instant)
+        columns, present = self._columns(queries, which, ids, (lo, hi))
+        if short is None and instant < self.store.now:
+            gone = self.store.reaches_forgotten(list(windows), instant)
+            return columns, present, None if gone is None else (None, which.index(gone))
+        return columns, present, None if short is None else (short[0], which.index(short[1]))
+
+    def each(
+        self, queries: list[Query], ids: np.ndarray, instants: np.ndarray, seen: np.ndarray | None = None
+    ) -> tuple[list[pa.Array], np.ndarray, np.ndarray]:
+        """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
+        which one that `where` may not count. seen: only the rows before these positions."""
+        assert self.store.clock is not None
+        self.plan.settle()
+        unit = self.store.clock.unit
+        windows: dict[Reach, int] = {}
+        which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
+        lo, hi = self.store.edges_each(ids, list(windows), instants, seen)
+        columns, present = self._columns(queries, which, ids, (lo, hi))
+        return columns, present, (hi > lo)[:, which]
+
+    def _columns(
+        self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        one = _Lookup(self, ids, {EVERY_EVENT: edges})
+        columns, present = [], np.empty((ids.size, len(queries)), bool)
+        parts = one.partials(queries, which)
+        for i, (query, w) in enumerate(zip(queries, which, strict=True)):
+            a, b = one.edges(self.plan.presence(query))
+            present[:, i] = b[:, w] > a[:, w]
+            columns.append(one.column(query, w, parts))
+        return columns, present
+
+
+class _Lookup:
+    """One request: the keys, the window edges in every space they are needed in."""
+
+    def __init__(self, lookups: Lookups, ids: np.ndarray, edges: dict[Mask, Edges]) -> None:
+        self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, edges
+
+    def edges(self, mask: Mask) -> Edges:
+        if mask not in self._edges:
+            lo, hi = self._edges[EVERY_EVENT]
+            self._edges[mask] = self.store.spaces[mask].to_positions(self.ids, lo, hi)
+        return self._edges[mask]
+
+    def partials(self, queries: list[Query], which: list[int]) -> dict[Any, Any]:
+        """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
+        asked: dict[tuple[Mask, Part], dict[int, None]] = {}
+        for query, w in zip(queries, which, strict=True):
+            mask = self.plan.mask(query)
+            for part in parts_of(query.aggregate):
+                if part.family != "quantile":
+                    group = self.plan.find(mask, part)
+                    if group is not None:
+                        asked.setdefault((mask, group.part), {})[w] = None
+        found = {}
+        for (mask, part), columns in asked.items():
+            group = self.plan.groups[mask, part]
+            chosen = list(columns)
+            lo, hi = (np.ascontiguousarray(edge[:, chosen]) for edge in self.edges(mask))
+            group.note_lookups(lo, hi)
+            state = group.lookup(self.ids, lo, hi)
+            state = self._without_overflow(part, mask, lo, hi, state)
+            for i, w in enumerate(chosen):
+                found[mask, part, w] = _column(state, i, lo.shape)
+        return found
+
+    def column(self, query: Query, w: int, parts: dict[Any, Any]) -> pa.Array:
+        aggregate = query.aggregate
+        mask = self.plan.mask(query)
+        lo, hi = (edge[:, w] for edge in self.edges(mask))
+        n = hi - lo
+        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        kind = result_type(aggregate, kinds)
+        if not self.plan.ready(query):  # registered later, and nothing has come since
+            nothing = pa.nulls(self.ids.size, kind)
+            return nothing.fill_null(0) if aggregate.kind == "count" else nothing
+        if aggregate.kind in ("first", "last"):
+            values, name = self._ends(mask, aggregate, lo, hi), aggregate.columns[0]
+            words = self.store.words
+            return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
+        if aggregate.kind == "quantile":
+            return to_arrow(*self._quantile(mask, aggregate, lo, hi), kind)
+        partials = [parts[mask, self.plan.find_part(mask, part), w] for part in parts_of(aggregate)]
+        values, valid = lower(aggregate, n, partials)
+        return to_arrow(values, valid, kind)
+
+    def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """first and last need no structure: they are the values at the two ends of the window."""
+        space = self.store.spaces[mask]
+        rings = space.arena.rings[self.ids]
+        at = lo if aggregate.kind == "first" else hi - 1
+        slots = np.where(hi > lo, rings[:, 0] + (at & (rings[:, 1] - 1)), 0)
+        data = space.raw[aggregate.columns[0]].data
+        return data[slots] if data.size else np.zeros(slots.size, data.dtype)
+
+    def _quantile(
+        self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        n = hi - lo
+        group = self.plan.groups[mask, parts_of(aggregate)[0]]
+        assert isinstance(group.structure, SortedRuns)
+        rank, fraction = ranks(aggregate, n)
+        low, high = group.structure.select(self.ids, lo[:, None].copy(), hi[:, None].copy(), rank[:, None])
+        if aggregate.method == "floor":
+            return low[:, 0], n > 0
+        return interpolate(low[:, 0], high[:, 0], fraction), n > 0
+
+    def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
+        """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""
+        if part.family not in ("sum", "moments") or part.columns[0] not in self.plan.largest:
+            return state
+        most = int((hi - lo).max(initial=0))
+        if most * self.plan.largest[part.columns[0]] < 2**63:
+            return state
+        space = self.store.spaces[mask]
+        about = np.empty(lo.size)
+        running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, lo, hi, about)
+        exact = state[1] if isinstance(state, tuple) else state
+        wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
+        if not wrapped.any():
+            return state
+        if self.plan.sums_asked(mask, part):
+            value = about[wrapped][0]
+            raise SumOverflow(
+                f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.',
+                "cast the column to float64",
+            )
+        floats = np.where(wrapped, about, exact)
+        return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
+
+
+def _column(state: Any, i: int, shape: tuple[int, ...]) -> Any:
+    if isinstance(state, tuple):
+        return tuple(each.reshape(shape)[:, i] for each in state)
+    return state.reshape(shape)[:, i]

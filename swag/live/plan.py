@@ -1,0 +1,320 @@
+"""The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.live.baselines import MaterializeAll
+from swag.live.planner import Group, choose
+from swag.live.space import Mask, Space
+from swag.live.store import EVERY_EVENT, MAX, MIN, Store, values_of
+from swag.query.families import PRODUCT, Part, check_columns, parts_of
+from swag.query.query import Query
+from swag.query.user_calls import check_lift
+from swag.query.windows import Reach, Rows, reach
+from swag.tables.columns import Field
+
+Reaches = Callable[[Iterable[Query]], list[Reach]]
+
+
+class Plan:
+    def __init__(self, store: Store, algorithm: str) -> None:
+        self.store, self.algorithm = store, algorithm
+        self.queries: dict[str, Query] = {}
+        self.groups: dict[tuple[Mask, Part], Group] = {}
+        self.nullable: set[str] = set()  # columns with a null so far
+        self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
+        self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
+        self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
+        self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
+        self._columns: dict[str, int] = {}  # the columns read, and since which event
+        self._readers: list[Query] | None = None
+        self._lifted: list[Query] = []
+        self._settled = True  # every query has its spaces and structures
+
+    # -- registration -------------------------------------------------------------------------------------------------
+
+    def check(self, queries: list[Query]) -> None:
+        """Raise now what could not be served later."""
+        for query in queries:
+            check_columns(query.aggregate, {n: self.store.types.get(n, pa.null()) for n in query.aggregate.columns})
+            for part in parts_of(query.aggregate):
+                choose(part, np.dtype(np.float64), self.algorithm)
+
+    def add(self, queries: list[Query], reaches: Reaches, flowing: bool, unread: Callable[[Query], int]) -> None:
+        """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
+        store = self.store
+        for query in queries:
+            if flowing:
+                self._add_late(query, unread(query))
+            self.queries[query.label] = query
+            for name in query.aggregate.columns:
+                self._columns.setdefault(name, store.events)
+        if store.clock is not None:
+            store.retain(reaches(queries), more=True)
+        self._readers, self._settled = None, False
+
+    def _add_late(self, query: Query, unread: int) -> None:
+        """On a stream that flows: rows from before count if all that the query needs of them was kept."""
+        store = self.store
+        since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
+        if since:
+            self._since[query.label] = since
+        missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=MIN)))
+        if max(missing, unread) > MIN:
+            self._kept_since[query.label] = max(missing, unread)
+
+    def _is_kept(self, query: Query, since: int) -> bool:
+        """Is there a space that holds, from event `since` on, what this query needs?"""
+        if query.where is not None and Mask(query.where, since=since) not in self.store.spaces:
+            return False
+        read = query.aggregate.columns
+        space = self.store.spaces.get(Mask(query.where, frozenset(read) & self.nullable, since))
+        if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
+            return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
+        return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
+
+    def _is_wrapped(self, query: Query, space: Space) -> bool:
+        """Were values beyond int64 kept only to be handed back? They can not be computed with."""
+        names = () if query.aggregate.kind in ("first", "last") else query.aggregate.columns
+        wide = [name for name in names if name in space.raw and self.store.types.get(name) == pa.uint64()]
+        return any(bool((space.raw[name].data < 0).any()) for name in wide)
+
+    def remove(self, queries: list[Query], reaches: Reaches) -> None:
+        for query in queries:
+            del self.queries[query.label]
+            for known in (self._since, self._kept_since, self._complete):
+                known.pop(query.label, None)
+        if self.store.clock is not None:
+            self.store.retain(reaches(self.queries.values()))
+        self._readers, self._settled = None, False
+        self.settle()
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def masks(self, found: dict[str, Field]) -> set[Mask]:
+        """The sets of rows that count, once this batch is in."""
+        nullable, queries = self.nullable_with(found), self.readers
+        return {EVERY_EVENT} | {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
+
+    @property
+    def readers(self) -> list[Query]:
+        """One query for each way to read a batch: what a batch costs does not grow with the number of queries."""
+        if self._readers is None:
+            ways: dict[tuple[Any, ...], Query] = {}
+            for query in self.queries.values():
+                of = query.aggregate
+                ways.setdefault((of.kind, of.columns, of.user, query.where, self._since.get(query.label, 0)), query)
+            self._readers = list(ways.values())
+            self._lifted = [query for query in self._readers if query.aggregate.user is not None]
+        return self._readers
+
+    @property
+    def lifted(self) -> list[Query]:
+        """Of the readers, those with functions of a user's."""
+        return self._lifted if self.readers else []
+
+    def check_batch(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+        """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
+        for query in self.lifted:
+            values = found[query.aggregate.columns[0]].values
+            counts = chosen[self.mask(query, self.nullable_with(found))]
+            rows = None if counts is None else np.flatnonzero(counts)
+            check_lift(query.aggregate, f'query "{query.title}"', values if rows is None else values[rows], rows)
+
+    def nullable_with(self, found: dict[str, Field]) -> set[str]:
+        return self.nullable | {name for name, column in found.items() if column.valid is not None}
+
+    def mask(self, query: Query, nullable: set[str] | None = None) -> Mask:
+        """The rows that count for a query: where its predicate holds and its columns are not null."""
+        required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
+        return Mask(query.where, required, self._since.get(query.label, 0))
+
+    def presence(self, query: Query) -> Mask:
+        """The rows that make a key present in its answer: those of the window, null or not."""
+        return Mask(query.where, since=self._since.get(query.label, 0))
+
+    def prepare(self, found: dict[str, Field]) -> bool:
+        """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
+
+        True if anything had to be changed.
+        """
+        with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
+        self.store.note_types(found)
+        for name, column in found.items():
+            if column.values.dtype == np.int64 and column.values.size:
+                span = max(int(column.values.max()), -int(column.values.min()))
+                self.largest[name] = max(self.largest.get(name, 0), span)
+        changed = bool(with_nulls) or not self._settled
+        if with_nulls:
+            self._narrow(with_nulls)
+        if changed:
+            self._make_groups(found)
+        return changed
+
+    def settle(self) -> None:
+        """Spaces and structures for queries that have none yet, as far as their columns are known."""
+        if not self._settled:
+            self._make_groups()
+
+    def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
+        for (mask, _), group in self.groups.items():
+            group.update(*runs[mask], self.store.key_count)
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+        for group in self.groups.values():
+            group.structure.renumber(kept)
+
+    def reconsider(self) -> None:
+        """Another structure, where what is asked has changed enough to pay for rebuilding."""
+        for group in self.groups.values():
+            if (self.algorithm == "auto" or group.stands_in) and group.due():
+                seen = None if group.stands_in else group
+                choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
+                switched = choice.structure is not type(group.structure)
+                if switched:
+                    group.use(choice)
+                else:
+                    group.reason = choice.reason
+                group.start_over(switched)
+
+    # -- groups -------------------------------------------------------------------------------------------------------
+
+    def find_part(self, mask: Mask, part: Part) -> Part:
+        """The part that serves another: its own, or the moments of the column where those are kept."""
+        moments = _moments(part)
+        return moments if (mask, moments) in self.groups else part
+
+    def find(self, mask: Mask, part: Part) -> Group | None:
+        return self.groups.get((mask, self.find_part(mask, part)))
+
+    def ready(self, query: Query) -> bool:
+        """Are there rows to answer it from, of columns whose types are known?"""
+        mask = self.mask(query)
+        space = self.store.spaces.get(mask)
+        served = all(self.find(mask, part) is not None for part in parts_of(query.aggregate))
+        return space is not None and served and self._raw_of(query) <= set(space.raw)
+
+    def sums_asked(self, mask: Mask, part: Part) -> bool:
+        """Does any query want the sum itself (a mean or variance does not overflow)?"""
+        return any(self.queries[name].aggregate.kind == "sum" for name in self.groups[mask, part].queries)
+
+    def _make_groups(self, found: dict[str, Field] | None = None) -> None:
+        """One structure per set of rows and part; those that nobody asks for any more go."""
+        wanted: dict[tuple[Mask, Part], list[str]] = {}
+        raw: dict[Mask, set[str]] = {}
+        for query in self.queries.values():
+            mask = self.mask(query)
+            raw.setdefault(self.presence(query), set())
+            raw.setdefault(mask, set()).update(self._raw_of(query))
+            for part in parts_of(query.aggregate):
+                wanted.setdefault((mask, part), []).append(query.label)
+        for mask, part in list(wanted):  # var of a column serves its sum and mean too
+            if _moments(part) != part and (mask, _moments(part)) in wanted:
+                wanted[mask, _moments(part)] += wanted.pop((mask, part))
+        self._make_raw(raw, found)
+        self._drop_unused(wanted, raw)
+        self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
+        for (mask, part), names in wanted.items():
+            if (mask, part) not in self.groups:
+                if not all(name in self.store.spaces[mask].raw for name in part.columns):
+                    continue  # its columns have not been seen yet
+                space = self.store.spaces[mask]
+                dtype = space.raw[part.columns[0]].data.dtype
+                self.groups[mask, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
+            group = self.groups[mask, part]
+            group.queries = names
+            if isinstance(group.structure, MaterializeAll) and self.store.clock is not None:
+                unit, all_windows = self.store.clock.unit, group.structure
+                reaches = [reach(self.queries[name].window, unit) for name in names]
+                group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
+
+    def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
+        for mask, names in raw.items():
+            space = self.store.space(mask)
+            for name in names - set(space.raw):
+                if found is not None and _is_typed(name, found):
+                    space.add_raw(name, values_of(name, found).dtype.type)
+
+    def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
+        for key in [key for key in self.groups if key not in wanted]:
+            self.groups.pop(key).structure.drop()
+        for mask, space in list(self.store.spaces.items()):
+            for name in set(space.raw) - raw.get(mask, set()):
+                space.arena.release([space.raw.pop(name)])
+            if mask not in raw and mask != EVERY_EVENT:
+                assert space.rank is not None
+                self.store.main.arena.release([space.rank])
+                del self.store.spaces[mask]
+        read = {name for query in self.queries.values() for name in query.aggregate.columns}
+        self._columns = {name: since for name, since in self._columns.items() if name in read}
+        self.nullable &= read
+
+    def _narrow(self, with_nulls: set[str]) -> None:
+        """The first nulls of some columns: queries over them move to spaces that hold their valid rows only."""
+        for column in sorted(with_nulls):
+            before = {label: self.mask(query) for label, query in self.queries.items()}
+            self.nullable.add(column)
+            for label, query in self.queries.items():
+                old, new = before[label], self.mask(query)
+                if new != old and new not in self.store.spaces and old in self.store.spaces:
+                    self.store.spaces[new] = self.store.spaces[old].narrowed(column)
+                    self.store.spaces[new].copy_raw(self.store.spaces[old])
+
+    def _raw_of(self, query: Query) -> set[str]:
+        """The raw columns a query needs kept."""
+        if query.aggregate.kind in ("first", "last"):
+            return set(query.aggregate.columns)
+        return {name for part in parts_of(query.aggregate) for name in part.columns}
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """What structures hold outside the spaces' arenas."""
+        return sum(g.structure.bytes_apart for g in self.groups.values())
+
+    @property
+    def updates(self) -> int:
+        return sum(group.structure.updates for group in self.groups.values())
+
+    def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
+        """Per query: None if complete from the first event; else the time since which its window is all kept.
+
+        Of a window by rows that is not complete yet nobody knows when it will be: later than now, for certain.
+        """
+        clock = self.store.clock
+        since: dict[str, Any] = {}
+        for query in queries:
+            start = self._kept_since.get(query.label)
+            if start is not None and clock is not None:
+                start = (
+                    self._rows_since(query)
+                    if isinstance(query.window, Rows)
+                    else start + reach(query.window, clock.unit).far
+                )
+            since[query.label] = None if start is None or clock is None else clock.value(start)
+        return since
+
+    def _rows_since(self, query: Query) -> int:
+        """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
+        if query.label not in self._complete:
+            now = self.store.now
+            start, since = self._kept_since[query.label], self._since.get(query.label, 0)
+            if not self.store.has_all_rows(query.window.n, start, since > 0):
+                return min(now + 1, int(MAX))
+            self._complete[query.label] = now
+        return self._complete[query.label]
+
+
+def _is_typed(name: str, found: dict[str, Field]) -> bool:
+    """A column of nulls alone has no type yet."""
+    columns = [name] if name in found else [part for part in name.split(PRODUCT) if part in found]
+    return not any(pa.types.is_null(found[column].type) for column in columns)
+
+
+def _moments(part: Part) -> Part:
+    return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part

@@ -1,0 +1,186 @@
+"""Which structure answers a group of queries: from the aggregate, the spread of widths, and what is asked how often.
+
+A group is all queries over the same rows (space) and the same part (family and columns); its structure is one, however
+many they are. Costs are counted in combines, as measured relative to each other; what decides is their order of growth.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels.operators import monoids
+from swag.errors import BadQuery
+from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.space import Space
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, State, Structure
+from swag.query.families import Part, operator
+from swag.query.query import titles
+from swag.query.user_calls import failed
+from swag.query.user_defined import is_exact
+
+COMPARED: dict[str, type[Structure]] = {
+    "psoup": PSoup,
+    "materialize-all": MaterializeAll,
+    "materialize-none": MaterializeNone,
+}
+ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
+RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
+MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
+
+
+@dataclass(frozen=True)
+class Choice:
+    structure: type[Structure]
+    reason: str
+
+
+@dataclass
+class Group:
+    """The queries that share a structure, and what they have asked of it since the plan was last looked at.
+
+    stands_in: a user's function raised while the structure that was chosen was brought up to date; this one, which
+    does without, answers until that works again.
+    """
+
+    space: Space
+    part: Part
+    structure: Structure
+    reason: str
+    queries: list[str] = field(default_factory=list)
+    stands_in: bool = False
+    updates: int = 0
+    lookups: int = 0
+    levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
+    log_width: float = 0.0  # summed over lookups
+    regret: float = 0.0  # what the other structure would have saved so far, in combines
+
+    @classmethod
+    def of(cls, space: Space, part: Part, choice: "Choice") -> "Group":
+        """A group whose structure is built from the rows that are kept."""
+        group = cls(space, part, choice.structure(space, part), choice.reason)
+        group.bring(lambda: group.structure.rebuild(space.arena.rings.shape[0]))
+        return group
+
+    def use(self, choice: "Choice") -> None:
+        """Another structure from now on."""
+        self.structure.drop()
+        self.structure, self.reason = choice.structure(self.space, self.part), choice.reason
+        self.stands_in = False
+        self.bring(lambda: self.structure.rebuild(self.space.arena.rings.shape[0]))
+
+    def update(self, keys: np.ndarray, counts: np.ndarray, key_count: int) -> None:
+        structure = self.structure
+        before = structure.updates
+        structure.add_keys(key_count)
+        self.bring(lambda: structure.update(keys, counts))
+        self.updates += structure.updates - before
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        while True:
+            try:
+                return self.structure.lookup(keys, lo, hi)
+            except Exception as why:
+                if self.part.user is None:
+                    raise
+                if isinstance(self.structure, MaterializeNone):  # it folds the rows of these windows, and no others
+                    raise failed(f"{titles(self.queries)}: lift or combine", why) from why
+            self._stand_in()
+
+    def bring(self, up_to_date: Callable[[], None]) -> None:
+        """Rows are here already: where a user's function raises of some, whatever windows do not hold those answer."""
+        try:
+            up_to_date()
+        except Exception:
+            if self.part.user is None:
+                raise
+            self._stand_in()
+
+    def _stand_in(self) -> None:
+        """Running aggregates hold rows that no window does: they may be too large where base intervals are not."""
+        other = Dyadic if isinstance(self.structure, Running) else MaterializeNone
+        self.use(Choice(other, "a function raised: windows are answered without what it raised of"))
+        self.stands_in = True
+
+    def note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
+        widths = (hi - lo)[hi > lo]
+        if widths.size:
+            logs = np.log2(widths)
+            self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())
+            self.log_width += float(logs.mean()) * lo.size
+        self.lookups += lo.size
+
+    def due(self) -> bool:
+        return self.updates + self.lookups >= RECONSIDER
+
+    def start_over(self, switched: bool) -> None:
+        self.updates = self.lookups = 0
+        self.log_width = 0.0
+        if switched:
+            self.regret = 0.0
+
+
+def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = None) -> Choice:
+    """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
+    if part.family == "quantile":
+        return Choice(SortedRuns, "quantiles are holistic: sorted base intervals")
+    if algorithm == "b-int":
+        return Choice(Dyadic, "asked for")
+    if algorithm == "l-int":
+        return Choice(Landmark, "asked for")
+    if algorithm in COMPARED:
+        return Choice(COMPARED[algorithm], "asked for, to compare")
+    if algorithm == "r-int" and not subtractable(part):
+        if part.family in ("min", "max", "user"):
+            raise BadQuery(
+                f"R-INT subtracts, and {part} can not be taken off again.",
+                'Engine(algorithm="auto"), or "b-int", "l-int"',
+            )
+        return Choice(Dyadic, "not R-INT: running sums of squares would cancel")
+    if algorithm == "r-int" or prefers_running(part):
+        return _running(part, dtype, algorithm == "r-int", seen)
+    return _by_cost(seen)
+
+
+def subtractable(part: Part) -> bool:
+    return part.family == "sum" or (part.family == "user" and monoids.invertible(operator(part)))
+
+
+def prefers_running(part: Part) -> bool:
+    """A user's own inverse is trusted where it is exact: floats taken off again leave a residue."""
+    return part.family == "sum" or (part.user is not None and part.user.invert is not None and is_exact(part.user))
+
+
+def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> Choice:
+    if part.family != "sum" or dtype != np.float64:
+        return Choice(Running, "asked for" if forced else "subtractable, and integers come back exactly: O(1) for both")
+    if not forced and seen is not None and isinstance(seen.structure, RunningFloats):
+        structure = seen.structure
+        if structure.uncertain * 20 > structure.lookups:
+            return Choice(
+                Dyadic, f"{structure.uncertain} of {structure.lookups} running sums were not certain to 1e-12"
+            )
+    if not forced and seen is not None and isinstance(seen.structure, Dyadic):
+        return Choice(Dyadic, seen.reason)
+    return Choice(RunningFloats, "asked for" if forced else "subtractable: O(1) for both, double-double, certified")
+
+
+def _by_cost(seen: Group | None) -> Choice:
+    """Base intervals or landmarks: switch once what that would have saved pays for building the other from the rows."""
+    if seen is None or not seen.lookups:
+        return Choice(Dyadic, "not subtractable: cheapest updates, until lookups outweigh them")
+    current, groups = type(seen.structure), max(1, len(seen.levels))
+    if groups > MOST_GROUPS:
+        return Choice(Dyadic, f"not subtractable; widths spread over {groups} powers of two, too many for landmarks")
+    width = seen.log_width / seen.lookups
+    dyadic = seen.updates + seen.lookups * (1 + width)
+    landmark = seen.updates * 4 * groups + seen.lookups * 2
+    seen.regret = max(0.0, seen.regret + (dyadic - landmark if current is Dyadic else landmark - dyadic))
+    rebuild = int(seen.space.arena.kept(seen.space.arena.rings.shape[0]).sum()) * (
+        4 * groups if current is Dyadic else 1
+    )
+    other = Landmark if current is Dyadic else Dyadic
+    asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}"
+    if seen.regret > rebuild:
+        return Choice(other, f"{asked}: saves {seen.regret:,.0f} combines for {rebuild:,} to build it")
+    return Choice(current, f"{asked}: {other.name} would not pay for being built")

@@ -1,0 +1,314 @@
+"""The structures of a space: kernels with their state. All of them answer any window, of any of their queries.
+
+A structure is made over the raw columns of a space, brought up to date by runs (keys, and how many rows each has just
+got), and asked for windows as positions. Its state lies in the space's arena, so it moves when rings do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kernels.operators import monoids
+from kernels.rings.timeline import HEAD, TAIL
+from kernels.windows import dyadic, landmark, running, sorted_runs
+from swag.live.space import Arena, Column, Space
+from swag.query.families import Part, operator
+
+State = Any  # an array, or a tuple of arrays
+
+
+class Structure:
+    """What all of them share: the operator, the raw columns, and the state as columns of the arena."""
+
+    name = ""
+    update_cost = ""
+    lookup_cost = ""
+
+    def __init__(self, space: Space, part: Part) -> None:
+        self.space, self.part = space, part
+        self.raw = [space.raw[name] for name in part.columns]
+        self.dtype = self.raw[0].data.dtype
+        self.held: list[Column] = []
+        self.updates = 0
+        self.lookups = 0
+
+    @property
+    def rings(self) -> np.ndarray:
+        return self.space.arena.rings
+
+    @property
+    def columns(self) -> State:
+        """The raw data as kernels take it."""
+        return self.raw[0].data if len(self.raw) == 1 else tuple(column.data for column in self.raw)
+
+    def rebuild(self, key_count: int) -> None:
+        """From the raw rows kept."""
+        self.add_keys(key_count)
+        kept = self.space.arena.kept(key_count)
+        keys = np.flatnonzero(kept)
+        self.update(keys, kept[keys])
+        self.updates = 0
+
+    def add_keys(self, count: int) -> None: ...
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on. What lies in the space's arena follows by itself."""
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        """Partials, flat, one per (key, window); those of empty windows hold anything."""
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        self.space.arena.release(self.held)
+
+    @property
+    def bytes(self) -> int:
+        return sum(column.data.nbytes for column in self.held) + self.bytes_apart
+
+    @property
+    def bytes_apart(self) -> int:
+        """Of these, what does not lie in the space's arena."""
+        return sum(array.nbytes for array in self.saved().values())
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """State that does not lie in the arena."""
+        return {}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None: ...
+
+
+def _allocate(arena: Arena, op: Any, dtype: Any) -> list[Column]:
+    dtypes = monoids.STATE[type(op)]
+    return [arena.allocate(each or dtype) for each in (dtypes if isinstance(dtypes, tuple) else (dtypes,))]
+
+
+def _state(op: Any, held: list[Column]) -> State:
+    data = tuple(column.data for column in held)
+    return data if isinstance(monoids.STATE[type(op)], tuple) else data[0]
+
+
+class Running(Structure):
+    """R-INT over an operator whose partials can be taken off again exactly (integers)."""
+
+    name, update_cost, lookup_cost = "R-INT", "O(1)", "O(1)"
+
+    def __init__(self, space: Space, part: Part) -> None:
+        super().__init__(space, part)
+        self.op = operator(part)
+        self.held = _allocate(space.arena, self.op, self.dtype)
+        identity = 0 if part.user is None else part.user.identity
+        self.identity = identity if isinstance(identity, tuple) else (identity,)
+        self.total = monoids.empty_state(self.op, self.dtype, 0)
+
+    def add_keys(self, count: int) -> None:
+        tuples = isinstance(self.total, tuple)
+        arrays = self.total if tuples else (self.total,)
+        grown = tuple(_extended(array, count, fill) for array, fill in zip(arrays, self.identity, strict=True))
+        self.total = grown if tuples else grown[0]
+
+    def renumber(self, kept: np.ndarray) -> None:
+        self.add_keys(int(kept.max(initial=-1)) + 1)
+        self.total = tuple(each[kept] for each in self.total) if isinstance(self.total, tuple) else self.total[kept]
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        running.update(self.op, self.columns, _state(self.op, self.held), self.total, self.rings, keys, counts)
+        self.updates += int(counts.sum())
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        running.lookup(self.op, _state(self.op, self.held), self.total, self.rings, keys, lo, hi, out)
+        self.lookups += lo.size
+        return out
+
+    def saved(self) -> dict[str, np.ndarray]:
+        arrays = self.total if isinstance(self.total, tuple) else (self.total,)
+        return {f"total{i}": array for i, array in enumerate(arrays)}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        ordered = tuple(arrays[f"total{i}"] for i in range(len(arrays)))
+        self.total = ordered if isinstance(self.total, tuple) else ordered[0]
+
+
+class RunningFloats(Structure):
+    """R-INT over floats: double-double running sums, every answer certified (kernels/windows/running.py)."""
+
+    name, update_cost, lookup_cost = "R-INT", "O(1)", "O(1)"
+
+    def __init__(self, space: Space, part: Part) -> None:
+        super().__init__(space, part)
+        self.held = [space.arena.allocate(np.complex128, running.STRIDE)]
+        self.total = np.zeros(0, np.complex128)
+        self.uncertain = 0
+
+    def add_keys(self, count: int) -> None:
+        self.total = _extended(self.total, count, 0)
+
+    def renumber(self, kept: np.ndarray) -> None:
+        self.add_keys(int(kept.max(initial=-1)) + 1)
+        self.total = self.total[kept]
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
+        self.updates += int(counts.sum())
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        out = np.empty(lo.size)
+        self.uncertain += running.lookup_floats(
+            self.columns, self.held[0].data, self.total, self.rings, keys, lo, hi, out
+        )
+        self.lookups += lo.size
+        return out
+
+    def saved(self) -> dict[str, np.ndarray]:
+        return {"total": self.total}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        self.total = arrays["total"]
+
+
+class Dyadic(Structure):
+    """B-INT."""
+
+    name, update_cost, lookup_cost = "B-INT", "O(1)", "O(log W)"
+
+    def __init__(self, space: Space, part: Part) -> None:
+        super().__init__(space, part)
+        self.op = operator(part)
+        self.held = _allocate(space.arena, self.op, self.dtype)
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        dyadic.update(self.op, self.columns, _state(self.op, self.held), self.rings, keys, counts)
+        self.updates += int(counts.sum())
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        dyadic.lookup(self.op, self.columns, _state(self.op, self.held), self.rings, keys, lo, hi, out)
+        self.lookups += lo.size
+        return out
+
+
+class Landmark(Structure):
+    """L-INT: one group per power of two that window widths fall in, made when the first such window is asked for."""
+
+    name, update_cost, lookup_cost = "L-INT", "O(γ)", "O(1)"
+
+    def __init__(self, space: Space, part: Part) -> None:
+        super().__init__(space, part)
+        self.op = operator(part)
+        self.groups: dict[int, LandmarkGroup] = {}
+
+    def renumber(self, kept: np.ndarray) -> None:
+        for group in self.groups.values():
+            group.arena.renumber(kept)
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        for group in self.groups.values():
+            group.update(self, keys, counts)
+        self.updates += int(counts.sum())
+
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        self.lookups += lo.size
+        widths = np.maximum(hi - lo, 0)
+        for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
+            depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
+            group = self._group(int(level), depth)
+            landmark.lookup(self.op, int(level), group.state(self), group.arena.rings, keys, lo, hi, out)
+        return out
+
+    def _group(self, level: int, depth: int) -> "LandmarkGroup":
+        """The group of a width, reaching at least `depth` rows back; made, or made deeper, from the raw rows."""
+        group = self.groups.get(level)
+        if group is None or group.depth < depth:
+            group = LandmarkGroup(level, 1 << (depth - 1).bit_length(), self)
+            self.groups[level] = group
+        return group
+
+    @property
+    def bytes_apart(self) -> int:
+        return sum(group.arena.bytes for group in self.groups.values())
+
+
+class LandmarkGroup:
+    """The landmark intervals of widths in [2^level, 2^(level+1)), over the last `depth` rows of each key."""
+
+    def __init__(self, level: int, depth: int, owner: Landmark) -> None:
+        self.level, self.depth = level, depth
+        self.arena = Arena()
+        self.lanes = [_allocate(self.arena, owner.op, owner.dtype) for _ in range(3)]
+        rings = owner.rings
+        self.arena.add_keys(rings.shape[0])
+        kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], depth)
+        self.arena.rings[:, TAIL] = rings[:, TAIL] - kept
+        self.arena.rings[:, HEAD] = self.arena.rings[:, TAIL]
+        keys = np.flatnonzero(kept)
+        self.update(owner, keys, kept[keys])
+
+    def state(self, owner: Landmark) -> State:
+        return tuple(_state(owner.op, lane) for lane in self.lanes)
+
+    def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
+        self.arena.add_keys(owner.rings.shape[0])
+        coming = np.minimum(counts, self.depth)
+        skipped = counts - coming  # a batch longer than the group is deep
+        rings = self.arena.rings
+        rings[keys[skipped > 0], HEAD] = rings[keys[skipped > 0], TAIL] = (
+            owner.rings[keys[skipped > 0], TAIL] - coming[skipped > 0]
+        )
+
+        def expire(which: np.ndarray, more: np.ndarray) -> None:
+            own = self.arena.rings
+            oldest = np.maximum(own[which, TAIL] + more - self.depth, owner.rings[which, HEAD])
+            own[which, HEAD] = np.clip(oldest, own[which, HEAD], own[which, TAIL])
+
+        self.arena.make_room(keys, coming, expire)
+        self.arena.rings[keys, TAIL] += coming
+        landmark.update(
+            owner.op, owner.columns, owner.rings, self.level, self.state(owner), self.arena.rings, keys, coming
+        )
+
+
+class SortedRuns(Structure):
+    """B-INT-QNT; its partials are the element of a rank and the one after it."""
+
+    name, update_cost, lookup_cost = "B-INT-QNT", "O(log N)", "O(log² W · log log W)"
+
+    def __init__(self, space: Space, part: Part) -> None:
+        super().__init__(space, part)
+        self.held = [space.arena.allocate(self.dtype.type, 0, rows=1)]
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        self._add_levels(keys)
+        sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
+        self.updates += int(counts.sum())
+
+    def _add_levels(self, keys: np.ndarray) -> None:
+        """One level per power of two up to the longest ring."""
+        longest = int((self.rings[keys, TAIL] - self.rings[keys, HEAD]).max(initial=1))
+        runs = self.held[0]
+        while runs.data.shape[0] < longest.bit_length():
+            runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
+            sorted_runs.rebuild_level(runs.data, runs.data.shape[0] - 1, self.rings)
+
+    def select(
+        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
+        sorted_runs.lookup(self.held[0].data, self.rings, keys, lo, hi, ranks, out, after)
+        self.lookups += lo.size
+        return out, after
+
+
+def _extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
+    if count <= array.size:
+        return array
+    grown = np.full(max(count, 2 * array.size), fill, array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+def _log2(widths: np.ndarray) -> np.ndarray:
+    return np.frexp(widths.astype(np.float64))[1] - 1

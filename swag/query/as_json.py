@@ -1,0 +1,213 @@
+"""Queries as JSON and back: how a snapshot names what was asked. Functions can not be written down."""
+
+import datetime
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swag.errors import BadSnapshot
+from swag.query.aggregates import Aggregate, UserDefined
+from swag.query.every import Every
+from swag.query.expression import Expression, Windowed
+from swag.query.query import Events, Query
+from swag.query.user_defined import dtype_of
+from swag.query.windows import Duration, Range, Rows
+from swag.tables.constants import from_json, to_json
+
+
+def duration_to_json(duration: Duration | None) -> Any:
+    if isinstance(duration, datetime.timedelta):
+        return {"microseconds": duration // datetime.timedelta(microseconds=1)}
+    if isinstance(duration, np.timedelta64):
+        return {"nanoseconds": int(duration.astype("timedelta64[ns]").astype(np.int64))}
+    return int(duration) if isinstance(duration, int | np.integer) else duration
+
+
+def duration_from_json(entry: Any) -> Any:
+    if isinstance(entry, dict) and "microseconds" in entry:
+        return datetime.timedelta(microseconds=entry["microseconds"])
+    return np.timedelta64(entry["nanoseconds"], "ns") if isinstance(entry, dict) else entry
+
+
+def query_to_json(query: Query) -> dict[str, Any]:
+    having = query.having
+    having = [to_json(each) for each in having] if isinstance(having, tuple) else term_to_json(having)
+    return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
+            "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
+            "stream": query.stream, "every": every_to_json(query.every),
+            "source": source_to_json(query.source)}  # fmt: skip
+
+
+def source_to_json(source: Query | Events | None) -> dict[str, Any] | None:
+    if isinstance(source, Events):
+        return {"chosen": source.where, "source": source_to_json(source.source), "stream": source.stream}
+    return None if source is None else query_to_json(source)
+
+
+def every_to_json(every: Every | None) -> Any:
+    if every is None:
+        return None
+    return {
+        "rows": every.rows,
+        "time": duration_to_json(every.time),
+        "anchor": every.anchor,
+        "per_key": every.per_key,
+    }
+
+
+def every_from_json(entry: Any) -> Every | None:
+    if entry is None:
+        return None
+    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"])
+
+
+def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
+    """given: queries by label, for those whose functions a file can not hold."""
+    if _has_functions(entry["aggregate"]) or _has_functions(entry["having"]):
+        if entry["label"] not in given:
+            raise BadSnapshot(
+                f'"{path}" holds the query "{entry["label"]}", whose functions are not in the file.',
+                "Engine.load(path, queries=[…]) with that query",
+            )
+        return _with_functions(entry, given, path)
+    having, groups = entry["having"], entry.get("group_by")
+    return Query(
+        term_from_json(entry["aggregate"]),
+        window_from_json(entry["window"]),
+        entry["name"],
+        entry["where"],
+        tuple(map(from_json, having)) if isinstance(having, list) else term_from_json(having),
+        entry["index"],
+        every_from_json(entry.get("every")),
+        source_from_json(entry.get("source"), given, path),
+        group_by=None if groups is None else tuple(groups),
+        stream=entry.get("stream"),
+    )
+
+
+def _with_functions(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
+    """The functions of the query that was given; where it stands, and what it reads, are the file's."""
+    found = given[entry["label"]]
+    refuse_other(entry, found, path, SAID)
+    every, source = every_from_json(entry.get("every")), source_from_json(entry.get("source"), given, path)
+    return replace(found, name=entry["name"], index=entry["index"], every=every, source=source)
+
+
+SAID = ("aggregate", "window", "where", "having")  # what a query says, wherever it stands
+PLACE = ("every", "source", "index")
+
+
+def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterable[str] = (*SAID, *PLACE)) -> None:
+    """Raise if a query that was given is another than the one that was saved."""
+    again = json.loads(json.dumps(query_to_json(query), default=str))
+    for part in parts:
+        if not _is_same(entry.get(part), again[part]):
+            raise BadSnapshot(
+                f'"{path}" holds a query "{entry["label"]}" of another {part}: {_shown(entry.get(part))}, '
+                f"not {_shown(again[part])}.",
+                "Engine.load(path, queries=[…]) with the query as it was saved; another one has another name",
+            )
+
+
+def _is_same(saved: Any, given: Any) -> bool:
+    """What older files do not say is not compared."""
+    if isinstance(saved, dict) and isinstance(given, dict):
+        return all(_is_same(saved[name], given.get(name)) for name in saved)
+    if isinstance(saved, list) and isinstance(given, list):
+        return len(saved) == len(given) and all(map(_is_same, saved, given))
+    return bool(saved == given)
+
+
+def _shown(entry: Any) -> str:
+    said = {name: value for name, value in entry.items() if value is not None} if isinstance(entry, dict) else entry
+    return json.dumps(said, ensure_ascii=False)
+
+
+def with_sources(queries: Iterable[Query]) -> dict[str, Query]:
+    """Queries by label, and those that they read."""
+    found = {query.label: query for query in queries}
+    for query in list(found.values()):
+        inside = query.source
+        while inside is not None:
+            if isinstance(inside, Query):
+                found.setdefault(inside.label, inside)
+                found.setdefault(replace(inside, source=None).label, inside)
+            inside = inside.source
+    return found
+
+
+def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Query | Events | None:
+    if entry is not None and "chosen" in entry:
+        return Events(entry["chosen"], source_from_json(entry["source"], given, path), stream=entry["stream"])
+    return None if entry is None else query_from_json(entry, given, path)
+
+
+def window_to_json(window: Rows | Range | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    if isinstance(window, Rows):
+        return {"rows": window.n, "until": window.until}
+    return {"range": window.t, "until": window.until, "closed": window.closed}
+
+
+def window_from_json(entry: dict[str, Any] | None) -> Rows | Range | None:
+    if entry is None:
+        return None
+    if "rows" in entry:
+        return Rows(entry["rows"], entry["until"])
+    t, until = duration_from_json(entry["range"]), duration_from_json(entry["until"])
+    return Range(t, until, entry["closed"])
+
+
+def term_to_json(term: Any) -> Any:
+    """An aggregate, or an expression of several."""
+    if isinstance(term, Expression):
+        return {"op": term.op, "operands": [term_to_json(each) for each in term.operands]}
+    if isinstance(term, Windowed):
+        return {"of": term_to_json(term.aggregate), "window": window_to_json(term.window), "where": term.where}
+    if not isinstance(term, Aggregate):
+        return to_json(term)
+    return {
+        "kind": term.kind,
+        "columns": list(term.columns),
+        "ddof": term.ddof,
+        "phi": term.phi,
+        "method": term.method,
+        "name": term.name,
+        "functions": None if term.user is None else _functions_to_json(term.user),
+    }
+
+
+def _functions_to_json(user: UserDefined) -> dict[str, Any]:
+    """What can be told of functions: the partials that they are of, and whether they can be taken off again."""
+    parts = user.identity if isinstance(user.identity, tuple) else (user.identity,)
+    identity = [repr(dtype_of(part)(part).item()) for part in parts]
+    return {
+        "identity": identity if isinstance(user.identity, tuple) else identity[0],
+        "invert": user.invert is not None,
+    }
+
+
+def term_from_json(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    if "op" in entry:
+        return Expression(entry["op"], tuple(term_from_json(each) for each in entry["operands"]))
+    if "of" in entry:
+        return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
+    if "constant" in entry:
+        return from_json(entry)
+    return Aggregate(
+        entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], name=entry["name"]
+    )
+
+
+def _has_functions(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    inside = [*entry.get("operands", ()), entry.get("of")]
+    return entry.get("kind") == "aggregate" or any(_has_functions(each) for each in inside)

@@ -1,0 +1,166 @@
+"""A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from swag.arguments import check_flag, check_name
+from swag.errors import BadQuery
+from swag.query.aggregates import Aggregate
+from swag.query.condition import Condition, condition
+from swag.query.every import EXAMPLES, Every
+from swag.query.expression import Expression
+from swag.query.normal_form import normal
+
+HIDDEN = "· "  # how the names of queries begin that others are computed from
+
+
+@dataclass(frozen=True)
+class Query:
+    """`aggregate`: an aggregate, or an expression over several; each may have a window and a filter of its own.
+
+    `where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
+
+    `having`: a condition on the answer, e.g. (">", 10_000), or one over any aggregates, sw.count() > 5: on a keyed
+    stream, the keys that pass. `index`: False answers it without an index over the keys.
+
+    `every`: answers at ticks only, a jumping window. `source`: the stream that this one reads, if not that of all
+    events: sw.Events("side = 'buy'"), or a query, whose answers are events: ts, key, the value under its name.
+
+    `group_by`, `stream`: what an SQL statement said after GROUP BY and FROM (None: Python did not say). They do not
+    change the answer, only where the query may be used.
+    """
+
+    aggregate: Any = None  # Aggregate, or of expression.py: Windowed, Expression. None: the condition `having` itself
+    window: Any = None  # Rows or Range. None: every aggregate has its own
+    name: str | None = None
+    where: str | None = None
+    having: Any = None  # tuple or Expression
+    index: bool = True
+    every: Every | None = None
+    source: "Query | Events | None" = None
+    group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
+    stream: str | None = field(default=None, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_names(self.name, self.stream, self.group_by)
+        check_flag(self.index, "index")
+        aggregate, window, having = normal(self.aggregate, self.window, self.having)
+        object.__setattr__(self, "aggregate", aggregate)
+        object.__setattr__(self, "window", window)
+        object.__setattr__(self, "having", having)
+        if self.where is not None:
+            from swag.tables.predicate import canonical
+
+            # A predicate that can not be read is refused now, not at the first event.
+            object.__setattr__(self, "where", canonical(self.where))
+        if self.every is not None and not isinstance(self.every, Every):
+            raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
+        _check_source(self.source)
+
+    @property
+    def is_simple(self) -> bool:
+        """One aggregate over one window: what structures answer. Other queries are computed from such."""
+        return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
+
+    @cached_property  # asked several times in a lookup
+    def condition(self) -> Condition | None:
+        return condition(self.having) if isinstance(self.having, tuple) else None
+
+    @cached_property  # asked several times in a lookup
+    def label(self) -> str:
+        """The name of the answer's column: the given one, or what the query says."""
+        if self.name is not None:
+            return self.name
+        clauses = [str(self.window)[1:-1]] * (self.window is not None) + [str(self.every)] * (self.every is not None)
+        window = f"[{', '.join(clauses)}]" if clauses else ""
+        several = isinstance(self.aggregate, Expression) and clauses
+        what = "" if self.aggregate == self.having else f"({self.aggregate})" if several else f"{self.aggregate}"
+        source = "" if self.source is None else f" FROM ({self.source.label})"
+        where = f" WHERE {self.where}" if self.where else ""
+        having = "" if self.having is None else f" HAVING {self.condition or self.having}"
+        return f"{what}{window}{source}{where}{having}".strip()
+
+    @property
+    def title(self) -> str:
+        """The label as messages have it."""
+        return self.label.removeprefix(HIDDEN)
+
+    @property
+    def column(self) -> str:
+        """What the answers are called as the stream of another query: the query's name, or that of its aggregate."""
+        return self.name if self.name is not None else str(self.aggregate)
+
+    def __str__(self) -> str:
+        """SQL that reads back as this query."""
+        from swag.sql.writing import statement
+
+        return statement(self)
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events for which a condition holds, as a stream of their own: Rows(10) over it is the last ten of these.
+
+    `where`: an SQL predicate. `source`: of the answers of a query (None: of all events). `stream`: as in a Query.
+    """
+
+    where: str
+    source: "Query | Events | None" = None
+    stream: str | None = field(default=None, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        from swag.tables.predicate import canonical, conjunction
+
+        _check_names(None, self.stream, None)
+        _check_source(self.source)
+        where = canonical(self.where)
+        if isinstance(self.source, Events):  # those of those: both hold
+            object.__setattr__(self, "stream", self.stream or self.source.stream)
+            where = conjunction(self.source.where, where) or where
+            object.__setattr__(self, "source", self.source.source)
+        object.__setattr__(self, "where", where)
+
+    @property
+    def label(self) -> str:
+        return f"*{'' if self.source is None else f' FROM ({self.source.label})'} WHERE {self.where}"
+
+    def __str__(self) -> str:
+        from swag.sql.writing import stream_statement
+
+        return stream_statement(self)
+
+
+def _check_names(name: Any, stream: Any, group_by: Any) -> None:
+    for what, value in (("name", name), ("stream", stream)):
+        if value is not None:
+            check_name(value, what, f'sw.Query(…, {what}="…")')
+    if group_by is not None and not (isinstance(group_by, tuple) and all(isinstance(each, str) for each in group_by)):
+        raise BadQuery(f"group_by={group_by!r} is no tuple of names.", 'group_by=("symbol",)')
+
+
+def _check_source(source: Any) -> None:
+    if source is not None and not isinstance(source, Query | Events):
+        raise BadQuery(
+            f"source={source!r} is no stream.", 'sw.Query(…, source=sw.Query(…)), or source=sw.Events("price > 20")'
+        )
+
+
+def titles(labels: "list[str]") -> str:
+    """Queries as messages name them."""
+    shown = ", ".join(f'"{label.removeprefix(HIDDEN)}"' for label in labels[:3])
+    return f"quer{'y' if len(labels) == 1 else 'ies'} {shown}{', …' * (len(labels) > 3)}"
+
+
+def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
+    """A name can be taken once."""
+    seen: set[str] = set()
+    for query in queries:
+        if not isinstance(query, Query):
+            raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
+        if query.label in seen or query.label in taken:
+            raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")')
+        if query.label.startswith(HIDDEN):
+            raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
+        seen.add(query.label)

@@ -1,0 +1,221 @@
+"""What runs in Spark's Python workers: sorted rows in, answers out, block after block, each with the halo of the last.
+
+A block is some hundred thousand rows, substreams of all sizes among them: one call of the kernels for all. Of a
+substream that goes on in the next block, the events that its longest window can still see are carried over. So memory
+is that of a block and a window, whatever the partition holds.
+
+mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas takes half as long again.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.errors import BadEvents
+from swag.evaluate import Evaluation, simple_queries
+from swag.query.query import Query
+from swag.spark import process
+from swag.spark.batch.cuts import EARLIEST, Halo
+from swag.spark.batch.layout import Columns
+from swag.spark.batch.ordered_input import Promise, in_order
+from swag.spark.key_runs import refuse_null, run_starts
+from swag.spark.places import free
+from swag.stored.ordered_rows import Requests, Selection, Stored
+from swag.tables.columns import Clock, one_chunk
+
+CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
+HELD = 1 << 25  # values that are there at a time: 256 MB, or …
+SHARE = 8  # … those of one row in so many: to answer some, all rows that their windows see are gone over again
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the answers' schema."""
+
+    queries: tuple[Query, ...]
+    columns: Columns
+    names: dict[str, str]
+    ts: str
+    read: tuple[str, ...]
+    clock: Clock
+    halo: Halo
+    out: pa.Schema
+    block_rows: int
+    promise: Promise | None = None  # that rows are in order, if Spark has not put them so
+
+    @property
+    def at_requests(self) -> bool:
+        return self.columns.asks
+
+    @property
+    def width(self) -> int:
+        """How many columns there are at a time, those that others are computed from included."""
+        return len(self.out) + sum(len(simple_queries(query)) for query in self.queries if not query.is_simple)
+
+
+def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition, in order, answered."""
+    process.begin()
+    if task.promise is not None:
+        batches = in_order(task.promise, batches)
+    rows = Rows(task)
+    for batch in batches:
+        rows.take(batch)
+        if rows.waiting >= max(task.block_rows, rows.carried):  # a long halo is worth a long block
+            yield from rows.answer()
+    yield from rows.answer()
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows that wait to be answered, and the halo of the last substream that was."""
+
+    task: Task
+    waiting: int = 0
+    carried: int = 0
+    _new: list[pa.RecordBatch] = field(default_factory=list)
+    _halo: pa.Table | None = None
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        self._new.append(batch)
+        self.waiting += batch.num_rows
+
+    def answer(self) -> Iterator[pa.RecordBatch]:
+        if not self.waiting:
+            return
+        new, cut = pa.Table.from_batches(self._new), self.task.columns.cut
+        new = new if cut is None else cut.with_keys(new)
+        refuse_null(new, self.task.names, "key")
+        refuse_null(new, {"t": self.task.ts}, "timestamp")
+        block = Block.of(self.task, self._halo, new)
+        self._new, self.waiting = [], 0
+        self._halo = block.halo()
+        self.carried = self._halo.num_rows
+        yield from block.answers()
+
+
+@dataclass(eq=False)
+class Block:
+    """Rows in order; starts: of each substream, among all rows; asks: which of them are answered."""
+
+    task: Task
+    table: pa.Table
+    t: np.ndarray
+    starts: np.ndarray
+    asks: np.ndarray
+
+    @classmethod
+    def of(cls, task: Task, halo: pa.Table | None, new: pa.Table) -> "Block":
+        table = new if halo is None else pa.concat_tables([halo, new])
+        t = np.asarray(one_chunk(table.column("t")))
+        starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
+        if task.at_requests:  # of which the halo holds none
+            asks = np.asarray(one_chunk(table.column("asks")))
+        else:
+            cut, asks = task.columns.cut, np.ones(t.size, bool)
+            if cut is not None:
+                asks = cut.asks(np.asarray(one_chunk(table.column("piece"))), t)
+            asks[: 0 if halo is None else halo.num_rows] = False
+        block = cls(task, table, t, starts, asks)
+        block._check_halos()
+        return block
+
+    def _check_halos(self) -> None:
+        """A piece holds as many events before its first row that asks as the longest window by rows, or all there are.
+
+        They were counted when the job was planned. Where they are fewer now, others lie further back, unseen.
+        """
+        cut, rows, wanted = self.task.columns.cut, np.flatnonzero(self.asks), self.task.halo.rows
+        if cut is None or not wanted or not rows.size:
+            return
+        first, of = self._runs(rows)[:-1].T
+        events = ~self.asks if self.task.at_requests else np.ones(self.t.size, bool)
+        before = np.concatenate([[0], np.cumsum(events)])
+        seen = before[rows[first]] - before[self.starts[of]]
+        short = (seen < wanted) & cut.may_lack(np.asarray(one_chunk(self.table.column("piece")))[rows[first]])
+        if short.any():
+            raise self._changed(int(rows[first[short]][0]), int(seen[short][0]))
+
+    def _changed(self, at: int, seen: int) -> BadEvents:
+        key = [f"{name}={self.table.column(ours)[at].as_py()!r}" for ours, name in self.task.names.items()]
+        when = self.task.clock.show(int(self.t[at]))
+        return BadEvents(
+            f"the events have changed since the job was planned: {', '.join(key) or 'the stream'} has {seen} of the "
+            f"{self.task.halo.rows} events that were counted before {when}.",
+            "events.cache(), or Layout(sample=0), which looks at nothing beforehand",
+        )
+
+    def halo(self) -> pa.Table:
+        """The events of the last substream that a window in the next block may see."""
+        first = int(self.starts[-1])
+        table, t = self.table.slice(first), self.t[first:]
+        if self.task.at_requests:
+            table = table.filter(pa.array(~self.asks[first:]))
+            t = t[~self.asks[first:]]
+        past = max(int(self.t[-1]) - self.task.halo.time, EARLIEST)  # nothing up to here is seen again
+        by_time = int(np.searchsorted(t, past, side="right")) if past > EARLIEST else 0
+        return table.slice(max(0, min(by_time, t.size - self.task.halo.rows)))
+
+    def answers(self) -> Iterator[pa.RecordBatch]:
+        """Some rows at a time, where there are many, or many columns."""
+        rows = np.flatnonzero(self.asks)
+        if not rows.size:
+            return
+        stored, end = self._at_requests(rows) if self.task.at_requests else (self._stored(self.table, self.t), rows + 1)
+        some = max(1, HELD // self.task.width, self.t.size // SHARE)
+        selections: dict[Any, Selection] = {}
+        for first in range(0, rows.size, some):
+            mine = slice(first, first + some)
+            if not self.task.at_requests and self.t.size == rows.size <= some:
+                requests = Requests.at_events(stored)
+            else:
+                requests = Requests(self.t[rows[mine]], end[mine], self._runs(rows[mine]), None, False)
+            yield from self._answered(Evaluation(stored, requests, selections=selections), rows[mine])
+
+    def _answered(self, evaluation: Evaluation, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
+        columns = [evaluation.add(query) for query in self.task.queries]
+        evaluation.run()
+        arrays = [*self._front(rows), *(column.array(evaluation.stored) for column in columns)]
+        arrays = [of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=self.task.out)
+        yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
+
+    def _at_requests(self, rows: np.ndarray) -> tuple[Stored, np.ndarray]:
+        """Events before a request in the order of rows are those it sees."""
+        events, before = ~self.asks, np.concatenate([[0], np.cumsum(~self.asks)])
+        return self._stored(self.table.filter(pa.array(events)), self.t[events], before), before[rows]
+
+    def _stored(self, table: pa.Table, t: np.ndarray, before: np.ndarray | None = None) -> Stored:
+        """Events under the names that queries know; t is there so that there is a column at all."""
+        starts = np.append(self.starts, self.t.size)
+        columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
+        events = pa.Table.from_arrays(columns, names=[*self.task.read, free(" t", self.task.read)])
+        return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
+
+    def _runs(self, rows: np.ndarray) -> np.ndarray:
+        """Runs of asking rows: where each substream's begin, and which substream that is."""
+        ends = np.searchsorted(rows, np.append(self.starts, self.t.size))
+        some = np.flatnonzero(np.diff(ends))
+        return np.column_stack([np.append(ends[some], rows.size), np.append(some, -1)])
+
+    def _named(self, letter: str) -> list[str]:
+        return [name for name in self.task.columns.others if name.startswith(letter)]
+
+    def _front(self, rows: np.ndarray) -> list[pa.ChunkedArray]:
+        """The columns before the answers."""
+        table = self.table.select(self._named("r") if self.task.at_requests else [*self.task.columns.keys, "t"])
+        if rows[-1] - rows[0] == rows.size - 1:
+            return list(table.slice(rows[0], rows.size).columns)
+        return list(table.take(pa.array(rows)).columns)
+
+
+def of_type(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Times come as int64, and take the type of ts without being copied."""
+    if array.type == kind:
+        return array
+    if pa.types.is_date32(kind) and pa.types.is_int64(array.type):
+        array = array.cast(pa.int32())
+    return array.cast(kind)

@@ -1,0 +1,152 @@
+"""Stored events are answered in chunks of requests, one thread each, window by window, block by block."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels.stored import edges
+from swag.query.windows import Reach
+from swag.stored.ordered_rows import Requests, Selection, Timeline
+from swag.tables.columns import room
+
+FARTHEST = 2**63 - 1
+CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
+MOST_ROWS = 1 << 19  # rows that a chunk should see, where there are many for each request
+BLOCK = 1 << 16  # requests whose edges are found together: they stay in the second-level cache
+
+
+@dataclass(eq=False)
+class Block:
+    """Windows [lo[i], hi[i]) of requests first, first + 1 …
+
+    None holds fewer than `floor` rows. `in_step`: from one to the next, both edges go on by one row.
+    """
+
+    first: int
+    lo: np.ndarray
+    hi: np.ndarray
+    floor: int = 0
+    in_step: bool = False
+
+    def any_below(self, least: int) -> bool:
+        """Does any window hold fewer than `least` rows?"""
+        if self.floor < least:
+            self.floor = int(edges.narrowest(self.lo, self.hi))
+        return self.floor < least
+
+    @property
+    def n(self) -> np.ndarray:
+        return self.hi - self.lo
+
+    def within(self, selection: Selection) -> "Block":
+        """The same windows, counting only the rows of a selection."""
+        if selection.rank is None:
+            return self
+        lo, hi = np.empty_like(self.lo), np.empty_like(self.lo)
+        edges.renumber(selection.rank, self.lo, lo)
+        edges.renumber(selection.rank, self.hi, hi)
+        return Block(self.first, lo, hi)
+
+
+class Output:
+    """One column of answers, in input order, filled in block by block. Windows of fewer than `least` rows give null."""
+
+    def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
+        self.values = room(requests.count, dtype)
+        self.least = least
+        self.bitmap: np.ndarray | None = None  # a bit for each answer, 0 where it is null; None: none is
+        self._order = requests.order
+        self._lock = threading.Lock()
+
+    def slot(self, block: Block) -> np.ndarray:
+        """Where a block's answers go: their place, or a page on the way to it."""
+        if self._order is None:
+            return self.values[block.first : block.first + block.lo.size]
+        return np.empty(block.lo.size, self.values.dtype)
+
+    def settle(self, block: Block, slot: np.ndarray) -> None:
+        """The slot is filled in."""
+        if block.any_below(self.least):
+            self._blank(block, slot)
+        if self._order is not None:
+            edges.scatter(slot, self._order[block.first : block.first + block.lo.size], self.values)
+
+    def row(self, request: int) -> int:
+        """The input row of a request."""
+        return request if self._order is None else int(self._order[request])
+
+    def _blank(self, block: Block, slot: np.ndarray) -> None:
+        """Bits rather than flags: those of a column fit the first-level cache, and Arrow takes them as they are."""
+        requests = block.first + np.flatnonzero(block.n < self.least)
+        slot[requests - block.first] = 0
+        with self._lock:
+            if self.bitmap is None:
+                self.bitmap = np.full((self.values.size + 7) // 8, 0xFF, np.uint8)
+            edges.clear_bits(self.bitmap, requests if self._order is None else self._order[requests])
+
+
+@dataclass(eq=False)
+class Chunk:
+    """Requests first:last, and what was built to answer them."""
+
+    requests: Requests
+    timeline: Timeline
+    first: int
+    last: int
+    made: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, what: Any, make: Callable[[], Any]) -> Any:
+        if what not in self.made:
+            self.made[what] = make()
+        return self.made[what]
+
+    def block(self, reach: Reach, first: int, last: int) -> Block:
+        """The edges of a block of windows; they are gone when the next block is asked for."""
+        end, each, known = self.requests.end, self.requests.each_event, self.requests.windows.get(reach)
+        if known is not None:
+            return Block(first, known[0][first:last], known[1][first:last])
+        if each and self.requests.runs.shape[0] == 2:  # one segment: a request per row, and end is 1, 2, 3 …
+            left, right = (self._in_step(reach, back, first, last) for back in (reach.far, reach.near))
+            if left >= 0 and right >= 0:
+                lo, hi = (end[at : at + last - first] for at in (left, right))
+                return Block(first, lo, hi, right - left, in_step=True)
+        open_end = reach.near == 0  # it ends with the newest row that the request sees
+        lo = self._edge(reach, reach.far, first, last, "lo")
+        hi = end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
+        return Block(first, lo, hi, int(open_end and each))
+
+    def _in_step(self, reach: Reach, back: int, first: int, last: int) -> int:
+        """Which request's `end` is the first of these edges, if they go on by a row with each request; else negative.
+
+        By time they do where events come evenly, both where the requests are and where the edges are: as many rows
+        are passed as there are requests, so one with every step.
+        """
+        if back == 0 or not reach.by_time:
+            return first - back
+        uneven = self.requests.uneven
+        if uneven is None or uneven[first] != uneven[last - 1] or back > FARTHEST:
+            return -1
+        a, b = (int(self._edge(reach, back, at, at + 1, "lo")[0]) for at in (first, last - 1))
+        return a - 1 if b - a == last - 1 - first and uneven[a] == uneven[b] else -1
+
+    def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
+        out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
+        requests = self.requests
+        if reach.by_time and back <= FARTHEST:
+            edges.by_time(*self.timeline, requests.runs, requests.now, back, first, out)
+        else:  # by rows; or further back than any two timestamps lie apart
+            edges.by_rows(self.timeline[1], requests.runs, requests.end, min(back, FARTHEST), first, out)
+        return out
+
+    def seen(self, reach: Reach) -> tuple[int, int]:
+        """The rows, from … to, that a window sees from this chunk."""
+
+        def look() -> tuple[int, int]:
+            oldest = int(self.block(reach, self.first, self.first + 1).lo[0])
+            return oldest, int(self.block(reach, self.last - 1, self.last).hi[0])
+
+        rows: tuple[int, int] = self.once(reach, look)
+        return rows

@@ -1,0 +1,218 @@
+"""Stored events put in order: rows by (key, time), requests in the same order, and the rows that count for a query."""
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.stored import edges
+from swag.errors import BadType, UnknownColumn, nearest
+from swag.tables.columns import Clock, Field, clock_of, column, instants, valid_rows
+from swag.tables.columns import field as read_field
+from swag.tables.keys import KeyTable
+
+Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/stored/edges.py
+SAMPLE = 512  # steps in time that show whether events come evenly
+
+
+def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """The order of rows by (id, ts), stable (None: they are in it), and where each segment starts."""
+    if ids is None:
+        starts = np.array([0, ts.size])
+        return (None if edges.ordered(ts, starts) else np.argsort(ts, kind="stable")), starts
+    starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=segments))])
+    order = None if edges.ordered(ids, np.array([0, ids.size])) else _grouped(ids, starts)
+    if not edges.ordered(ts if order is None else ts[order], starts):
+        by_time = np.argsort(ts, kind="stable")
+        order = by_time[_grouped(ids[by_time], starts)]
+    return order, starts
+
+
+def _grouped(ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    order = np.empty(ids.size, np.int64)
+    edges.group(ids, starts, order)
+    return order
+
+
+@dataclass(eq=False)
+class Stored:
+    """Events in order. `order`: the input row of each (None: as they came); segment k of them is key k's.
+
+    as_given: rows are numbered as in the input, of which none was left out.
+    """
+
+    table: pa.Table
+    clock: Clock
+    ts: np.ndarray
+    starts: np.ndarray
+    order: np.ndarray | None
+    keys: KeyTable | None
+    fields: dict[str, Field] = field(default_factory=dict)
+    as_given: bool = True
+
+    @classmethod
+    def of(cls, table: pa.Table, ts: str, key: str | None) -> "Stored":
+        times = column(table, ts, "ts is")
+        clock = clock_of(times, ts)
+        keys, ids = None, None
+        if key is not None:
+            by = column(table, key, "key is")
+            keys = KeyTable(by.type)
+            ids = keys.encode(by, key)
+        instant = instants(times, ts)
+        order, starts = arrange(instant, ids, keys.count if keys else 1)
+        return cls(table, clock, instant if order is None else instant[order], starts, order, keys)
+
+    @cached_property
+    def segments(self) -> np.ndarray:
+        """One per key and one more, which is empty: that of all unknown keys. Without an index."""
+        segments = np.zeros((self.starts.size + 1, 3), np.int64)
+        segments[:, edges.START] = np.append(self.starts, self.starts[-1])
+        segments[:, edges.SHIFT] = -1
+        return segments
+
+    @cached_property
+    def indexed(self) -> Timeline:
+        segments = self.segments.copy()
+        edges.measure(self.ts, segments)
+        index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
+        edges.fill(self.ts, segments, index)
+        return self.ts, segments, index
+
+    def timeline(self, lookups: int) -> Timeline:
+        """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
+        if 4 * lookups >= self.ts.size:
+            return self.indexed
+        return self.ts, self.segments, np.empty(0, np.int32)
+
+    def field(self, name: str, asked_by: str) -> Field:
+        if name not in self.fields:
+            self.fields[name] = read_field(self.table, name, asked_by)
+        return self.fields[name]
+
+    def present(self, name: str, asked_by: str) -> np.ndarray | None:
+        return valid_rows(self.table, name, asked_by)
+
+
+@dataclass(eq=False)
+class Selection:
+    """The rows that count, closed up. `rows`: the input row of each; `rank[p]`: how many come before row p of all."""
+
+    stored: Stored
+    rows: np.ndarray | None = None
+    rank: np.ndarray | None = None
+    _columns: dict[Any, np.ndarray] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)  # chunks ask at the same time
+
+    @classmethod
+    def of(cls, stored: Stored, masks: list[np.ndarray]) -> "Selection":
+        chosen = np.logical_and.reduce(masks) if masks else None
+        if chosen is None or chosen.all():
+            return cls(stored, stored.order)
+        if stored.order is not None:
+            chosen = chosen[stored.order]
+        rank = np.zeros(chosen.size + 1, np.int64)
+        np.cumsum(chosen, out=rank[1:])
+        return cls(stored, np.flatnonzero(chosen) if stored.order is None else stored.order[chosen], rank)
+
+    def column(self, name: str, dtype: Any = None) -> np.ndarray:
+        """The values of a column that count, in order; of `dtype` rather than their own."""
+        with self._lock:
+            return self._column(name, dtype)
+
+    def product(self, x: str, y: str) -> np.ndarray:
+        with self._lock:
+            if (x, y, "*") not in self._columns:
+                with np.errstate(all="ignore"):
+                    self._columns[x, y, "*"] = self._column(x, np.float64) * self._column(y, np.float64)
+            return self._columns[x, y, "*"]
+
+    def _column(self, name: str, dtype: Any) -> np.ndarray:
+        if (name, dtype) not in self._columns:
+            values = self.stored.fields[name].values
+            values = values if self.rows is None else values[self.rows]
+            self._columns[name, dtype] = values if dtype is None else values.astype(dtype, copy=False)
+        return self._columns[name, dtype]
+
+
+@dataclass(eq=False)
+class Requests:
+    """Where answers are asked for, in order: at time now[i], of all rows before end[i] of its segment."""
+
+    now: np.ndarray
+    end: np.ndarray
+    runs: np.ndarray
+    order: np.ndarray | None
+    each_event: bool
+    apart: bool = False  # windows together hold about as many rows as there are, or fewer
+    windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
+
+    @property
+    def count(self) -> int:
+        return int(self.now.size)
+
+    @cached_property
+    def uneven(self) -> np.ndarray | None:
+        """How many steps in time up to each request are not the usual one; None if it is not usual at all."""
+        middle = max(0, self.count // 2 - SAMPLE)
+        steps = np.diff(self.now[middle : middle + 2 * SAMPLE])
+        if not steps.size or 2 * np.count_nonzero(steps == (usual := int(np.median(steps)))) < steps.size:
+            return None
+        uneven = np.empty(self.count, np.int32 if self.count < 2**31 else np.int64)
+        edges.count_uneven(self.now, usual, uneven)
+        return uneven
+
+    @classmethod
+    def at_events(cls, stored: Stored) -> "Requests":
+        return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
+
+    @classmethod
+    def at_times(cls, stored: Stored, table: pa.Table, ts: str, key: str | None) -> "Requests":
+        for name in (ts,) if key is None else (ts, key):
+            if name not in table.column_names:
+                have = ", ".join(table.column_names)
+                raise UnknownColumn(
+                    f'requests need a column "{name}", but have: {have}.', nearest(name, table.column_names)
+                )
+        times = instants(as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
+        segments, ids = 1, None
+        if stored.keys is not None and key is not None:
+            segments = stored.keys.count + 1
+            ids = stored.keys.find(column(table, key, "key is"), key)
+            ids[ids < 0] = segments - 1
+        order, starts = arrange(times, ids, segments)
+        requests = cls(
+            times if order is None else times[order], np.empty(times.size, np.int64), runs_of(starts), order, False
+        )
+        edges.by_time(*stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
+        return requests
+
+
+def runs_of(starts: np.ndarray) -> np.ndarray:
+    """One run of requests per segment that has any, and a row for the end."""
+    segment = np.flatnonzero(np.diff(starts))
+    return np.column_stack([np.append(starts[segment], starts[-1]), np.append(segment, -1)])
+
+
+def as_clock(times: pa.ChunkedArray, clock: Clock, name: str) -> pa.ChunkedArray:
+    """The requests' times in the unit of the events'; refused if they do not fit it."""
+    kind = times.type
+    if kind == clock.type or (pa.types.is_integer(kind) and clock.unit is None):
+        return times
+    clock_of(times, name)
+    if (
+        pa.types.is_timestamp(kind)
+        and pa.types.is_timestamp(clock.type)
+        and (kind.tz is None) == (clock.type.tz is None)
+    ):
+        try:
+            return times.cast(clock.type)
+        except pa.ArrowInvalid:
+            pass
+    raise BadType(
+        f'"{name}" of the requests is {kind}, that of the events {clock.type}.',
+        f"cast both to one type, e.g. {clock.type}",
+    )

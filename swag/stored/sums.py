@@ -1,0 +1,252 @@
+"""Sums, means and variances of stored events: by differences, certified, or else swept (kernels/stored/swept.py)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels.operators import compensated, monoids
+from kernels.stored import direct, swept
+from swag.query import families
+from swag.query.aggregates import Aggregate
+from swag.stored.aggregator import Answer, Outputs, Part, Sweep, swept_and_lowered
+from swag.stored.blocks import FARTHEST, Block, Chunk, Output
+from swag.stored.ordered_rows import Requests
+
+SPARSE = 16  # rows per request from which on pieces are cheaper than a running sum of every row
+
+
+@dataclass(eq=False)
+class Running:
+    """Double-double running sums of rows `base` …; a sum that is at least `sure` is certain."""
+
+    values: np.ndarray
+    base: int
+    pairs: np.ndarray
+    sure: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, a: int, b: int) -> "Running":
+        pairs = np.empty((b - a + 1, 2))
+        lost, size = swept.accumulate(values[a:b], pairs)
+        return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
+
+    def sums(self, block: Block, out: np.ndarray) -> bool:
+        """False if too many sums are in doubt."""
+        lo, hi = block.lo, block.hi
+        if block.in_step:
+            left, right = self.pairs[lo[0] - self.base :], self.pairs[hi[0] - self.base :]
+            doubted = swept.subtract_in_step(left, right, self.sure, out)
+        else:
+            doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, False, out)
+        return not doubted or swept.reconsider(self.values, self.sure, lo, hi, out)
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        """False if any sum is in doubt."""
+        return not swept.subtract(self.pairs, self.base, self.sure, block.lo, block.hi, True, out)
+
+
+@dataclass(eq=False)
+class Apart:
+    """Sums of windows that hardly overlap, each by itself."""
+
+    values: np.ndarray
+
+    def sums(self, block: Block, out: np.ndarray) -> bool:
+        return bool(direct.sums(self.values, block.lo, block.hi, out))
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        return False
+
+
+@dataclass(eq=False)
+class Pieces:
+    """Sums of few windows over many rows: of the pieces that their edges cut rows into, then running sums of those."""
+
+    values: np.ndarray
+
+    def sums(self, block: Block, out: np.ndarray) -> bool:
+        """False if too many are in doubt."""
+        bounds, covered = np.empty(2 * out.size, np.int64), np.empty(2 * out.size, np.bool_)
+        first, last = np.empty(out.size, np.int64), np.empty(out.size, np.int64)
+        count = direct.cut(block.lo, block.hi, bounds, covered, first, last)
+        pieces = np.empty(count)
+        if not direct.piece_sums(self.values, bounds, covered, pieces):
+            return False
+        running = Running.of(pieces, 0, count)
+        doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
+        return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
+
+    def means(self, block: Block, out: np.ndarray) -> bool:
+        return False
+
+
+class FloatSums:
+    """The sums of one window, block after block: by differences until in doubt, from then on swept."""
+
+    def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
+        self.running: Running | Apart | Pieces
+        if chunk.requests.apart:
+            self.running = Apart(values)
+        elif part.rows_per_request(chunk) >= SPARSE:
+            self.running = Pieces(values)
+        else:
+            self.running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
+        self._part, self._chunk, self._name = part, chunk, name
+        self._sweep: Sweep | None = None
+
+    def __call__(self, block: Block, out: np.ndarray) -> None:
+        if self._sweep is None:
+            if self.running.sums(block, out):
+                return
+            self._sweep = self._part.sweep(self._chunk, compensated.Compensated(), self.running.values, self._name)
+        partials = np.empty(out.size), np.empty(out.size)
+        self._sweep(block, partials)
+        compensated.settle(*partials, out)
+
+    def means(self, block: Block, out: np.ndarray) -> None:
+        """At once where that can be, else as sums first."""
+        if self._sweep is not None or block.in_step or not self.running.means(block, out):
+            self(block, out)
+            divide(out, block, out)
+
+
+def divide(sums: np.ndarray, block: Block, out: np.ndarray) -> None:
+    """Sums to means."""
+    if block.in_step:
+        np.divide(sums, float(block.hi[0] - block.lo[0]), out=out)
+    else:
+        swept.divide(sums, block.lo, block.hi, out)
+
+
+class Sums(Part):
+    """sum and mean of a float column."""
+
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        sums = FloatSums(self, chunk, "running", self.column())
+
+        def answer(block: Block) -> None:
+            slots = {aggregate.kind: output.slot(block) for aggregate, output in outputs.items()}
+            if "sum" not in slots:
+                sums.means(block, slots["mean"])
+            else:
+                sums(block, slots["sum"])
+                if "mean" in slots:
+                    divide(slots["sum"], block, slots["mean"])
+            for aggregate, output in outputs.items():
+                output.settle(block, slots[aggregate.kind])
+
+        return answer
+
+
+@dataclass(eq=False)
+class IntegerSums(Part):
+    """sum and mean of an integer column: exact. `beyond`: requests whose sum does not fit int64, and its place."""
+
+    beyond: list[tuple[int, Output]] = field(default_factory=list)
+
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        return Output(requests, np.int64 if aggregate.kind == "sum" else np.float64)
+
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        a, b = self.rows(chunk)
+        run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column()[a:b]))
+        by_kind = {aggregate.kind: output for aggregate, output in outputs.items()}
+
+        def answer(block: Block) -> None:
+            slots = {kind: output.slot(block) for kind, output in by_kind.items()}
+            total = slots["sum"] if "sum" in slots else np.empty(block.lo.size, np.int64)
+            dividend = total
+            if wide:
+                dividend = np.empty(total.size)
+                beyond = swept.wide_differences(run, a, block.lo, block.hi, total, dividend)
+                if beyond >= 0 and "sum" in slots:
+                    self.beyond.append((block.first + beyond, by_kind["sum"]))
+            else:
+                swept.integer_differences(run, a, block.lo, block.hi, total)
+            if "mean" in slots:
+                divide(dividend, block, slots["mean"])
+            for kind, output in by_kind.items():
+                output.settle(block, slots[kind])
+
+        return answer
+
+
+def _running_integers(values: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Running sums, and whether a window's sum might not fit int64: they are kept in two halves then."""
+    largest = max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
+    wide = largest * values.size > FARTHEST
+    run = np.empty((values.size + 1, 2) if wide else values.size + 1, np.int64)
+    (swept.accumulate_halves if wide else swept.accumulate_integers)(values, run)
+    return run, wide
+
+
+class WeightedMean(Part):
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        ((aggregate, output),) = outputs.items()
+        weighted = FloatSums(self, chunk, "weighted", self.selection.product(*self.columns))
+        weights = FloatSums(self, chunk, "weights", self.column(1, np.float64))
+
+        def answer(block: Block) -> None:
+            slot, below = output.slot(block), np.empty(block.lo.size)
+            weighted(block, slot)
+            weights(block, below)
+            slot[:], _ = families.lower(aggregate, block.n, [slot, below])
+            output.settle(block, slot)
+
+        return answer
+
+
+@dataclass(eq=False)
+class Centred:
+    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed.
+
+    An m2 of less than `error` is not certain.
+    """
+
+    values: np.ndarray
+    base: int
+    sums: np.ndarray
+    changes: np.ndarray
+    error: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
+        with np.errstate(all="ignore"):
+            centre = values[a:b].mean() if b > a else 0.0
+        sums, changes = np.empty((b - a + 1, 4)), np.empty(b - a + 1, np.int32)
+        error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
+        return cls(values, a, sums, changes, swept.SURE * error)
+
+    def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
+        """False if too many variances are in doubt."""
+        lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
+        if block.in_step:
+            left, right = self.sums[lo[0] - self.base :], self.sums[hi[0] - self.base :]
+            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], self.error, ddof, root, out)
+        else:
+            doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
+        return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
+
+
+class Variance(Part):
+    """var and std, of any ddof."""
+
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        values = self.column(0, np.float64)
+        rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, *self.rows(chunk)))
+        sweep: Answer | None = None
+
+        def answer(block: Block) -> None:
+            nonlocal sweep
+            for aggregate, output in outputs.items():
+                if sweep is not None:
+                    break
+                slot = output.slot(block)
+                if rows.answer(block, aggregate, slot):
+                    output.settle(block, slot)
+                else:
+                    sweep = swept_and_lowered(self, chunk, outputs, monoids.Moments(), values)
+            if sweep is not None:
+                sweep(block)
+
+        return answer

@@ -1,0 +1,225 @@
+"""Keys in: values of any hashable Arrow type to dense ids, a batch per call; and back to a column."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.keys import hashing
+from swag.errors import BadEvents, BadType
+from swag.tables.columns import is_discrete, one_chunk
+
+
+def _grown(array: np.ndarray, size: int) -> np.ndarray:
+    """The array with room for `size` entries (doubling)."""
+    if size <= array.size:
+        return array
+    grown = np.zeros(max(size, 2 * array.size), array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+class KeyTable:
+    """The keys seen so far, in order of first appearance. Integers and times by value, everything else by its bytes."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self._by_value = is_discrete(self.type)
+        if not is_groupable(self.type):
+            raise BadType(
+                f"a key of type {kind} can not be grouped by.",
+                "use an integer, string, boolean, date or timestamp column",
+            )
+        self.count = 0
+        self._table = np.zeros(64, np.int32)  # half the cache misses of int64
+        self._values = np.zeros(0, np.int64)
+        self._hashes = np.zeros(0, np.uint64)
+        self._text = np.zeros(0, np.uint8)
+        self._ends = np.zeros(1, np.int64)
+        self._all: pa.Array | None = None
+
+    def encode(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
+        """The id of every key; new keys get the next ones."""
+        return self._through_dictionary(self._checked(keys, name), self._add)
+
+    def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
+        """The id of every key, -1 for those never seen."""
+        return self._through_dictionary(self._checked(keys, name), self._find)
+
+    def forget_after(self, count: int) -> None:
+        """Take back the newest keys, down to `count` of them."""
+        if count < self.count:
+            hashing.forget(self._table, count)
+            self.count, self._all = count, None
+
+    def keep(self, ids: np.ndarray) -> None:
+        """Forget all other keys. These are numbered anew, in the order given."""
+        kept = KeyTable(self.type)
+        if ids.size:
+            kept._add(self.column(ids))
+        self.__dict__.update(kept.__dict__)
+
+    def column(self, ids: np.ndarray | None = None) -> pa.Array:
+        """The keys with these ids (None: all), as a column of the type they came in."""
+        if self._all is None or len(self._all) != self.count:  # made once for as long as no key is new
+            self._all = self._every_key()
+        return self._all if ids is None else self._all.take(pa.array(ids))
+
+    def _every_key(self) -> pa.Array:
+        if self._by_value:
+            numbers = self._values[: self.count].copy()
+            values = pa.array(numbers.view(np.uint64) if pa.types.is_uint64(self.type) else numbers)
+            if pa.types.is_temporal(self.type) and self.type.bit_width == 32:
+                values = values.cast(pa.int32())
+            return values.cast(self.type)
+        ends = self._ends[: self.count + 1]
+        buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(self._text[: ends[-1]].copy())]
+        every = pa.Array.from_buffers(pa.large_binary(), self.count, buffers)
+        if is_string(self.type):
+            return every.cast(pa.large_string()).cast(self.type)
+        if pa.types.is_decimal(self.type):
+            return every.cast(pa.binary(self.type.byte_width)).view(self.type)
+        return every.cast(self.type)
+
+    @property
+    def bytes(self) -> int:
+        arrays: list[np.ndarray] = [self._table, self._values, self._hashes, self._text, self._ends]
+        return sum(int(array.nbytes) for array in arrays) + (0 if self._all is None else int(self._all.nbytes))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays to save; `restore` takes them."""
+        ends = self._ends[: self.count + 1]
+        return {"values": self._values[: self.count], "text": self._text[: ends[-1]], "ends": ends}
+
+    @classmethod
+    def restore(cls, kind: pa.DataType, arrays: dict[str, np.ndarray]) -> "KeyTable":
+        table = cls(kind)
+        if table._by_value:
+            table._add(pa.array(arrays["values"]).cast(pa.int64()), raw=True)
+        else:
+            table._add(_texts(arrays["ends"], arrays["text"]), raw=True)
+        return table
+
+    def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
+        array = one_chunk(keys)
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if kind != self.type and not (len(array) == 0 or (is_string(kind) and is_string(self.type))):
+            raise BadType(
+                f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}"
+            )
+        if array.null_count:
+            row = pc.index(pc.is_null(array), True).as_py()
+            raise BadEvents(f'row {row} has no key: "{name}" is null.', "drop such rows, or fill in a key of their own")
+        return array
+
+    def _through_dictionary(self, array: pa.Array, ids_of: Any) -> np.ndarray:
+        if len(array) == 0:
+            return np.zeros(0, np.int64)
+        if not pa.types.is_dictionary(array.type):
+            return ids_of(array)
+        used = pc.unique(array.indices)
+        ids = np.zeros(len(array.dictionary), np.int64)
+        ids[np.asarray(used)] = ids_of(array.dictionary.take(used))
+        return ids[np.asarray(array.indices)]
+
+    def _add(self, array: pa.Array, raw: bool = False) -> np.ndarray:
+        ids = np.empty(len(array), np.int64)
+        most = self.count + len(array)
+        if self._by_value:
+            values = np.asarray(array) if raw else self._numbers(array)
+            # Most batches bring few new keys: grow for those, not for every row.
+            hashing.find_integers(values, self._table, self._values, ids)
+            new = int(np.count_nonzero(ids < 0))
+            if new:
+                most = self.count + new
+                self._values = _grown(self._values, most)
+                self._make_table(most)
+                self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
+                self._trim()
+            return ids
+        data, offsets, hashes = self._bytes(array, raw)
+        hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
+        new_rows = ids < 0
+        if new_rows.any():
+            most = self.count + int(np.count_nonzero(new_rows))
+            self._hashes, self._ends = _grown(self._hashes, most), _grown(self._ends, most + 1)
+            self._text = _grown(self._text, int(self._ends[self.count] + np.diff(offsets)[new_rows].sum()))
+            self._make_table(most)
+            self.count = hashing.encode_bytes(data, offsets, hashes, self._table, self._known(), self.count, ids)
+            self._trim()
+        return ids
+
+    def _find(self, array: pa.Array) -> np.ndarray:
+        ids = np.empty(len(array), np.int64)
+        if self._by_value:
+            hashing.find_integers(self._numbers(array), self._table, self._values, ids)
+        else:
+            data, offsets, hashes = self._bytes(array)
+            hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
+        return ids
+
+    def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._hashes, self._text, self._ends
+
+    def _make_table(self, most: int) -> None:
+        if 2 * most > self._table.size:
+            self._table = np.zeros(1 << (3 * most - 1).bit_length(), np.int32)
+            if self._by_value:
+                hashing.rehash_integers(self._table, self._values, 0, self.count)
+            else:
+                hashing.rehash_bytes(self._table, self._hashes, 0, self.count)
+
+    def _trim(self) -> None:
+        """Give back what was there for rows of new keys, where those were far more than the keys."""
+        if self._table.size <= 64 * max(self.count, 16):
+            return
+        self._table = np.zeros(0, np.int32)
+        self._make_table(max(self.count, 16))
+        self._values, self._hashes = self._values[: self.count].copy(), self._hashes[: self.count].copy()
+        self._ends = self._ends[: self.count + 1].copy()
+        self._text = self._text[: self._ends[-1]].copy()
+
+    def _numbers(self, array: pa.Array) -> np.ndarray:
+        if pa.types.is_uint64(array.type):
+            return np.asarray(array).view(np.int64)
+        if pa.types.is_temporal(array.type):
+            array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+        return np.asarray(array.cast(pa.int64()))
+
+    def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not raw:
+            if pa.types.is_decimal(array.type):
+                array = array.view(pa.binary(array.type.byte_width))
+            array = array.cast(pa.large_string()) if is_string(array.type) else array.cast(pa.large_binary())
+        _, ends, text = array.buffers()
+        offsets = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+        data = np.frombuffer(text, np.uint8) if text is not None and text.size else np.zeros(1, np.uint8)
+        hashes = np.empty(len(array), np.uint64)
+        hashing.hash_bytes(data, offsets, hashes)
+        return data, offsets, hashes
+
+
+def is_groupable(kind: pa.DataType) -> bool:
+    """Can values of this type be told apart by their bytes?"""
+    return is_discrete(kind) or _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind))
+
+
+def is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return is_string(kind) or bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    )
+
+
+def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:
+    """Values of a snapshot, which may have been damaged on purpose: what does not go together raises ValueError."""
+    if ends.dtype != np.int64 or ends.ndim != 1 or ends.size == 0 or text.dtype != np.uint8:
+        raise ValueError(f"keys end at {ends.dtype} {ends.shape} of {text.dtype}")
+    buffers = [None, pa.py_buffer(ends.copy()), pa.py_buffer(text.copy())]
+    found = pa.Array.from_buffers(pa.large_binary(), ends.size - 1, buffers)
+    found.validate(full=True)
+    return found

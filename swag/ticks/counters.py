@@ -1,0 +1,98 @@
+"""How far the ticks of a stream are: counters per segment, and the rows that wait, laid out by segment.
+
+A segment is a sequence that is counted by itself: the stream, or the rows of one key.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels.ticks import schedule as kernels
+from swag.live.space import group
+from swag.ticks.pending import Pending
+from swag.ticks.schedule import NEVER
+
+MIN = int(np.iinfo(np.int64).min)
+
+
+@dataclass(eq=False)
+class Progress:
+    """How far a stream is: the latest event of each key and of all, and a time before which slots are over.
+
+    kept: nothing older than the promise comes. together: nothing older than the latest event of any key comes.
+    """
+
+    latest: np.ndarray
+    top: int
+    promise: int
+    kept: bool
+    together: bool = False
+
+    def known(self, whole: bool) -> np.ndarray:
+        """Per segment, the time before which everything has come."""
+        if whole:
+            return np.array([max(self.top, self.promise)])
+        return np.maximum(self.top if self.together else self.latest, np.full(self.latest.size, self.promise))
+
+
+@dataclass(eq=False)
+class Counters:
+    """Per segment: the first tick not decided (NEVER: no row yet), the rows it has had, how many of them wait no
+    longer, and the time of the last of those (MIN: none)."""
+
+    next: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    total: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    gone: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    newest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        return [self.next, self.total, self.gone, self.newest]
+
+    def grow(self, segments: int, total: np.ndarray | None = None) -> None:
+        """Room for more segments. total: how many rows they have had, of which none is here."""
+        more = segments - self.next.size
+        if more > 0:
+            before = np.zeros(more, np.int64) if total is None else total[self.next.size : segments]
+            self.next = np.concatenate([self.next, np.full(more, NEVER)])
+            self.gone, self.total = np.concatenate([self.gone, before]), np.concatenate([self.total, before])
+            self.newest = np.concatenate([self.newest, np.full(more, MIN)])
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Segment kept[i] is segment i from now on."""
+        self.grow(int(kept.max(initial=-1)) + 1)
+        self.next, self.total = self.next[kept], self.total[kept]
+        self.gone, self.newest = self.gone[kept], self.newest[kept]
+
+
+def new_ids(kept: np.ndarray, count: int) -> np.ndarray:
+    """The new id of each of `count` old ones, where key kept[i] is key i from now on; -1: none."""
+    new = np.full(max(count, int(kept.max(initial=-1)) + 1), -1)
+    new[kept] = np.arange(kept.size)
+    return new
+
+
+@dataclass(eq=False)
+class Layout:
+    """The rows that wait, segment by segment, each behind the last one that waits no longer.
+
+    segments: their ids. rows: the place of each among those that wait (-1: it does not).
+    """
+
+    segments: np.ndarray
+    ts: np.ndarray
+    rows: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, segments: np.ndarray, pending: Pending, newest: np.ndarray, whole: bool) -> "Layout":
+        waiting = pending.ts
+        ids = np.zeros(waiting.size, np.int64) if whole else pending.ids
+        batch = group(ids, np.zeros(newest.size, np.int64))
+        runs = np.empty(newest.size, np.int64)
+        runs[segments] = -1
+        runs[batch.keys] = np.arange(batch.keys.size)
+        ts, rows = np.empty((2, waiting.size + segments.size), np.int64)
+        starts = np.empty(segments.size + 1, np.int64)
+        n = kernels.lay_out(waiting, batch.order, batch.starts, runs[segments], newest[segments], ts, rows, starts)
+        return cls(segments, ts[:n], rows[:n], starts)

@@ -1,0 +1,348 @@
+"""What an engine emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
+
+events --> ticker (every 1000 rows) -----------------------------------> emitted()
+      \\-> streams inside (swag/ticks/inner_streams.py): an engine over each of them --> emitted(), lookups
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.errors import BadQuery, OutOfOrder, SwagError
+from swag.live.store import MIN, Store
+from swag.query.every import Every
+from swag.query.lowering import simple_ones
+from swag.query.query import Events, Query
+from swag.query.try_out import try_out
+from swag.query.windows import reach
+from swag.tables.answers import own_name
+from swag.tables.columns import Clock
+from swag.tables.keys import KeyTable
+from swag.ticks.counters import Progress
+from swag.ticks.inner_streams import Answers, Chosen
+from swag.ticks.lookback import Lookback
+from swag.ticks.nested import front_columns
+from swag.ticks.stored_ticks import Jumped
+from swag.ticks.ticker import Ticker
+
+if TYPE_CHECKING:
+    from swag.engine import Engine
+
+LATEST = int(np.iinfo(np.int64).max)
+
+
+@dataclass(eq=False)
+class Emission:
+    ts: str
+    key: str | None
+    store: Store
+    tickers: dict[Every, Ticker] = field(default_factory=dict)
+    inner: dict[Query, Answers] = field(default_factory=dict)
+    chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
+    outer: dict[str, "Engine"] = field(default_factory=dict)  # queries over answers: who answers them
+    since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
+    outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
+    errors: list[SwagError] = field(default_factory=list)
+    top: int = MIN
+
+    @property
+    def queries(self) -> list[Query]:
+        """All that read this engine's events here, as simple ones."""
+        own = simple_ones(query for ticker in self._all() for query in ticker.queries.values())
+        return [*own, *(query for each in self.chosen.values() for query in each.readers)]
+
+    @property
+    def ordered(self) -> bool:
+        """Is the order of events of different keys of importance?"""
+        if self.key is None:
+            return False
+        return any(ticker.whole for ticker in self._all()) or any(each.ordered for each in self._inside())
+
+    def steps(self, unit: str | None) -> set[int]:
+        """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
+        older than what was promised to it."""
+        own = {1} if self.inner else {t.every.step(unit) for t in self._all() if t.every.by_time}
+        return own.union(*(each.engine._emission.steps(unit) for each in self.chosen.values()))
+
+    def _inside(self) -> "list[Emission]":
+        answers = [each.engine._emission for each in self.inner.values()]
+        return answers + [each.engine._emission for each in self.chosen.values()]
+
+    def _all(self) -> list[Ticker]:
+        return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
+
+    # -- registration -------------------------------------------------------------------------------------------------
+
+    def check_queries(self, queries: list[Query]) -> None:
+        """What can be known to be wrong at registration."""
+        for query in queries:
+            inside: Query | Events | None = query
+            while inside is not None:
+                if isinstance(inside, Query):
+                    self._check(inside)
+                inside = inside.source
+
+    def _check(self, query: Query) -> None:
+        if query.every is not None and query.every.per_key and self.key is None:
+            raise BadQuery(
+                f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
+            )
+        if query.every is not None and self.store.clock is not None:
+            query.every.step(self.store.clock.unit)
+        for simple in simple_ones([query]):
+            try_out(simple.aggregate)
+            if self.store.clock is not None:
+                reach(simple.window, self.store.clock.unit)
+
+    def add(self, queries: list[Query], flowing: bool, make: Any) -> None:
+        """make: an engine for the answers of a query."""
+        for query in queries:
+            if query.source is not None:
+                try:
+                    over = self.over(query.source, flowing, make)
+                    over.register(replace(query, source=None, name=query.label))
+                except SwagError:
+                    self.forget()
+                    raise
+                self.outer[query.label] = over
+            elif query.every is not None:
+                ticker = self.tickers.get(query.every) or self._new_ticker(query.every, make)
+                self._ticker(ticker, query, flowing)
+                self.tickers[query.every] = ticker
+            if flowing:
+                self.since[query.label] = self.store.now
+
+    def over(self, source: Query | Events, flowing: bool, make: Any) -> "Engine":
+        """The engine whose events are those of `source`."""
+        if isinstance(source, Events):
+            of = self if source.source is None else self.over(source.source, flowing, make)._emission
+            if source.where not in of.chosen:
+                of.chosen[source.where] = Chosen(source.where, make())
+            return of.chosen[source.where].engine
+        if source.source is not None:
+            host = self.over(source.source, flowing, make)
+            return host._emission.over(replace(source, source=None), flowing, make)
+        if source not in self.inner:
+            every = source.every or Every(1, per_key=self.key is not None)
+            ticker = self._new_ticker(every, make, empty=source.every is None)
+            self._ticker(ticker, replace(source, name=source.column), flowing)
+            self.inner[source] = Answers(source, ticker, make())
+        return self.inner[source].engine
+
+    def _new_ticker(self, every: Every, make: Any, empty: bool = False) -> Ticker:
+        return Ticker(every, self.key, Lookback(make("auto"), every, self.key, empty))
+
+    def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
+        """Rows that were before count, but are not there any more."""
+        if flowing and ticker.counters.next.size == 0:
+            rows = self.store.main.arena.rings[: self.store.key_count, 3]
+            before = np.array([self.store.events]) if ticker.whole else rows
+            ticker.counters.grow(before.size, before)
+            self.top = max(self.top, int(self.store.latest.max(initial=MIN)))
+        ticker.add(query)
+
+    def remove(self, query: Query) -> None:
+        self.since.pop(query.label, None)
+        if query.source is not None:
+            self.outer.pop(query.label).unregister(query.label)
+            self.forget()
+        elif query.every is not None:
+            ticker = self.tickers[query.every]
+            ticker.remove(query.label)
+            if not ticker.queries:
+                del self.tickers[query.every]
+
+    def forget(self) -> None:
+        """Streams inside that nobody reads any more."""
+        for each in self._inside():
+            each.forget()
+        self.inner = {source: each for source, each in self.inner.items() if each.engine._is_read}
+        self.chosen = {where: each for where, each in self.chosen.items() if each.engine._is_read}
+
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def needs(self, count: int) -> np.ndarray:
+        """Which of the first `count` keys ticks have still to do with."""
+        return np.logical_or.reduce([np.zeros(count, bool), *(ticker.needs(count) for ticker in self._all())])
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on. Streams inside have tables of keys of their own."""
+        for ticker in self._all():
+            ticker.renumber(kept)
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def check(self, table: pa.Table, clock: Clock) -> None:
+        for ticker in self._all():
+            ticker.check(table, clock)
+        for each in self.chosen.values():
+            each.check(table)
+
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does; streams of chosen events do so in `check`."""
+        for ticker in self._all():
+            ticker.check_functions(table)
+
+    def check_order(self, ts: np.ndarray) -> None:
+        """Where all keys count together, they are in order together."""
+        if not self.ordered or ts.size == 0:
+            return
+        before = np.maximum.accumulate(np.concatenate([[max(self.top, self.store.promised)], ts]))[:-1]
+        early = np.flatnonzero(ts < before)
+        if early.size:
+            clock, row = self.store.clock, int(early[0])
+            assert clock is not None
+            raise OutOfOrder(
+                f"event {row} has ts {clock.show(int(ts[row]))}, after ts {clock.show(int(before[row]))} of another "
+                "key was applied; queries with `every` count the rows of all keys.",
+                "sort the batch by ts, or Engine(lateness=…), or sw.Every(…, per_key=True)",
+            )
+
+    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
+        """Rows that were applied."""
+        assert self.store.clock is not None
+        self.top = max(self.top, int(ts.max(initial=MIN)))
+        for ticker in self._all():
+            ticker.take(table, ts, ids, self.store.key_count, self.store.clock)
+        for each in self.chosen.values():
+            each.take(table)
+
+    def decide(self, promise: int, kept: bool) -> None:
+        """Answer what is decided. An error waits for `emitted`.
+
+        promise: slots that end before it are over. kept: older events are refused; else late ones may be taken that
+        are newer than all that was applied.
+        """
+        clock, keys = self.store.clock, self.store.keys
+        tickers = self._all()
+        if clock is None:
+            return
+        for chosen in self.chosen.values():
+            in_order = self.top if self.key is None or self.ordered else MIN
+            chosen.pass_time(self.store.now, max(promise, in_order), kept)
+        if not tickers:
+            return
+        latest = self.store.latest[: self.store.key_count]
+        progress = Progress(latest, self.top, promise, kept or bool(self.inner))
+        for ticker in self.tickers.values():
+            jumped = self._decide(ticker, progress, clock, keys)
+            if jumped is not None:
+                self._send(ticker, front_columns(jumped, clock, ticker.every, self.ts, self.key), jumped)
+        for each in self.inner.values():
+            together = replace(progress, together=each.engine._emission.ordered)
+            jumped = self._decide(each.ticker, together, clock, keys)
+            try:
+                each.feed(jumped, clock, each.ticker.promise(together, clock))
+            except SwagError as why:
+                self.errors.append(why)
+
+    def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+        try:
+            jumped = ticker.decide(progress, clock, keys)
+        except SwagError as why:
+            self.errors.append(why)
+            return None
+        self.errors += [] if jumped is None else jumped.errors
+        return jumped
+
+    def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
+        for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):
+            ticks = front.append_column(own_name("value", self.ts, self.key), values)
+            ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
+            if ticks.num_rows:
+                self.outbox.append((query.label, ticks))
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def raise_error(self) -> None:
+        """An error in a tick is told once."""
+        why = self._wrong()
+        if why is not None:
+            raise why
+
+    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table]]:
+        """What nobody has fetched yet, of all queries or of one."""
+        own = [part for part in self.outbox if name in (None, part[0])]
+        return own + [part for each in self._inside() for part in each.waiting(name)]
+
+    def fetched(self, name: str | None = None) -> None:
+        """What waited is somebody's now."""
+        self.outbox = [part for part in self.outbox if name not in (None, part[0])]
+        for each in self._inside():
+            each.fetched(name)
+
+    def _wrong(self) -> SwagError | None:
+        """The first error that nobody was told of."""
+        if self.errors:
+            return self.errors.pop(0)
+        return next(filter(None, (each._wrong() for each in self._inside())), None)
+
+    @property
+    def kinds(self) -> dict[str, pa.DataType]:
+        """The types of the answers, as far as they are known."""
+        found: dict[str, pa.DataType] = {}
+        for ticker in self.tickers.values():
+            found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
+        for each in self._inside():
+            found |= each.kinds
+        return found
+
+    def complete_since(self) -> dict[str, Any]:
+        """Per query: None if complete from the first event, else the time since which its rows are all kept."""
+        clock, found = self.store.clock, {name: over._queries[name] for name, over in self.outer.items()}
+        for ticker in self.tickers.values():
+            found |= ticker.queries
+        return {name: self._whole_since(name, query, clock) for name, query in found.items()}
+
+    def _whole_since(self, name: str, query: Query, clock: Clock | None) -> Any:
+        """Windows by time are whole when they begin after the query came. Of windows by rows nobody here knows which
+        rows there were before, so that they are never claimed to be: it is always later than now."""
+        if clock is None or name not in self.since:
+            return None
+        reaches = [reach(leaf.window, clock.unit) for leaf in simple_ones([query])]
+        if not all(each.by_time for each in reaches):
+            return clock.value(min(max(self.store.now, self.since[name]) + 1, LATEST))
+        return clock.value(min(self.since[name] + max(each.far for each in reaches), LATEST))
+
+    @property
+    def undelivered(self) -> int:
+        own = sum(ticks.num_rows for _, ticks in self.outbox)
+        return own + sum(each.undelivered for each in self._inside())
+
+    @property
+    def bytes(self) -> int:
+        own = sum(ticker.bytes for ticker in self._all()) + sum(ticks.nbytes for _, ticks in self.outbox)
+        inside = [each.engine for each in self.inner.values()] + [each.engine for each in self.chosen.values()]
+        return own + sum(engine.stats()["bytes"] for engine in inside)
+
+    @property
+    def kept(self) -> int:
+        return sum(ticker.kept for ticker in self._all())
+
+    def explain(self) -> list[str]:
+        lines = []
+        for ticker in self.tickers.values():
+            lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
+        for each in self.inner.values():
+            lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
+            lines += ["    " + line for line in each.engine.explain().split("\n")]
+        for chosen in self.chosen.values():
+            lines += ["", f"events where {chosen.where}, as a stream"]
+            lines += ["    " + line for line in chosen.engine.explain().split("\n")]
+        return lines
+
+
+def _often(every: Every) -> str:
+    much = f"every {every.time} of time" if every.by_time else f"every {every.rows:,} rows"
+    anchor = f", anchored at the {every.anchor}" if every.by_time else ""
+    return f"{much}{anchor}{', key by key' if every.per_key else ''}"
+
+
+def _ticker(ticker: Ticker) -> list[str]:
+    return [
+        f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
+        f"    so far: {ticker.ticks:,} answers at ticks",
+        *("    " + line for line in ticker.lookback.engine.explain().split("\n")),
+    ]

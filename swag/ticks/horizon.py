@@ -1,0 +1,74 @@
+"""What ticks to come can still see: rows that none can are let go, and keys without any other are forgotten."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from swag.query.every import Every
+from swag.query.windows import Reach
+from swag.ticks.counters import MIN, Counters, Progress
+from swag.ticks.schedule import FARTHEST, NEVER, slots_of
+
+
+@dataclass(eq=False)
+class Horizon:
+    """whole: one count for all rows. progress: how far the stream is, but for what is of each key."""
+
+    every: Every
+    whole: bool
+    counters: Counters
+    progress: Progress
+    reaches: set[Reach]
+    step: int
+
+    @property
+    def by_time_only(self) -> bool:
+        return all(r.by_time for r in self.reaches)
+
+    @property
+    def far(self) -> int:
+        """How far back windows by time go; 0 if there are none."""
+        return max((min(r.far, FARTHEST) for r in self.reaches if r.by_time), default=0)
+
+    @property
+    def oldest(self) -> int:
+        """No window by time will see what is not newer than this, of the whole stream."""
+        soonest, undecided = self.progress.top, int(self.counters.next[0])  # no tick to come is before soonest
+        if self.far == 0 or undecided == NEVER:
+            return NEVER if self.far == 0 else MIN
+        if self.every.by_time:
+            at_tick = self.every.anchor == "tick"
+            soonest = undecided * self.step if at_tick else max(soonest, (undecided - 1) * self.step)
+        elif self.progress.kept:
+            soonest = int(self.progress.known(True)[0])
+        return max(MIN, soonest - self.far)
+
+    @property
+    def needed_from(self) -> int:
+        """No window by rows will see a row before this one of the whole stream, counted from the first."""
+        rows = max((min(r.far, FARTHEST) for r in self.reaches if not r.by_time), default=0)
+        if rows == 0:
+            return NEVER
+        if self.every.by_time:
+            return int(self.counters.total[0]) - rows
+        undecided = int(self.counters.next[0])
+        return (0 if undecided == NEVER else undecided) * self.step - rows
+
+    def is_seen(self, newest: np.ndarray) -> np.ndarray:
+        """May a tick to come see the newest row of each key, which is of this time (MIN: there is none)?"""
+        if not self.by_time_only:
+            return newest > MIN
+        if self.whole:
+            return newest > self.oldest
+        stream = self.progress
+        known = max(stream.promise, stream.top if stream.together else MIN)
+        soonest = np.full(newest.size, known)  # an event to come may be as old as that
+        undecided = self.counters.next[: newest.size]
+        some = np.flatnonzero(undecided != NEVER)
+        if self.every.by_time and self.every.anchor == "tick":
+            soonest[some] = undecided[some] * self.step
+        seen = newest > np.where(soonest < MIN + self.far, MIN, soonest - self.far)
+        if self.every.by_time:  # it may be the tuple that stands for a slot
+            some = some[newest[some] > MIN]
+            seen[some] |= slots_of(newest[some], self.step) >= undecided[some]
+        return seen

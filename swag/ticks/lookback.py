@@ -1,0 +1,194 @@
+"""The rows that ticks are looked up from: an engine of its own, which is given them when a tick is decided.
+
+A tick then costs a lookup in structures that all its queries share, however many rows its windows hold.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.rings.timeline import TAIL
+from swag.errors import SwagError
+from swag.evaluate import simple_queries
+from swag.live import intake
+from swag.live.composites import combine
+from swag.live.store import MIN
+from swag.query.every import Every
+from swag.query.query import Query
+from swag.tables.columns import Clock, one_chunk
+from swag.tables.keys import KeyTable
+from swag.ticks.recency import Recency
+from swag.ticks.stored_ticks import Jumped
+
+if TYPE_CHECKING:
+    from swag.engine import Engine
+
+FEW = 4096  # keys that are looked after one by one
+Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
+
+
+@dataclass(eq=False)
+class Asked:
+    """What is to be looked up: tick `number` at time `now`, of key `ids`, its rows before position `seen`.
+
+    place: where the row stands that the tick is anchored at, in the order in which rows came.
+    """
+
+    number: np.ndarray
+    now: np.ndarray
+    ids: np.ndarray
+    seen: np.ndarray
+    place: np.ndarray
+
+    def only(self, rows: Any) -> "Asked":
+        return Asked(self.number[rows], self.now[rows], self.ids[rows], self.seen[rows], self.place[rows])
+
+    @property
+    def halves(self) -> "tuple[Asked, Asked]":
+        middle = self.ids.size // 2
+        return self.only(slice(middle)), self.only(slice(middle, None))
+
+
+@dataclass(eq=False)
+class Lookback:
+    """empty: an answer for every event, in their order, be its window empty. recent: which keys have any event in it,
+    if all are counted."""
+
+    engine: "Engine"
+    every: Every
+    key: str | None
+    empty: bool = False
+    recent: Recency = field(default_factory=Recency)
+
+    def __post_init__(self) -> None:
+        self.engine._takes_all = True  # rows were checked when they came
+
+    def ready(self, clock: Clock, keys: KeyTable | None) -> None:
+        """The engine knows what time is, and has room for all keys."""
+        store = self.engine._store
+        if store.clock is None:
+            store.clock = clock
+            store.each_by_itself = self.every.per_key and self.key is not None
+            self.engine._start()
+        store.keys = keys
+        store.grow_keys()
+        if self.of_all:
+            self.recent.grow(store.key_count)
+
+    @property
+    def of_all(self) -> bool:
+        """Ticks report every key."""
+        return self.key is not None and not self.every.per_key
+
+    @property
+    def kept(self) -> int:
+        arena = self.engine._store.main.arena
+        return int(arena.kept(arena.rings.shape[0]).sum())
+
+    @property
+    def bytes(self) -> int:
+        return int(self.engine.stats()["bytes"]) + sum(each.nbytes for each in self.recent.arrays)
+
+    def newest(self, count: int) -> np.ndarray:
+        """Of each key, the time of the newest row it has been given (MIN: none)."""
+        latest, found = self.engine._store.latest[:count], np.full(count, MIN)
+        found[: latest.size] = latest
+        return found
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on; the table of keys is that of the engine around, which has done so."""
+        self.engine._store.renumber(kept)
+        self.engine._plan.renumber(kept)
+        if self.of_all:
+            self.recent.renumber(kept)
+
+    def rows_of(self, ids: np.ndarray) -> np.ndarray:
+        """How many rows of each key it has been given."""
+        rows: np.ndarray = self.engine._store.main.arena.rings[ids, TAIL]
+        return rows
+
+    def check(self, table: pa.Table) -> None:
+        """Raise if a function of a user's does of these rows, of which a tick may see some."""
+        plan = self.engine._plan
+        if plan.lifted:
+            found = intake.fields(table, plan.readers, self.engine._store)
+            plan.check_batch(found, intake.chosen_rows(plan.masks(found), table, found))
+
+    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
+        """Rows that a tick may see."""
+        engine = self.engine
+        for name in intake.needed(engine._readers, "", None):
+            if name and name not in table.column_names:  # they waited since before a query came
+                table = table.append_column(name, pa.nulls(table.num_rows))
+        engine._apply(table, ts, ids, intake.fields(table, engine._plan.readers, engine._store))
+
+    def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> Jumped:
+        """All queries at every tick, in order."""
+        segment, values = np.zeros(asked.ids.size, np.int64), None
+        if keys is not None:
+            segment, values = _ranked(asked.ids, keys)
+            by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
+            order = np.lexsort((asked.place,) if self.empty else by)
+            asked, segment = asked.only(order), segment[order]
+        errors: list[SwagError] = []
+        columns, speaks = self._as_far_as_possible(asked, [self.engine._queries[name] for name in names], errors)
+        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
+        some = np.logical_or.reduce(speaks)
+        return jumped if some.all() else jumped.only(np.flatnonzero(some))
+
+    def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
+        """An error is that of one query at one tick: what else was asked is answered. errors: one of each query."""
+        try:
+            return self._answers(asked, queries)
+        except SwagError as why:
+            if len(queries) > 1:
+                each = [self._as_far_as_possible(asked, [query], errors) for query in queries]
+                return [columns[0] for columns, _ in each], [speaks[0] for _, speaks in each]
+            if asked.ids.size == 1:
+                errors.append(why)
+                return [pa.nulls(1)], [np.zeros(1, bool)]
+        found: list[SwagError] = []
+        halves = [self._as_far_as_possible(half, queries, found) for half in asked.halves]
+        errors += found[:1]
+        both = pa.concat_tables([pa.table({"": columns[0]}) for columns, _ in halves], promote_options="default")
+        return [one_chunk(both.column(0))], [np.concatenate([speaks[0] for _, speaks in halves])]
+
+    def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
+        """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
+        simple = list(dict.fromkeys(leaf for query in queries for leaf in simple_queries(query)))
+        found, present, some = self.engine._asked.each(simple, asked.ids, asked.now, asked.seen)
+        self.engine._plan.reconsider()
+        windows = dict(zip(simple, some.T, strict=True))
+        columns, present = combine(queries, simple, found, present)
+        speaks = []
+        for i, query in enumerate(queries):
+            if query.having is not None or (self.key is not None and not self.empty):
+                speaks.append(present[:, i])
+            elif self.key is None and self.every.by_time and self.every.anchor == "tick":
+                speaks.append(np.any([windows[leaf] for leaf in simple_queries(query)], axis=0))
+            else:
+                speaks.append(np.ones(asked.ids.size, bool))
+        return columns, speaks
+
+    def tidy(self, ids: np.ndarray) -> None:
+        store = self.engine._store
+        store.tidy_keys(np.unique(ids) if ids.size < FEW else np.arange(store.key_count))
+
+
+def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
+    """Keys as numbers, in order of their values; and the values."""
+    known, rank = np.zeros(keys.count, bool), np.empty(keys.count, np.int64)
+    known[ids] = True
+    present = np.flatnonzero(known)
+    column = keys.column(present)
+    order = np.asarray(pc.sort_indices(column))
+    rank[present[order]] = np.arange(present.size)
+    return rank[ids], column.take(pa.array(order))
+
+
+def looked_up(query: Query) -> Query:
+    """The same query, to be asked for at any time."""
+    return replace(query, name=query.label, every=None, source=None, index=False)

@@ -1,0 +1,311 @@
+"""The queries of an engine that share one `every`: rows wait until a tick is decided; then it is a lookup.
+
+      rows that wait    . . . . . . . . .        as they came; those that no tick will see are let go
+      decided                   T       T        by an event or a promise past them
+      lookback          [-------]                is given the rows up to the last tick that some window holds
+
+Between ticks nothing happens to a row but that it is kept. A batch that decides ticks costs its rows and the lookups,
+however many rows windows hold.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from swag.errors import BadType
+from swag.evaluate import simple_queries
+from swag.live import intake
+from swag.live.space import group
+from swag.query.every import Every
+from swag.query.lowering import simple_ones
+from swag.query.query import Query
+from swag.query.windows import Reach, reach
+from swag.tables.columns import Clock
+from swag.tables.keys import KeyTable
+from swag.ticks import schedule as schedules
+from swag.ticks.counters import MIN, Counters, Layout, Progress, new_ids
+from swag.ticks.horizon import Horizon
+from swag.ticks.lookback import Asked, Lookback, looked_up
+from swag.ticks.pending import Pending
+from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
+from swag.ticks.stored_ticks import Jumped, Seen, Stretch, jump
+
+FEW = 4096  # rows that may wait for a tick in any case
+
+
+@dataclass(eq=False)
+class Ticker:
+    """types, kinds: of the columns read, and of the answers."""
+
+    every: Every
+    key: str | None
+    lookback: Lookback
+    queries: dict[str, Query] = field(default_factory=dict)
+    pending: Pending = field(default_factory=Pending)
+    counters: Counters = field(default_factory=Counters)
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    kinds: dict[str, pa.DataType] = field(default_factory=dict)
+    ticks: int = 0
+    _touched: list[np.ndarray] = field(default_factory=list)
+    _horizon: Horizon | None = None  # when ticks were last decided
+
+    @property
+    def whole(self) -> bool:
+        """One count for all rows."""
+        return self.key is None or not self.every.per_key
+
+    @property
+    def kept(self) -> int:
+        return self.pending.count + self.lookback.kept
+
+    @property
+    def bytes(self) -> int:
+        return self.pending.bytes + self.lookback.bytes + sum(each.nbytes for each in self.counters.arrays)
+
+    def add(self, query: Query) -> None:
+        self.lookback.engine.register(looked_up(query))
+        self.queries[query.label] = query
+        self._look_again()
+
+    def remove(self, name: str) -> None:
+        del self.queries[name]
+        self.lookback.engine.unregister(name)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """What queries read has changed."""
+        for name in ("_reads", "_computed"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _reads(self) -> list[str]:
+        return [name for name in intake.needed(simple_ones(self.queries.values()), "", None) if name]
+
+    @cached_property
+    def _computed(self) -> set[str]:
+        return intake.computed_columns(simple_ones(self.queries.values()))
+
+    def _reaches(self, clock: Clock) -> set[Reach]:
+        leaves = [leaf for query in self.queries.values() for leaf in simple_queries(query)]
+        return {reach(leaf.window, clock.unit) for leaf in leaves}
+
+    # -- rows in ------------------------------------------------------------------------------------------------------
+
+    def check(self, table: pa.Table, clock: Clock) -> None:
+        """Raise if these rows could not be answered from: a column is missing, or of a type that can not be used."""
+        columns = self._columns(table)
+        intake.check_range(columns, self._computed)
+        for name, kind in ((f.name, f.type) for f in columns.schema):
+            known = self.types.get(name, kind)
+            if known != kind and not pa.types.is_null(kind) and not pa.types.is_null(known):
+                raise BadType(f'column "{name}" is {kind}, but has been {known} so far.', f"cast it to {known}")
+        if any(f.name not in self.types for f in columns.schema):
+            nothing = np.zeros(0, np.int64)
+            given = None if self.key is None else (nothing, pa.nulls(0))
+            empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
+            jumped = jump(list(self.queries.values()), self.every, empty)
+            self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
+
+    def check_functions(self, table: pa.Table) -> None:
+        """Raise what a user's function does of these rows."""
+        self.lookback.check(self._columns(table))
+
+    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
+        """Keep rows that were applied."""
+        columns, counters = self._columns(table), self.counters
+        self.types |= {f.name: f.type for f in columns.schema if not pa.types.is_null(f.type)}
+        counters.grow(1 if self.whole else segments)
+        self.pending.add(columns, ts, ids)
+        if self.whole:
+            touched, first, counts = np.array([0]), np.array([0]), np.array([ts.size])
+        else:
+            batch = group(ids, np.zeros(counters.next.size, np.int64))
+            touched, first, counts = batch.keys, batch.order[batch.starts[:-1]], batch.counts
+            self._touched.append(touched)
+        counters.total[touched] += counts
+        new = counters.next[touched] == NEVER
+        if new.any():
+            step, some = self.every.step(clock.unit), touched[new]
+            by_rows = counters.gone[some] // step + 1
+            counters.next[some] = slots_of(ts[first[new]], step) if self.every.by_time else by_rows
+
+    def _columns(self, table: pa.Table) -> pa.Table:
+        """What queries read; one column in any case, as a table without any has no rows."""
+        return table.select(self._reads or table.column_names[:1])
+
+    # -- ticks out ----------------------------------------------------------------------------------------------------
+
+    def decide(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+        """The ticks decided by now; None if there are none. Whatever happens, they are behind us then."""
+        step, counters = self.every.step(clock.unit), self.counters
+        if counters.next.size == 0:
+            return None
+        segments, last = self._last(progress, step)
+        due = (counters.next[segments] != NEVER) & (last >= counters.next[segments])
+        try:
+            if not due.any():
+                return None
+            segments, last = segments[due], last[due]
+            bounds = np.column_stack([counters.next[segments], last])
+            counters.next[segments] = last + 1
+            return self._answered(segments, bounds, clock, keys)
+        finally:
+            self._let_go(progress, clock, keys)
+
+    def _last(self, progress: Progress, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Segments that may have got further, and the last tick of each that is decided."""
+        counters, count = self.counters, self.counters.next.size
+        touched, self._touched = self._touched, []
+        if not self.every.by_time:
+            some = np.arange(count) if self.whole else np.unique(np.concatenate([np.zeros(0, np.int64), *touched]))
+            return some, counters.total[some] // step
+        known = np.maximum(progress.known(self.whole)[:count], MIN + 1)
+        last = (known - 1) // step  # an event at the very end of a slot may be followed by another
+        if self.every.anchor == "tuple":  # … but is the one that stands for it
+            latest = np.array([progress.top]) if self.whole else progress.latest
+            latest = latest[:count]
+            last = np.where(latest % step == 0, np.maximum(last, latest // step), last)
+        return np.arange(count), last
+
+    def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+        layout = Layout.of(segments, self.pending, self.counters.newest, self.whole)
+        reaches, store = self._reaches(clock), self.lookback.engine._store
+        ticks = self._scheduled(layout, bounds, clock, reaches)
+        if ticks.count == 0:
+            return None
+        self.lookback.ready(clock, keys)
+        store.keeps_all = True  # until all ticks are answered
+        try:
+            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
+            jumped = self.lookback.looked_up(asked, keys, list(self.queries))
+        finally:
+            store.keeps_all = False
+        self.lookback.tidy(asked.ids)
+        self.ticks += jumped.number.size
+        return jumped
+
+    def _scheduled(self, layout: Layout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
+        """Ticks that may have something to say: of slots, those whose longest window is not empty."""
+        newest, starts = self.counters.newest[layout.segments], layout.starts
+        span = Span(bounds, self.counters.gone[layout.segments] - (newest != MIN))
+        far = max((r.far for r in reaches if r.by_time), default=0)
+        longest = [Reach(True, far, 0)] if far else []
+        since = np.full(layout.segments.size, NEVER)
+        if any(not r.by_time for r in reaches):
+            some = np.flatnonzero(np.diff(starts))
+            since[some] = layout.ts[starts[some]]
+        return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
+
+    def _of_segments(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+        """Of one stream, or of each key by itself."""
+        last = layout.starts[:-1].copy()
+        last[ticks.segment] = ticks.end
+        keep = np.zeros(layout.ts.size, bool)
+        keep[Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows] = True
+        if self.key is not None:  # rows after a key's last tick wait no longer either: others' ticks would pass by them
+            keep |= np.arange(keep.size) >= np.repeat(last, np.diff(layout.starts))
+        keep &= layout.rows >= 0
+        before = np.concatenate([[0], np.cumsum(keep)])
+        rows = before[ticks.end] - before[layout.starts[ticks.segment]]
+        rows += self.lookback.rows_of(layout.segments)[ticks.segment]
+        if self.key is None:
+            self._fold_in(int(last[0]) - int(layout.rows[0] < 0), layout.rows[keep])
+        else:
+            taken = np.ones(self.pending.count, bool)
+            taken[layout.rows[~keep & (layout.rows >= 0)]] = False
+            self._fold_in(taken.size, np.flatnonzero(taken))
+        return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
+
+    def _of_all(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+        """Of all keys together: those with a row in the longest window."""
+        behind = int(layout.rows[0] < 0)
+        ends = ticks.end - behind
+        since = np.full(ticks.count, MIN)
+        if any(not r.by_time for r in reaches):
+            rows = np.arange(int(ends[-1]))
+        else:
+            seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
+            rows = seen[seen >= 0]
+            far = max(min(r.far, FARTHEST) for r in reaches)
+            since = np.where(ticks.now < MIN + far, MIN, ticks.now - far)
+        ts, ids = self.pending.ts[rows], self.pending.ids[rows]
+        tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
+        self._fold_in(int(ends[-1]), rows)
+        return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
+
+    def promise(self, progress: Progress, clock: Clock) -> int:
+        """No tick before this time is still to come."""
+        known = max(progress.promise, progress.top if self.whole or progress.together else MIN)
+        if known == MIN or not self.every.by_time:
+            return known
+        step = self.every.step(clock.unit)
+        over = (known - 1) // step  # the last slot that is
+        return (over + 1) * step if self.every.anchor == "tick" else over * step + 1
+
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def needs(self, count: int) -> np.ndarray:
+        """Which of the first `count` keys it has still to do with."""
+        needed = np.zeros(count, bool)
+        needed[self.pending.ids] = True
+        if self.counters.next.size == 0:
+            return needed
+        if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
+            needed[np.flatnonzero(self.counters.total[:count])] = True
+        newest = self.lookback.newest(count)
+        return needed | (newest > MIN if self._horizon is None else self._horizon.is_seen(newest))
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and there are no others."""
+        if not self.whole:
+            self.counters.renumber(kept)
+            new = new_ids(kept, int(max((each.max(initial=-1) for each in self._touched), default=-1)) + 1)
+            self._touched = [ids[ids >= 0] for ids in (new[each] for each in self._touched)]
+        self.pending.renumber(kept)
+        self.lookback.renumber(kept)
+
+    # -- rows out -----------------------------------------------------------------------------------------------------
+
+    def _fold_in(self, count: int, rows: np.ndarray) -> None:
+        """The first `count` rows wait no longer; the lookback takes those that a window may hold."""
+        pending, counters = self.pending, self.counters
+        if rows.size:
+            table = pending.table[:count] if rows.size == count else pending.table.take(pa.array(rows))
+            self.lookback.take(table, pending.ts[rows], pending.ids[rows])
+        if count and not self.whole:
+            gone = pending.ids[:count]
+            np.add.at(counters.gone, gone, 1)
+            counters.newest[gone] = pending.ts[:count]
+            pending.drop(count)
+        elif count:
+            counters.gone[0] += count
+            counters.newest[0] = pending.drop(count)
+
+    def _let_go(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> None:
+        """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
+        reaches = self._reaches(clock)
+        step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])
+        self._horizon = Horizon(self.every, self.whole, self.counters, stream, reaches, step)
+        if self.key is None or (self.whole and all(r.by_time for r in reaches)):
+            self._drop_first(self._horizon)
+        elif self.pending.count > FEW:
+            rows = np.arange(self.pending.count)
+            self.lookback.ready(clock, keys)
+            if self.lookback.of_all:
+                self.lookback.recent.note(self.pending.ts, self.pending.ids)
+            self._fold_in(rows.size, rows)
+
+    def _drop_first(self, horizon: Horizon) -> None:
+        """Rows that are both too old and too far back."""
+        oldest, position = horizon.oldest, horizon.needed_from
+        drop = 0
+        for ts in self.pending.times:
+            old = min(position - int(self.counters.gone[0]) - drop, int(np.searchsorted(ts, oldest, side="right")))
+            drop += max(0, min(old, ts.size))
+            if old < ts.size:
+                break
+        if drop:
+            self.counters.gone[0] += drop
+            self.counters.newest[0] = self.pending.drop(drop)

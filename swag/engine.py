@@ -106,7 +106,12 @@ class Engine:
         self._check(queries)
         self._add_emitting([q for q in queries if not _is_plain(q)])
         self._queries |= {q.label: q for q in queries}
-        self._plan.add(self._shared.add(filter(_is_plain, queries)), self._reaches, self._flowing, self._unread)
+        self._plan.add(
+            self._shared.add(filter(_is_plain, queries)),
+            self._reaches,
+            self._flowing,
+            lambda query: self._unread([query]),
+        )
         self._filters.changed = True
         return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
 
@@ -117,6 +122,7 @@ class Engine:
             for query in queries:
                 self._emission.add([query], self._flowing, self._over_answers)
                 added.append(query)
+                self._emission.note_unread(query, self._unread(self._emission.queries))
             waiting = self._waiting(self._readers)
             if waiting is not None and self._store.clock is not None:
                 self._emission.check(waiting, self._store.clock)
@@ -130,12 +136,12 @@ class Engine:
         """Have events come?"""
         return self._store.events > 0 or self._waiting([]) is not None
 
-    def _unread(self, query: Query) -> int:
-        """Events up to this time wait without what a new query reads: nobody read it when they came."""
+    def _unread(self, queries: list[Query]) -> int:
+        """Events up to this time wait without what new queries read: nobody read it when they came."""
         waiting = self._waiting([])
         if self._held is None or waiting is None:
             return MIN
-        lacks = set(intake.needed([query], self.ts, self.key)) - set(waiting.column_names)
+        lacks = set(intake.needed(queries, self.ts, self.key)) - set(waiting.column_names)
         return self._held.now if lacks else MIN
 
     @alone

@@ -238,3 +238,14 @@ def test_what_can_not_be_meant_says_so():
         sw.evaluate([sw.Query(sw.count(), sw.Rows(2), "tick", every=sw.Every(2))], X)
     with pytest.raises(sw.UnknownColumn, match="reads"):
         sw.evaluate([sw.Query(sw.sum("y"), sw.Rows(2), every=sw.Every(2))], X)
+
+
+def test_ticks_are_not_claimed_to_see_what_nobody_read_when_it_came():
+    """The event at 59 waits without its i: windows are whole once they begin after it, not after the watermark."""
+    engine = sw.Engine(lateness=3)
+    engine.append({"ts": [29, 59], "i": [5, 7]})
+    engine.register(sw.Query(sw.sum("i"), sw.Range(50), "total", every=sw.Every(time=1)))
+    assert engine.stats()["complete_since"] == {"total": 109}
+    engine.append({"ts": [108], "i": [1]})
+    engine.advance(120)
+    assert dict(zip(*engine.emitted().select(["ts", "value"]).to_pydict().values()))[109] == 1

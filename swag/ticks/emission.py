@@ -114,6 +114,11 @@ class Emission:
             if flowing:
                 self.since[query.label] = self.store.now
 
+    def note_unread(self, query: Query, instant: int) -> None:
+        """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
+        if query.label in self.since:
+            self.since[query.label] = max(self.since[query.label], instant)
+
     def over(self, source: Query | Events, flowing: bool, make: Any) -> "Engine":
         """The engine whose events are those of `source`."""
         if isinstance(source, Events):

@@ -69,13 +69,20 @@ class Compared:
         if len(found) != len(told.ticks):
             raise wrong(f"{about}, twice", f"{name}: {told.ticks}")
         for tick, value in found.items():
-            if tick not in expected and (told.before == 0 or self.truth.whole(told, (*tick, None))):
+            if tick not in expected and (told.before == 0 or self._whole(name, tick)):
                 raise wrong(f"{about}, one too many", f"{name}: {tick}, expected {expected}")
-            if tick in expected and self.truth.whole(told, (*tick, None)) and not _same(expected[tick], value):
+            if tick in expected and self._whole(name, tick) and not _same(expected[tick], value):
                 raise wrong(about, f"{name}: {tick} is {value}, expected {expected[tick]}")
         for tick in expected:
-            if tick not in found and self.truth.whole(told, (*tick, None)):
+            if tick not in found and self._whole(name, tick):
                 raise wrong(f"{about}, missing", f"{name}: {tick}, found {found}")
+
+    def _whole(self, name: str, tick: tuple[Any, ...]) -> bool:
+        """Does a tick see all of its window? Of events that waited when its query came the engine has to say so."""
+        told, known = self.truth.told[name], (*tick, None)
+        return self.truth.whole(told, known) and (
+            not self.truth.saw_held(told, known) or self._is_complete(name, tick[1])
+        )
 
     def counted(self) -> None:
         stats, truth = self.engine.stats(), self.truth.engine

@@ -14,10 +14,12 @@ Tick = tuple[Any, ...]  # tick, ts, [key], value
 
 @dataclass
 class Told:
-    """A query as it was registered. `before`: how many events had been applied then, and which ticks decided."""
+    """A query as it was registered. `before`: how many events had been applied then, `held`: which ones waited,
+    `decided`: the ticks that were."""
 
     ask: Ask
     before: int
+    held: list[dict[str, Any]]
     decided: set[Tick] = field(default_factory=set)
     ticks: list[Tick] = field(default_factory=list)  # that the engine gave
 
@@ -34,7 +36,7 @@ class Truth:
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def register(self, name: str, ask: Ask) -> None:
-        told = Told(ask, len(self.stream.applied))
+        told = Told(ask, len(self.stream.applied), list(self.stream.held))
         told.decided = {tick[:-1] for tick in self.ticks(ask)} if ask.every else set()
         self.told[name] = told
         self._judge()
@@ -90,7 +92,15 @@ class Truth:
     def whole(self, told: Told, tick: Tick) -> bool:
         """Was every event of its window applied after the query was registered?"""
         new = {id(event) for event in self.stream.applied[told.before :]}
+        window = self._window(told, tick)
+        return told.before == 0 or (isinstance(told.ask.window, oracle.Range) and all(id(e) in new for e in window))
+
+    def saw_held(self, told: Told, tick: Tick) -> bool:
+        """Is there an event in its window that waited when the query was registered? Nobody may have read it all."""
+        held = {id(event) for event in told.held}
+        return any(id(event) in held for event in self._window(told, tick))
+
+    def _window(self, told: Told, tick: Tick) -> list[dict[str, Any]]:
         past = oracle.substream(self.stream.applied, self.key, tick[2] if self.key else None)
         past = [e for e in past if e["ts"] <= tick[1] and (told.ask.source is None or WHERE[told.ask.source](e))]
-        window = oracle.window_events(past, told.ask.window, tick[1])
-        return told.before == 0 or (isinstance(told.ask.window, oracle.Range) and all(id(e) in new for e in window))
+        return oracle.window_events(past, told.ask.window, tick[1])

@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from swag.arguments import as_list
 from swag.errors import BadQuery, BadType, SumOverflow
-from swag.live.composites import check_grouping
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.lowering import Lowered, lower
-from swag.query.query import Query, check_names
+from swag.query.query import Query, check_grouping, check_names
 from swag.query.windows import Reach, reach
 from swag.sql import sql
 from swag.stored import blocks as chunks

@@ -1,46 +1,88 @@
 """`engine.explain()`: what shares what, the structure chosen for each group, what it costs, and why."""
 
-from typing import TYPE_CHECKING
-
+from swag.live.core import Core
 from swag.live.key_filters import NAMES
 from swag.live.planner import Group
+from swag.query.every import Every
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Query
+from swag.ticks.live_stream import LiveStream
+from swag.ticks.ticker import Ticker
 
-if TYPE_CHECKING:
-    from swag.engine import Engine
+
+def explain(stream: LiveStream, held: int = 0) -> str:
+    """Of a stream and those inside it. held: events that wait in front of it."""
+    head = _head(stream.core, len(stream.queries), stream.kept, stream.bytes, held)
+    if not stream.core.store.events:
+        return "\n".join([*head, "No events yet: structures are chosen when the columns are known."])
+    return "\n".join([*head, *_lookups(stream.core), *_ticks(stream), *_foot(stream.core)])
 
 
-def explain(engine: "Engine") -> str:
-    engine._plan.settle()
-    engine._filters.prepare()
-    stats = engine.stats()
-    store, plan = engine._store, engine._plan
-    stream = f'one stream per "{engine.key}"' if engine.key else "one stream"
-    lines = [
-        f'{len(engine.queries)} queries over {stream}, ordered by "{engine.ts}"; algorithm: {engine.algorithm}',
-        f"{stats['events']:,} events seen, {stats['kept']:,} kept, {stats['keys']:,} keys, {_size(stats['bytes'])}",
+def _of_core(core: Core) -> str:
+    head = _head(core, len(core.queries), core.kept, core.bytes, 0)
+    if not core.store.events:
+        return "\n".join([*head, "No events yet: structures are chosen when the columns are known."])
+    return "\n".join([*head, *_lookups(core), *_foot(core)])
+
+
+def _head(core: Core, queries: int, kept: int, size: int, held: int) -> list[str]:
+    core.plan.settle()
+    core.filters.prepare()
+    stream = f'one stream per "{core.key}"' if core.key else "one stream"
+    keys = core.store.key_count if core.key is not None else 0
+    ordered = f', ordered by "{core.ts}"' if core.ts else ""
+    return [
+        f"{queries} queries over {stream}{ordered}; algorithm: {core.algorithm}",
+        f"{core.store.events + held:,} events seen, {kept:,} kept, {keys:,} keys, {_size(size)}",
     ]
-    if not store.events:
-        return "\n".join([*lines, "No events yet: structures are chosen when the columns are known."])
-    looked_up = [query for query in engine.queries if query.every is None and query.source is None]
-    for group in plan.groups.values():
+
+
+def _lookups(core: Core) -> list[str]:
+    """The groups of queries that are answered on lookup, and the indexes over keys."""
+    lines: list[str] = []
+    for group in core.plan.groups.values():
         lines += ["", *_group(group)]
-    free = [query.label for query in plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
+    free = [query.label for query in core.plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
     if free:
-        lines += [
-            "",
-            f"positions: {_names(free)}",
-            "    no structure: counts and ends are read off the window's edges, O(1)",
-        ]
-    filters = engine._filters.explain(looked_up)
+        why = "    no structure: counts and ends are read off the window's edges, O(1)"
+        lines += ["", f"positions: {_names(free)}", why]
+    filters = core.filters.explain(core.queries.values())
     lines += ["", *filters] if filters else []
-    combined = [line for query in looked_up if not query.is_simple for line in _combined(engine, query)]
-    lines += ["", *combined] if combined else []
-    lines += engine._emission.explain()
-    answers, structures = _many(len(looked_up), "answer"), _many(len(plan.groups), "structure")
-    lines += ["", f"{answers} from {structures}"]
-    return "\n".join(lines)
+    combined = [line for query in core.queries.values() if not query.is_simple for line in _combined(core, query)]
+    return lines + (["", *combined] if combined else [])
+
+
+def _foot(core: Core) -> list[str]:
+    answers, structures = _many(len(core.queries), "answer"), _many(len(core.plan.groups), "structure")
+    return ["", f"{answers} from {structures}"]
+
+
+def _ticks(stream: LiveStream) -> list[str]:
+    """The queries with `every`, and the streams inside."""
+    lines, emission = [], stream.emission
+    for ticker in emission.tickers.values():
+        lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
+    for each in emission.inner.values():
+        lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
+        lines += ["    " + line for line in explain(each.stream).split("\n")]
+    for chosen in emission.chosen.values():
+        lines += ["", f"events where {chosen.where}, as a stream"]
+        lines += ["    " + line for line in explain(chosen.stream).split("\n")]
+    return lines
+
+
+def _often(every: Every) -> str:
+    much = f"every {every.time} of time" if every.by_time else f"every {every.rows:,} rows"
+    anchor = f", anchored at the {every.anchor}" if every.by_time else ""
+    return f"{much}{anchor}{', key by key' if every.per_key else ''}"
+
+
+def _ticker(ticker: Ticker) -> list[str]:
+    return [
+        f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
+        f"    so far: {ticker.ticks:,} answers at ticks",
+        *("    " + line for line in _of_core(ticker.lookback.core).split("\n")),
+    ]
 
 
 def _group(group: Group) -> list[str]:
@@ -55,14 +97,14 @@ def _group(group: Group) -> list[str]:
     ]
 
 
-def _combined(engine: "Engine", query: Query) -> list[str]:
+def _combined(core: Core, query: Query) -> list[str]:
     """How a query over an expression is computed, and which keys it looks at."""
     lowered = lower(query)
     parts = [part.title for part in lowered.answered]
     lines = [f"combined {query.label}: from {', '.join(parts)}"]
     if query.having is None:
         return lines
-    if lowered.guard is None or (why := engine._filters.why_not(lowered.guard)):
+    if lowered.guard is None or (why := core.filters.why_not(lowered.guard)):
         why = why if lowered.guard is not None else "index=False" if not query.index else "no condition with an index"
         return [*lines, f"    filter: every key is looked at ({why})"]
     index, guard = NAMES[lowered.guard.aggregate.kind], lowered.guard.title

@@ -35,7 +35,7 @@ class Fingerprint:
             # Of columns that are no numbers, a spec reads only where they are null.
             if is_number(decoded_type(table.schema.field(name).type)):
                 self._mix(f"column {name}", field(table, name, "the fingerprint reads").values)
-        for name, array in ({} if keys is None else keys.state()).items():
+        for name, array in ({} if keys is None else keys.state()[1]).items():
             self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])
         self.rows += instants.size
 

@@ -23,10 +23,9 @@ from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
-from swag.live.composites import check_grouping
 from swag.live.intake import needed
 from swag.query.lowering import readers
-from swag.query.query import Events, Query, check_names
+from swag.query.query import Events, Query, check_grouping, check_names
 from swag.sql import sql
 from swag.tables.columns import column, instants
 

@@ -7,9 +7,10 @@ import numpy as np
 from kernels.baselines import naive, psoup
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.live.space import Arena, Space
+from swag.live.arena import Arena
+from swag.live.space import Space
 from swag.live.store import Store
-from swag.live.structures import State, Structure, _allocate, _extended, _state
+from swag.live.structures import Partials, Structure, allocated, extended, partials_of
 from swag.query.families import Part, operator
 from swag.query.windows import Reach
 
@@ -26,12 +27,12 @@ class PSoup(Structure):
         self.op = operator(part)
         self.arena = Arena()
         self.links = self.arena.allocate(np.int64, rows=4)
-        self.aggregates = _allocate(self.arena, self.op, self.dtype)
+        self.aggregates = allocated(self.arena, self.op, self.dtype)
         self.roots = np.zeros(0, np.int64)
 
     def add_keys(self, count: int) -> None:
         self.arena.add_keys(count)
-        self.roots = _extended(self.roots, count, psoup.NONE)
+        self.roots = extended(self.roots, count, psoup.NONE)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._expire(keys, counts)
@@ -45,15 +46,15 @@ class PSoup(Structure):
         empty = own[keys, HEAD] == own[keys, TAIL]
         own[keys[empty], HEAD] = own[keys[empty], TAIL] = self.rings[keys[empty], TAIL] - counts[empty]
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         psoup.lookup(self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys, lo, hi, out)
         self.lookups += lo.size
         return out
 
     @property
-    def _nodes(self) -> State:
-        return self.links.data, _state(self.op, self.aggregates)
+    def _nodes(self) -> Partials:
+        return self.links.data, partials_of(self.op, self.aggregates)
 
     @property
     def bytes_apart(self) -> int:
@@ -72,7 +73,7 @@ class MaterializeNone(Structure):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         naive.lookup(self.op, self.columns, self.rings, keys, lo, hi, out)
         self.lookups += lo.size
@@ -116,7 +117,7 @@ class MaterializeAll(Structure):
         self._materialize()
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         if self.store is not None and self.store.now != self.upto[1]:  # time went on without a row
             self._materialize()
         out = monoids.empty_state(self.op, self.dtype, lo.size)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.errors import BadQuery
 from swag.live.plan import Plan
 from swag.query.lowering import lower, nothing, simple_ones
 from swag.query.query import Query
@@ -15,7 +14,7 @@ from swag.tables.columns import one_chunk
 
 
 class Shared:
-    """The simple queries in the plan, counted by who needs them."""
+    """The simple queries in the plan, counted by who needs them: that count is all it owns."""
 
     def __init__(self) -> None:
         self.needed: Counter[str] = Counter()
@@ -94,14 +93,3 @@ def of_nothing(query: Query) -> Any:
     if query.having is not None:
         return None
     return nothing(query)[0].as_py() if query.is_simple else lower(query).of_nothing()
-
-
-def check_grouping(queries: Iterable[Query], key: str | None) -> None:
-    """What an SQL statement says after GROUP BY is the key of the stream, or the query is for another one."""
-    wanted = () if key is None else (key,)
-    for query in queries:
-        if query.group_by is not None and query.group_by != wanted:
-            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
-            have = f'key="{key}"' if key else "no key"
-            hint = f"GROUP BY {key}" if key else f'key="{query.group_by[0]}"'
-            raise BadQuery(f'query "{query.label}" has {said}, but the stream has {have}.', hint)

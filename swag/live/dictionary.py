@@ -5,11 +5,11 @@ a column of order numbers, each seen once, takes no more memory than the rows th
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
 from swag.live.space import Space
 from swag.tables.columns import Field, column, is_discrete, is_number, one_chunk
 from swag.tables.keys import KeyTable, is_groupable
@@ -17,9 +17,21 @@ from swag.tables.keys import KeyTable, is_groupable
 MANY = 4096  # values that are not worth looking through
 
 
-class Words:
+class Dictionary:
+    """The values of columns that are no numbers, each kept once, and the type that every column came in first.
+
+    It owns both for a whole stream. Asked of it are the numbers of a column's values, and values for numbers.
+    """
+
     def __init__(self) -> None:
+        self.types: dict[str, pa.DataType] = {}
         self.tables: dict[str, KeyTable] = {}
+
+    def note_types(self, fields: dict[str, Field]) -> None:
+        """The type a column came in first is the type it has (nulls alone have none)."""
+        for name, found in fields.items():
+            if not pa.types.is_null(found.type):
+                self.types.setdefault(name, found.type)
 
     def needed(self, kind: pa.DataType) -> bool:
         """Is it a type of values that kernels do not know, but that can be told apart?"""
@@ -62,8 +74,14 @@ class Words:
     def bytes(self) -> int:
         return sum(table.bytes for table in self.tables.values())
 
-    def state(self) -> dict[str, dict[str, np.ndarray]]:
-        return {name: table.state() for name, table in self.tables.items()}
+    def state(self) -> State:
+        known = [name for name in self.tables if name in self.types]
+        tables = nested({"words": known}, {"tables": [self.tables[name].state() for name in known]})
+        return with_arrays(tables, {"types": types_to_array(self.types)})
 
-    def restore(self, types: dict[str, pa.DataType], saved: dict[str, dict[str, Any]]) -> None:
-        self.tables = {name: KeyTable.restore(types[name], arrays) for name, arrays in saved.items()}
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self.types = types_from_array(arrays["types"])
+        for name, saved in zip(header["words"], parts(state, "tables"), strict=True):
+            self.tables[name] = KeyTable(self.types[name])
+            self.tables[name].restore(saved)

@@ -12,14 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.rings.timeline import judge
+from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType
-from swag.live.space import group
-
-MIN = int(np.iinfo(np.int64).min)
+from swag.live.arena import group
+from swag.live.time import MIN
 
 
 class Held:
-    """The events that wait, in order of arrival: a table of the columns queries need, their timestamps and key ids."""
+    """The events that wait, in order of arrival: a table of the columns queries need, their timestamps and key ids.
+
+    It owns them until they are released, and the latest time, from which the watermark follows. Asked of it: to take
+    events that are not late, and those that are due.
+    """
 
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
@@ -74,6 +78,17 @@ class Held:
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on; those of the events that wait are among them."""
         self.ids = np.searchsorted(kept, self.ids)
+
+    def state(self) -> State:
+        arrays = {"ts": self.ts, "ids": self.ids}
+        arrays |= {} if self.table is None else {"table": table_to_array(self.table)}
+        return {"lateness": self.lateness, "now": self.now, "late": self.late}, arrays
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self.lateness, self.now, self.late = header["lateness"], header["now"], header["late"]
+        self.ts, self.ids = arrays["ts"], arrays["ids"]
+        self.table = table_from_array(arrays["table"]) if "table" in arrays else None
 
     def _late(
         self,

@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from swag.errors import BadType
+from swag.live.dictionary import Dictionary
 from swag.live.space import Mask
-from swag.live.store import Rows, Store
+from swag.live.store import Store
 from swag.query.families import check_columns
 from swag.query.query import Query
-from swag.tables.columns import Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
 from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import columns_of, holds
 
@@ -46,15 +47,12 @@ def with_missing(table: pa.Table, queries: Iterable[Query], ts: str, key: str | 
     return table
 
 
-def timestamps(table: pa.Table, ts: str, store: Store) -> np.ndarray:
+def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
+    """The times of a batch, in the unit of ts. clock: what time has been so far."""
     array = table.column(ts)
-    clock = clock_of(array, ts)
-    if store.clock is not None and store.clock.type != clock.type and len(array):
-        raise BadType(
-            f'ts column "{ts}" is {clock.type}, but has been {store.clock.type} so far.',
-            f"cast it to {store.clock.type}",
-        )
-    store.clock = store.clock or clock
+    came = clock_of(array, ts)
+    if clock.type != came.type and len(array):
+        raise BadType(f'ts column "{ts}" is {came.type}, but has been {clock.type} so far.', f"cast it to {clock.type}")
     return instants(array, ts)
 
 
@@ -79,8 +77,8 @@ def check_range(table: pa.Table, computed: set[str]) -> None:
             field(table, column_field.name, "a query reads")
 
 
-def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str, Field]:
-    """The columns that aggregates read, as kernels want them."""
+def fields(table: pa.Table, queries: Iterable[Query], known: Dictionary) -> dict[str, Field]:
+    """The columns that aggregates read, as kernels want them. known: what the columns have been so far."""
     found: dict[str, Field] = {}
     computed = computed_columns(queries)
     for query in queries:
@@ -91,20 +89,20 @@ def fields(table: pa.Table, queries: Iterable[Query], store: Store) -> dict[str,
                     kind = decoded_type(table.schema.field(name).type)
                     found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), kind)
             elif name not in found or found[name].values.size != table.num_rows:
-                if name not in computed and store.words.needed(table.schema.field(name).type):
-                    if name not in store.types:  # what is known of it comes from batches that were refused
-                        store.words.tables.pop(name, None)
-                    new = store.words.field(table, name, asked_by)
+                if name not in computed and known.needed(table.schema.field(name).type):
+                    if name not in known.types:  # what is known of it comes from batches that were refused
+                        known.tables.pop(name, None)
+                    new = known.field(table, name, asked_by)
                 else:
                     new = field(table, name, asked_by, as_they_are=name not in computed)
-                found[name] = _same_type(name, new, store)
+                found[name] = _same_type(name, new, known)
     for query in queries:
         check_columns(query.aggregate, {name: found[name].type for name in query.aggregate.columns})
     return found
 
 
-def _same_type(name: str, new: Field, store: Store) -> Field:
-    known = store.types.get(name)
+def _same_type(name: str, new: Field, seen: Dictionary) -> Field:
+    known = seen.types.get(name)
     all_null = new.valid is not None and not new.valid.any()
     if known is None or known == new.type or (is_string(known) and is_string(new.type)):
         return new
@@ -131,7 +129,3 @@ def chosen_rows(masks: Iterable[Mask], table: pa.Table, found: dict[str, Field])
                 keep = valid if keep is None else keep & valid
         chosen[mask] = keep
     return chosen
-
-
-def rows(ts: np.ndarray, ids: np.ndarray, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> Rows:
-    return Rows(ts, ids, found, chosen)

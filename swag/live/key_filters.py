@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.key_filters.ci_levels import levels_for
+from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SumIndex
@@ -31,7 +32,10 @@ NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
 
 
 class Filters:
-    """The indexes of an engine. It owns them; the rows that they are made from, and the plan, it reads."""
+    """The indexes of a grouping. It owns them; the rows that they are made from, and the plan, it reads.
+
+    Asked of it: the keys that may pass a query's `having` (`candidates`), and why there is no index (`why_not`).
+    """
 
     def __init__(self, store: Store, plan: Plan, epsilon: float) -> None:
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < 1:
@@ -157,17 +161,17 @@ class Filters:
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
-    def state(self) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-        """Every index there is: what it is over and how far back it knows, as JSON has it, and its arrays."""
+    def state(self) -> State:
+        """Every index there is: what it is over and how far back it knows, and its arrays."""
         if self.changed:
             self.register()
         made = [(key, entry.index) for key, entry in self.entries.items() if entry.index is not None]
-        return [(key.to_json() | {"longest": index.longest}, index.saved()) for key, index in made]
+        return nested({}, {"indexes": [(k.to_json() | {"longest": i.longest}, i.saved()) for k, i in made]})
 
-    def restore(self, saved: Iterable[tuple[dict[str, Any], dict[str, np.ndarray]]]) -> None:
-        """The indexes of a snapshot. What is not among them is made anew when needed."""
+    def restore(self, state: State) -> None:
+        """Its plan is restored. An index that is not in the state is made anew when needed."""
         self.register()
-        for over, arrays in saved:
+        for over, arrays in parts(state, "indexes"):
             entry = self.entries.get(Key.from_json(over))
             if entry is not None:
                 entry.restore(self.store, self.p, over["longest"], arrays)

@@ -14,7 +14,8 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.space import Mask, Space
-from swag.live.store import MIN, Rows, Store
+from swag.live.store import Rows, Store
+from swag.live.time import MIN
 from swag.query.query import Query
 from swag.query.windows import reach
 from swag.tables.comparing import within
@@ -33,14 +34,11 @@ class Key(NamedTuple):
         return self.columns[0] if self.kind != "count" else None
 
     def to_json(self) -> dict[str, Any]:
-        where, required, since = self.mask
-        mask = {"where": where, "required": sorted(required), "since": since}
-        return mask | {"kind": self.kind, "columns": list(self.columns)}
+        return self.mask.to_json() | {"kind": self.kind, "columns": list(self.columns)}
 
     @staticmethod
     def from_json(entry: dict[str, Any]) -> "Key":
-        mask = Mask(entry["where"], frozenset(entry["required"]), entry["since"])
-        return Key(mask, entry["kind"], tuple(entry["columns"]))
+        return Key(Mask.from_json(entry), entry["kind"], tuple(entry["columns"]))
 
 
 @dataclass

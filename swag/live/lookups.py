@@ -21,6 +21,11 @@ Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per
 
 
 class Lookups:
+    """Answers of simple queries, from the structures of a plan. It owns nothing; it reads the store and the plan.
+
+    Asked of it: ids for keys, a column per query for ids at one instant (`at`) or each at its own (`each`).
+    """
+
     def __init__(self, store: Store, plan: Plan) -> None:
         self.store, self.plan = store, plan
 
@@ -126,7 +131,7 @@ class _Lookup:
             return nothing.fill_null(0) if aggregate.kind == "count" else nothing
         if aggregate.kind in ("first", "last"):
             values, name = self._ends(mask, aggregate, lo, hi), aggregate.columns[0]
-            words = self.store.words
+            words = self.store.dictionary
             return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
         if aggregate.kind == "quantile":
             return to_arrow(*self._quantile(mask, aggregate, lo, hi), kind)

@@ -6,20 +6,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import State, nested, parts
 from swag.live.baselines import MaterializeAll
 from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
-from swag.live.store import EVERY_EVENT, MAX, MIN, Store, values_of
+from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.time import MAX, MIN
 from swag.query.families import PRODUCT, Part, check_columns, parts_of
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
 from swag.query.windows import Reach, Rows, reach
 from swag.tables.columns import Field
 
-Reaches = Callable[[Iterable[Query]], list[Reach]]
-
 
 class Plan:
+    """The simple queries of a grouping, in groups that share a structure.
+
+    It owns the groups, and says which spaces and raw columns the store has to have. Asked of it: which rows count for a
+    query (`mask`), which structure answers a part (`find`), and since when a query is complete.
+    """
+
     def __init__(self, store: Store, algorithm: str) -> None:
         self.store, self.algorithm = store, algorithm
         self.queries: dict[str, Query] = {}
@@ -43,7 +49,7 @@ class Plan:
             for part in parts_of(query.aggregate):
                 choose(part, np.dtype(np.float64), self.algorithm)
 
-    def add(self, queries: list[Query], reaches: Reaches, flowing: bool, unread: Callable[[Query], int]) -> None:
+    def add(self, queries: list[Query], flowing: bool, unread: Callable[[Query], int]) -> None:
         """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
         store = self.store
         for query in queries:
@@ -53,7 +59,7 @@ class Plan:
             for name in query.aggregate.columns:
                 self._columns.setdefault(name, store.events)
         if store.clock is not None:
-            store.retain(reaches(queries), more=True)
+            store.retention = store.retention.over(self._reaches(queries), more=True)
         self._readers, self._settled = None, False
 
     def _add_late(self, query: Query, unread: int) -> None:
@@ -82,15 +88,23 @@ class Plan:
         wide = [name for name in names if name in space.raw and self.store.types.get(name) == pa.uint64()]
         return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
-    def remove(self, queries: list[Query], reaches: Reaches) -> None:
+    def remove(self, queries: list[Query]) -> None:
         for query in queries:
             del self.queries[query.label]
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
         if self.store.clock is not None:
-            self.store.retain(reaches(self.queries.values()))
+            self.retain()
         self._readers, self._settled = None, False
         self.settle()
+
+    def retain(self) -> None:
+        """Rows are kept for as long as any of its windows can reach them."""
+        self.store.retention = self.store.retention.over(self._reaches(self.queries.values()))
+
+    def _reaches(self, queries: Iterable[Query]) -> list[Reach]:
+        unit = None if self.store.clock is None else self.store.clock.unit
+        return [reach(query.window, unit) for query in queries]
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -142,7 +156,7 @@ class Plan:
         True if anything had to be changed.
         """
         with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
-        self.store.note_types(found)
+        self.store.dictionary.note_types(found)
         for name, column in found.items():
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
@@ -308,6 +322,29 @@ class Plan:
                 return min(now + 1, int(MAX))
             self._complete[query.label] = now
         return self._complete[query.label]
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Of its queries there are only the names, in order: whoever registered them knows the rest."""
+        header = {
+            "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
+            "columns": self._columns, "since": self._since, "kept_since": self._kept_since, "complete": self._complete,
+        }  # fmt: skip
+        return nested(header, {"groups": [group.state() for group in self.groups.values()]})
+
+    def restore(self, state: State) -> None:
+        """`queries` are those that were registered, the spaces of its store are restored."""
+        header = state[0]
+        self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
+        self.nullable, self.largest, self._columns = set(header["nullable"]), header["largest"], header["columns"]
+        self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
+        for saved in parts(state, "groups"):
+            entry = saved[0]
+            user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
+            mask, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
+            self.groups[mask, of] = Group.restored(saved, self.store.spaces[mask], of)
+        self._settled = False  # what had no structure yet gets one as soon as its columns are known
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

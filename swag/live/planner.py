@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.operators import monoids
+from swag.durable.state import State, nested
+from swag.durable.state import part as inside
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.space import Space
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, State, Structure
+from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, SortedRuns, Structure
 from swag.query.families import Part, operator
 from swag.query.query import titles
 from swag.query.user_calls import failed
@@ -23,6 +25,14 @@ COMPARED: dict[str, type[Structure]] = {
     "psoup": PSoup,
     "materialize-all": MaterializeAll,
     "materialize-none": MaterializeNone,
+}
+STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
+    "running": Running,
+    "running floats": RunningFloats,
+    "dyadic": Dyadic,
+    "landmark": Landmark,
+    "sorted runs": SortedRuns,
+    **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
@@ -39,6 +49,7 @@ class Choice:
 class Group:
     """The queries that share a structure, and what they have asked of it since the plan was last looked at.
 
+    It owns the structure, and replaces it (`use`). Asked of it: to follow the rows, partials, whether it is `due`.
     stands_in: a user's function raised while the structure that was chosen was brought up to date; this one, which
     does without, answers until that works again.
     """
@@ -76,7 +87,7 @@ class Group:
         self.bring(lambda: structure.update(keys, counts))
         self.updates += structure.updates - before
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         while True:
             try:
                 return self.structure.lookup(keys, lo, hi)
@@ -109,6 +120,31 @@ class Group:
             self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())
             self.log_width += float(logs.mean()) * lo.size
         self.lookups += lo.size
+
+    def state(self) -> State:
+        header = {
+            "family": self.part.family, "columns": list(self.part.columns), "mask": self.space.mask.to_json(),
+            "queries": self.queries, "reason": self.reason,
+            "structure": next(name for name, kind in STRUCTURES.items() if kind is type(self.structure)),
+            "counted": [self.updates, self.lookups], "stands_in": self.stands_in, "levels": sorted(self.levels),
+            "log_width": self.log_width, "regret": self.regret,
+        }  # fmt: skip
+        return nested(header, {"partials": self.structure.state()})
+
+    @classmethod
+    def restored(cls, state: State, space: Space, part: Part) -> "Group":
+        """The group of a state, whose space is restored. What is for comparison only is built anew from its rows."""
+        header = state[0]
+        structure = STRUCTURES[header["structure"]](space, part)
+        structure.restore(inside(state, "partials"))
+        if type(structure) in COMPARED.values():
+            counted = structure.updates, structure.lookups
+            structure.rebuild(space.arena.rings.shape[0])
+            structure.updates, structure.lookups = counted
+        group = cls(space, part, structure, header["reason"], header["queries"], header["stands_in"])
+        group.updates, group.lookups = header["counted"]
+        group.levels, group.log_width, group.regret = set(header["levels"]), header["log_width"], header["regret"]
+        return group
 
     def due(self) -> bool:
         return self.updates + self.lookups >= RECONSIDER

@@ -5,16 +5,14 @@ holds only the rows that count for them; the main space then keeps, per event, i
 key counted before it), so window edges in the main space become edges in that one, and no structure ever sees a null.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernels.rings import timeline
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-
-LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
+from kernels.rings.timeline import HEAD, TAIL
+from swag.durable.state import State, nested, part, with_arrays
+from swag.live.arena import Arena, Column
 
 
 class Mask(NamedTuple):
@@ -24,173 +22,19 @@ class Mask(NamedTuple):
     required: frozenset[str] = frozenset()
     since: int = 0  # for queries that came later: the number of events before them
 
+    def to_json(self) -> dict[str, Any]:
+        return {"where": self.where, "required": sorted(self.required), "since": self.since}
 
-@dataclass
-class Column:
-    """An array over an arena's slots: one entry per 2^shift positions, or several rows of such entries (2-D)."""
-
-    data: np.ndarray
-    shift: int = 0
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows to add, grouped: run r adds rows order[starts[r]:starts[r+1]] to keys[r]."""
-
-    order: np.ndarray
-    keys: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.diff(self.starts)
-
-
-def group(ids: np.ndarray, seen: np.ndarray) -> Batch:
-    """The rows of a batch by key. seen: a zero per key (scratch)."""
-    order, keys, starts = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64), np.empty(ids.size + 1, np.int64)
-    runs = timeline.group_by_key(ids, seen, order, keys, starts)
-    return Batch(order, keys[:runs], starts[: runs + 1])
-
-
-class Arena:
-    """Power-of-two rings, one per key, inside arrays that grow and shrink together."""
-
-    def __init__(self) -> None:
-        self.rings = np.zeros((0, 4), np.int64)
-        self.columns: list[Column] = []
-        self._slots = 0  # allocated in every column
-        self._used = 0  # given out at least once since the last repacking
-        self._free: dict[int, np.ndarray] = {}  # capacity -> offsets of rings given back
-
-    # Zeros, not what memory held: a NaN in a slot never written would spoil weighted sums (and zeros cost nothing).
-
-    def allocate(self, dtype: type, shift: int = 0, rows: int | None = None) -> Column:
-        size = self._slots >> shift
-        column = Column(np.zeros(size if rows is None else (rows, size), dtype), shift)
-        self.columns.append(column)
-        return column
-
-    def release(self, columns: Iterable[Column]) -> None:
-        gone = {id(column) for column in columns}
-        self.columns = [column for column in self.columns if id(column) not in gone]
-
-    def add_keys(self, count: int) -> None:
-        """Make sure there is a (so far empty) ring for each of `count` keys."""
-        if count > self.rings.shape[0]:
-            grown = np.zeros((max(count, 2 * self.rings.shape[0] if count > 1 else 1), 4), np.int64)
-            grown[: self.rings.shape[0]] = self.rings
-            self.rings = grown
-
-    def make_room(self, keys: np.ndarray, coming: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Room for coming[r] more rows of keys[r]: first what has expired goes, then rings grow (or shrink)."""
-        runs = np.empty(keys.size, np.int64)
-        full = runs[: timeline.overfull(self.rings, keys, coming, runs)]
-        if full.size:
-            expire(keys[full], coming[full])
-            self._resize(keys[full], coming[full])
-
-    def tidy(self, keys: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Give back what silent keys no longer need."""
-        nothing = np.zeros(keys.size, np.int64)
-        expire(keys, nothing)
-        self._resize(keys, nothing)
-        self._shrink()
-
-    def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on, and there are no others: what those had is given back."""
-        self.add_keys(int(kept.max(initial=-1)) + 1)
-        gone = np.ones(self.rings.shape[0], bool)
-        gone[kept] = False
-        self._give_back(self.rings[gone, OFFSET], self.rings[gone, CAPACITY])
-        self.rings = self.rings[kept]
-        self._shrink()
-
-    def take_slots(self, batch: Batch) -> np.ndarray:
-        slots = np.empty(batch.order.size, np.int64)
-        timeline.take_slots(self.rings, batch.keys, batch.starts, batch.keys.size, slots)
-        return slots
-
-    def kept(self, key_count: int) -> np.ndarray:
-        """Rows kept per key."""
-        return self.rings[:key_count, TAIL] - self.rings[:key_count, HEAD]
-
-    @property
-    def bytes(self) -> int:
-        return self.rings.nbytes + sum(column.data.nbytes for column in self.columns)
-
-    def _resize(self, keys: np.ndarray, coming: np.ndarray) -> None:
-        wanted = np.empty(keys.size, np.int64)
-        if timeline.fitting(self.rings, keys, coming, wanted):
-            return
-        moving = wanted >= 0
-        keys, capacities = keys[moving], wanted[moving]
-        offsets = self._places(capacities)
-        if offsets is None:
-            self._repack(keys, capacities)
-        else:
-            old = self.rings[keys, OFFSET].copy(), self.rings[keys, CAPACITY].copy()
-            self._move(keys, offsets, capacities, None)
-            self._give_back(*old)
-
-    def _places(self, capacities: np.ndarray) -> np.ndarray | None:
-        """Offsets for new rings, from those given back or from the unused end; None if there is not enough."""
-        offsets = np.zeros(capacities.size, np.int64)
-        taken: dict[int, int] = {}
-        used = self._used
-        for capacity in np.unique(capacities):  # a few powers of two, not keys
-            if capacity == 0:
-                continue
-            which = np.flatnonzero(capacities == capacity)
-            free = self._free.get(int(capacity), np.zeros(0, np.int64))
-            reuse = min(free.size, which.size)
-            offsets[which[:reuse]] = free[free.size - reuse :]
-            taken[int(capacity)] = reuse
-            fresh = which.size - reuse
-            offsets[which[reuse:]] = used + capacity * np.arange(fresh)
-            used += int(capacity) * fresh
-        if used > self._slots:
-            return None
-        self._used = used
-        for capacity, reuse in taken.items():
-            if reuse:
-                self._free[capacity] = self._free[capacity][:-reuse]
-        return offsets
-
-    def _give_back(self, offsets: np.ndarray, capacities: np.ndarray) -> None:
-        for capacity in np.unique(capacities[capacities > 0]):
-            free = self._free.get(int(capacity), np.zeros(0, np.int64))
-            self._free[int(capacity)] = np.concatenate([free, offsets[capacities == capacity]])
-
-    def _repack(self, keys: np.ndarray, capacities: np.ndarray) -> None:
-        """Lay out all rings anew, with a quarter to spare where there are many (a single one fits exactly)."""
-        all_capacities = self.rings[:, CAPACITY].copy()
-        all_capacities[keys] = capacities
-        total = int(all_capacities.sum())
-        offsets = np.cumsum(all_capacities) - all_capacities
-        self._slots = total if np.count_nonzero(all_capacities) <= 1 else total + (total >> 2 >> 6 << 6)
-        self._used, self._free = total, {}
-        self._move(np.arange(self.rings.shape[0]), offsets, all_capacities, self._slots)
-
-    def _shrink(self) -> None:
-        """Give memory back where three quarters of it are in no ring."""
-        free = sum(capacity * offsets.size for capacity, offsets in self._free.items())
-        if self._slots > LARGE and 4 * (self._used - free) <= self._slots:
-            self._repack(np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-    def _move(self, keys: np.ndarray, offsets: np.ndarray, capacities: np.ndarray, size: int | None) -> None:
-        for column in self.columns:
-            source, entries = column.data, None if size is None else size >> column.shift
-            target = source if entries is None else np.zeros((*source.shape[:-1], entries), source.dtype)
-            for s, t in zip(np.atleast_2d(source), np.atleast_2d(target), strict=True):
-                timeline.relocate(s, t, column.shift, self.rings, keys, offsets, capacities)
-            column.data = target
-        self.rings[keys, OFFSET] = offsets
-        self.rings[keys, CAPACITY] = capacities
+    @staticmethod
+    def from_json(entry: dict[str, Any]) -> "Mask":
+        return Mask(entry["where"], frozenset(entry["required"]), entry["since"])
 
 
 class Space:
-    """An arena with the raw columns that its structures are made from."""
+    """The rows of one mask. It owns an arena, the raw columns that structures are made from, and its ranks in `parent`.
+
+    Asked of it are positions for windows (`to_positions`), raw columns, and to let go of what its parent has let go of.
+    """
 
     def __init__(self, mask: Mask, parent: "Space | None" = None) -> None:
         self.mask = mask
@@ -215,8 +59,7 @@ class Space:
     def copy_raw(self, other: "Space") -> None:
         """The raw columns of a space with the same rings."""
         for name, column in other.raw.items():
-            self.raw[name] = Column(column.data.copy(), column.shift)
-            self.arena.columns.append(self.raw[name])
+            self.raw[name] = self.arena.adopt(column.data.copy())
 
     def expire_with_parent(self, keys: np.ndarray, coming: np.ndarray) -> None:
         assert self.parent is not None and self.rank is not None
@@ -237,9 +80,7 @@ class Space:
         where, required, since = self.mask
         main = self if self.parent is None else self.parent
         other = Space(Mask(where, required | {column}, since), main)
-        other.arena.rings = self.arena.rings.copy()
-        other.arena._slots, other.arena._used = self.arena._slots, self.arena._used
-        other.arena._free = dict(self.arena._free)
+        other.arena.lay_out_as(self.arena)
         assert other.rank is not None
         if self.rank is None:
             rings = main.arena.rings
@@ -248,3 +89,16 @@ class Space:
         else:
             other.rank.data[:] = self.rank.data
         return other
+
+    def state(self) -> State:
+        arrays = {f"raw/{name}": column.data for name, column in self.raw.items()}
+        arrays |= {} if self.rank is None else {"rank": self.rank.data}
+        return with_arrays(nested(self.mask.to_json() | {"raw": list(self.raw)}, {"arena": self.arena.state()}), arrays)
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self.arena.restore(part(state, "arena"))
+        if self.rank is not None:
+            self.rank.data = arrays["rank"]
+        for name in header["raw"]:
+            self.raw[name] = self.arena.adopt(arrays[f"raw/{name}"])

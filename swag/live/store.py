@@ -1,21 +1,23 @@
-"""The rows an engine keeps: keys, time, the spaces and their raw columns. Knows nothing of queries."""
+"""The rows kept of a grouping: keys, the spaces and their raw columns, and for how long. Knows nothing of queries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
-from swag.live.dictionary import Words
-from swag.live.space import Batch, Mask, Space, group
+from swag.live.arena import Batch, group
+from swag.live.dictionary import Dictionary
+from swag.live.space import Mask, Space
+from swag.live.time import MAX, MIN, Time
 from swag.query.families import PRODUCT
 from swag.query.windows import Reach
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
 
-MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
 FEW = 4  # windows for each of which all keys are searched in step; with 60, going key by key was 5 to 20 % faster
@@ -42,30 +44,60 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
         return fields[x].values * fields[y].values.astype(np.float64)
 
 
+@dataclass(frozen=True)
+class Retention:
+    """For how long rows are kept: as many of each key, and as far back, as windows that end now can reach.
+
+    since: windows that end before now, but not before this, are still to be asked for. everything: nothing goes for
+    the moment, as answers of the recent past are still to be given.
+    """
+
+    rows: int = 0
+    time: int | None = None
+    since: int = MAX
+    everything: bool = False
+
+    def over(self, reaches: list[Reach], more: bool = False) -> "Retention":
+        """What these windows can still reach; `more`: and what was to be kept before."""
+        rows = [r.far for r in reaches if not r.by_time] + [self.rows if more else 0]
+        times = [r.far for r in reaches if r.by_time] + ([self.time] if more and self.time is not None else [])
+        return replace(self, rows=max(rows), time=max(times, default=None))
+
+
 class Store:
-    def __init__(self, keyed: bool) -> None:
-        self.keyed = keyed
-        self.clock: Clock | None = None
+    """The rows of a grouping. It owns its keys, what is kept of each of their rows, and when rows go.
+
+    Asked of it: to take a batch (`grouped`, then `append`), the positions of windows (`edges`, `edges_each`), and to
+    let go of what nothing reaches (`tidy`). time, dictionary: those of the stream. keeps_own_time: `now` is another for
+    each key, that of its latest row.
+    """
+
+    def __init__(self, keyed: bool, time: Time, dictionary: Dictionary, keeps_own_time: bool = False) -> None:
+        self.keyed, self.time, self.dictionary, self.keeps_own_time = keyed, time, dictionary, keeps_own_time
         self.keys: KeyTable | None = None
-        self.types: dict[str, pa.DataType] = {}
-        self.words = Words()
         self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
         self.ts = self.main.arena.allocate(np.int64)
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
         self.lost = np.zeros(0, np.int64)  # per key: the newest timestamp no longer kept
         self.seen = np.zeros(0, np.int64)  # scratch of `group`
-        self.now = MIN
-        self.promised = MIN
         self.events = 0
-        self.keep_rows = 0
-        self.keep_time: int | None = None
+        self.retention = Retention()
         self.forgotten = MIN  # the newest timestamp of a key that is no longer known
         self._next_to_tidy = 0
         self._known = 0  # keys, when some were last looked after
         self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
-        self.each_by_itself = False  # `now` is another for each key: the time of its latest event
-        self.keeps_all = False  # while answers of the recent past are still to be given
-        self.answers_from = MAX  # windows that end before now, but not before this, are still to be asked for
+
+    @property
+    def clock(self) -> Clock | None:
+        return self.time.clock
+
+    @property
+    def now(self) -> int:
+        return self.time.now
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        return self.dictionary.types
 
     @property
     def main(self) -> Space:
@@ -84,28 +116,14 @@ class Store:
             self.spaces[mask] = space
         return self.spaces[mask]
 
-    def retain(self, reaches: list[Reach], more: bool = False) -> None:
-        """Keep what these windows can still reach; `more`: and what was to be kept before."""
-        rows = [r.far for r in reaches if not r.by_time] + [self.keep_rows if more else 0]
-        times = [r.far for r in reaches if r.by_time] + (
-            [self.keep_time] if more and self.keep_time is not None else []
-        )
-        self.keep_rows, self.keep_time = max(rows), max(times, default=None)
-
     @property
     def horizons(self) -> np.ndarray:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
-        if self.keep_time is None:
+        if self.retention.time is None:
             return np.array([MAX])
-        now = self.latest if self.each_by_itself else np.array([min(self.now, self.answers_from)])
-        far = min(self.keep_time, int(MAX))
+        now = self.latest if self.keeps_own_time else np.array([min(self.now, self.retention.since)])
+        far = min(self.retention.time, int(MAX))
         return np.where(now < MIN + far, MIN, now - far)
-
-    def note_types(self, fields: dict[str, Field]) -> None:
-        """The type a column came in first is the type it has (nulls alone have none)."""
-        for name, column in fields.items():
-            if not pa.types.is_null(column.type):
-                self.types.setdefault(name, column.type)
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
@@ -125,7 +143,7 @@ class Store:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
-        early = np.flatnonzero(rows.ts < self.promised)
+        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > MIN else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
             raise self._disorder(rows, min(wrong))
@@ -134,7 +152,8 @@ class Store:
     def _disorder(self, rows: Rows, row: int) -> OutOfOrder:
         assert self.clock is not None
         same_key = rows.ids[:row] == rows.ids[row]
-        before = max(int(self.latest[rows.ids[row]]), self.promised, int(rows.ts[:row][same_key].max(initial=MIN)))
+        applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=MIN)))
+        before = max(applied, self.time.promised)
         gap = before - int(rows.ts[row])
         late = f'"{gap}{self.clock.unit}"' if self.clock.unit not in (None, "d") else str(gap)
         return OutOfOrder(
@@ -144,7 +163,6 @@ class Store:
 
     def append(self, rows: Rows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
         """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
-        self.now = max(self.now, int(rows.ts.max(initial=MIN)))
         self.events += rows.ts.size
         runs = {EVERY_EVENT: (batch.keys, batch.counts)}
         main = self.main.arena
@@ -180,14 +198,14 @@ class Store:
             timeline.scatter(values_of(name, fields), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
-        if self.keeps_all:
+        if self.retention.everything:
             return
         rings = self.main.arena.rings
-        if self.answers_from < MAX:  # rows after it push none out of a window by rows
+        if self.retention.since < MAX:  # rows after it push none out of a window by rows
             seen = np.empty(keys.size, np.int64)
-            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.answers_from), seen)
+            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.retention.since), seen)
             coming = np.minimum(coming, seen - rings[keys, TAIL])
-        timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.keep_rows)
+        timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.rows)
 
     def tidy(self, rows: int) -> None:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
@@ -195,9 +213,9 @@ class Store:
         Every key is looked at within 64 batches. Of keys that come and go, two are looked at for each that comes, so
         that those that are gone can not outnumber the others whatever the churn.
         """
-        self.words.tidy(self.spaces.values())
+        self.dictionary.tidy(self.spaces.values())
         count = self.key_count
-        if count == 0 or self.keeps_all:
+        if count == 0 or self.retention.everything:
             return
         new, self._known = max(0, count - self._known), count
         some = min(count, max(16 + rows // 8 + 2 * new, count >> 6))
@@ -209,13 +227,13 @@ class Store:
         """Let go of what these no longer need, where that is most of what they have."""
         found = np.empty(keys.size, np.int64)
         rings = self.main.arena.rings
-        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.keep_rows, found)]
+        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.retention.rows, found)]
         if keys.size:
             self._expire_all(keys)
 
     def tidy_all(self) -> None:
         """Let go of all that no window can reach, at once."""
-        if self.key_count and not self.keeps_all:
+        if self.key_count and not self.retention.everything:
             self._expire_all(np.flatnonzero(self.main.arena.kept(self.key_count)))
 
     def _expire_all(self, keys: np.ndarray) -> None:
@@ -233,7 +251,7 @@ class Store:
         They are counted as they lose their rows, and only looked for once they may be half of all.
         """
         count = self.key_count
-        if not self.keyed or self.keeps_all or count < MANY_KEYS or 2 * self._emptied < count:
+        if not self.keyed or self.retention.everything or count < MANY_KEYS or 2 * self._emptied < count:
             return None
         empty: np.ndarray = self.main.arena.kept(count) == 0
         self._emptied = int(np.count_nonzero(empty))
@@ -320,8 +338,36 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        keys = self.words.bytes + (0 if self.keys is None else self.keys.bytes)
+        keys = self.dictionary.bytes + (0 if self.keys is None else self.keys.bytes)
         return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + keys
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        header = {
+            "events": self.events, "forgotten": self.forgotten, "tidy": self._next_to_tidy,
+            "rows": self.retention.rows, "time": self.retention.time,
+        }  # fmt: skip
+        spaces = [space.state() for space in self.spaces.values()]
+        whole = nested(header, {"spaces": spaces, "keys": None if self.keys is None else self.keys.state()})
+        arrays = {"ts": self.ts.data, "latest": self.latest, "lost": self.lost}
+        key_type = {} if self.keys is None else {"key type": types_to_array({"key": self.keys.type})}
+        return with_arrays(whole, arrays | key_type)
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self.events, self.forgotten, self._next_to_tidy = header["events"], header["forgotten"], header["tidy"]
+        self.retention = Retention(header["rows"], header["time"])
+        self.latest, self.lost = arrays["latest"], arrays["lost"]
+        self.seen = np.zeros(self.latest.size, np.int64)
+        if header["keys"] is not None:
+            self.keys = KeyTable(types_from_array(arrays["key type"])["key"])
+            self.keys.restore(part(state, "keys"))
+        self.ts.data = arrays["ts"]
+        for saved in parts(state, "spaces"):
+            mask = Mask.from_json(saved[0])
+            space = self.main if mask == EVERY_EVENT else self.spaces.setdefault(mask, Space(mask, self.main))
+            space.restore(saved)
 
 
 def _window(reach: Reach, at: int) -> tuple[int, int, int]:

@@ -11,14 +11,19 @@ import numpy as np
 from kernels.operators import monoids
 from kernels.rings.timeline import HEAD, TAIL
 from kernels.windows import dyadic, landmark, running, sorted_runs
-from swag.live.space import Arena, Column, Space
+from swag.durable.state import State, own_arrays
+from swag.live.arena import Arena, Column
+from swag.live.space import Space
 from swag.query.families import Part, operator
 
-State = Any  # an array, or a tuple of arrays
+Partials = Any  # an array, or a tuple of arrays
 
 
 class Structure:
-    """What all of them share: the operator, the raw columns, and the state as columns of the arena."""
+    """What all of them share: the operator, the raw columns, and the partials as columns of the space's arena.
+
+    It owns its partials. Asked of it: to follow the rows (`update`), and the partials of windows (`lookup`).
+    """
 
     name = ""
     update_cost = ""
@@ -37,7 +42,7 @@ class Structure:
         return self.space.arena.rings
 
     @property
-    def columns(self) -> State:
+    def columns(self) -> Partials:
         """The raw data as kernels take it."""
         return self.raw[0].data if len(self.raw) == 1 else tuple(column.data for column in self.raw)
 
@@ -57,7 +62,7 @@ class Structure:
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         raise NotImplementedError
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         """Partials, flat, one per (key, window); those of empty windows hold anything."""
         raise NotImplementedError
 
@@ -74,18 +79,33 @@ class Structure:
         return sum(array.nbytes for array in self.saved().values())
 
     def saved(self) -> dict[str, np.ndarray]:
-        """State that does not lie in the arena."""
+        """Arrays of its own that do not lie in the arena."""
         return {}
 
-    def restored(self, arrays: dict[str, np.ndarray]) -> None: ...
+    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take those back."""
+
+    def state(self) -> State:
+        header = {"updates": self.updates, "lookups": self.lookups, "held": len(self.held)}
+        held = {f"held/{i}": column.data for i, column in enumerate(self.held)}
+        return header, held | {f"saved/{name}": array for name, array in self.saved().items()}
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        if len(self.held) != header["held"]:
+            raise ValueError(f"partials of {self.part} were saved as {header['held']} arrays, not {len(self.held)}")
+        for i, column in enumerate(self.held):
+            column.data = arrays[f"held/{i}"]
+        self.restored(own_arrays(arrays, "saved"))
+        self.updates, self.lookups = header["updates"], header["lookups"]
 
 
-def _allocate(arena: Arena, op: Any, dtype: Any) -> list[Column]:
+def allocated(arena: Arena, op: Any, dtype: Any) -> list[Column]:
     dtypes = monoids.STATE[type(op)]
     return [arena.allocate(each or dtype) for each in (dtypes if isinstance(dtypes, tuple) else (dtypes,))]
 
 
-def _state(op: Any, held: list[Column]) -> State:
+def partials_of(op: Any, held: list[Column]) -> Partials:
     data = tuple(column.data for column in held)
     return data if isinstance(monoids.STATE[type(op)], tuple) else data[0]
 
@@ -98,7 +118,7 @@ class Running(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = _allocate(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtype)
         identity = 0 if part.user is None else part.user.identity
         self.identity = identity if isinstance(identity, tuple) else (identity,)
         self.total = monoids.empty_state(self.op, self.dtype, 0)
@@ -106,7 +126,7 @@ class Running(Structure):
     def add_keys(self, count: int) -> None:
         tuples = isinstance(self.total, tuple)
         arrays = self.total if tuples else (self.total,)
-        grown = tuple(_extended(array, count, fill) for array, fill in zip(arrays, self.identity, strict=True))
+        grown = tuple(extended(array, count, fill) for array, fill in zip(arrays, self.identity, strict=True))
         self.total = grown if tuples else grown[0]
 
     def renumber(self, kept: np.ndarray) -> None:
@@ -114,12 +134,12 @@ class Running(Structure):
         self.total = tuple(each[kept] for each in self.total) if isinstance(self.total, tuple) else self.total[kept]
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        running.update(self.op, self.columns, _state(self.op, self.held), self.total, self.rings, keys, counts)
+        running.update(self.op, self.columns, partials_of(self.op, self.held), self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        running.lookup(self.op, _state(self.op, self.held), self.total, self.rings, keys, lo, hi, out)
+        running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, lo, hi, out)
         self.lookups += lo.size
         return out
 
@@ -144,7 +164,7 @@ class RunningFloats(Structure):
         self.uncertain = 0
 
     def add_keys(self, count: int) -> None:
-        self.total = _extended(self.total, count, 0)
+        self.total = extended(self.total, count, 0)
 
     def renumber(self, kept: np.ndarray) -> None:
         self.add_keys(int(kept.max(initial=-1)) + 1)
@@ -154,7 +174,7 @@ class RunningFloats(Structure):
         running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = np.empty(lo.size)
         self.uncertain += running.lookup_floats(
             self.columns, self.held[0].data, self.total, self.rings, keys, lo, hi, out
@@ -168,6 +188,14 @@ class RunningFloats(Structure):
     def restored(self, arrays: dict[str, np.ndarray]) -> None:
         self.total = arrays["total"]
 
+    def state(self) -> State:
+        header, arrays = super().state()
+        return header | {"uncertain": self.uncertain}, arrays
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.uncertain = state[0]["uncertain"]
+
 
 class Dyadic(Structure):
     """B-INT."""
@@ -177,15 +205,15 @@ class Dyadic(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = _allocate(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtype)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        dyadic.update(self.op, self.columns, _state(self.op, self.held), self.rings, keys, counts)
+        dyadic.update(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, counts)
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        dyadic.lookup(self.op, self.columns, _state(self.op, self.held), self.rings, keys, lo, hi, out)
+        dyadic.lookup(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, lo, hi, out)
         self.lookups += lo.size
         return out
 
@@ -209,14 +237,14 @@ class Landmark(Structure):
             group.update(self, keys, counts)
         self.updates += int(counts.sum())
 
-    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
+    def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
         for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
             depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
             group = self._group(int(level), depth)
-            landmark.lookup(self.op, int(level), group.state(self), group.arena.rings, keys, lo, hi, out)
+            landmark.lookup(self.op, int(level), group.partials(self), group.arena.rings, keys, lo, hi, out)
         return out
 
     def _group(self, level: int, depth: int) -> "LandmarkGroup":
@@ -233,12 +261,15 @@ class Landmark(Structure):
 
 
 class LandmarkGroup:
-    """The landmark intervals of widths in [2^level, 2^(level+1)), over the last `depth` rows of each key."""
+    """The landmark intervals of widths in [2^level, 2^(level+1)), over the last `depth` rows of each key.
+
+    It owns an arena of its own, as it keeps fewer rows than the space. It is not saved: it is a function of the rows.
+    """
 
     def __init__(self, level: int, depth: int, owner: Landmark) -> None:
         self.level, self.depth = level, depth
         self.arena = Arena()
-        self.lanes = [_allocate(self.arena, owner.op, owner.dtype) for _ in range(3)]
+        self.lanes = [allocated(self.arena, owner.op, owner.dtype) for _ in range(3)]
         rings = owner.rings
         self.arena.add_keys(rings.shape[0])
         kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], depth)
@@ -247,8 +278,8 @@ class LandmarkGroup:
         keys = np.flatnonzero(kept)
         self.update(owner, keys, kept[keys])
 
-    def state(self, owner: Landmark) -> State:
-        return tuple(_state(owner.op, lane) for lane in self.lanes)
+    def partials(self, owner: Landmark) -> Partials:
+        return tuple(partials_of(owner.op, lane) for lane in self.lanes)
 
     def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
         self.arena.add_keys(owner.rings.shape[0])
@@ -267,7 +298,7 @@ class LandmarkGroup:
         self.arena.make_room(keys, coming, expire)
         self.arena.rings[keys, TAIL] += coming
         landmark.update(
-            owner.op, owner.columns, owner.rings, self.level, self.state(owner), self.arena.rings, keys, coming
+            owner.op, owner.columns, owner.rings, self.level, self.partials(owner), self.arena.rings, keys, coming
         )
 
 
@@ -302,7 +333,7 @@ class SortedRuns(Structure):
         return out, after
 
 
-def _extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
+def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
     if count <= array.size:
         return array
     grown = np.full(max(count, 2 * array.size), fill, array.dtype)

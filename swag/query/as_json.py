@@ -65,6 +65,15 @@ def every_from_json(entry: Any) -> Every | None:
     return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"])
 
 
+def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: Path) -> list[Query]:
+    """The queries of a file. given: those that a user says again, as a file can not hold their functions."""
+    known = with_sources(given)
+    for entry in entries:
+        if entry["label"] in known:
+            refuse_other(entry, known[entry["label"]], path)
+    return [query_from_json(entry, known, path) for entry in entries]
+
+
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
     """given: queries by label, for those whose functions a file can not hold."""
     if _has_functions(entry["aggregate"]) or _has_functions(entry["having"]):

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.errors import BadQuery, BadType
-from swag.tables.answers import common_type, of_common_type, own_name
 from swag.tables.comparing import compared
 from swag.tables.constants import is_constant, plain
 
@@ -42,19 +41,6 @@ class Condition:
         except (pa.ArrowException, TypeError, OverflowError):
             raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
         return np.asarray(pc.fill_null(passed, False))
-
-
-def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
-    """Table(query, [key], value) of what each query lets pass: a table of its keys, if there are any, and values."""
-    kind = common_type({name: table.schema.types[-1] for name, table in passing.items()}, "filters")
-    rows = np.repeat(np.arange(len(passing)), [table.num_rows for table in passing.values()])
-    columns = {own_name("query", key): pa.array(list(passing), pa.string()).take(rows)}
-    if key is not None:
-        found = [table.column(0) for table in passing.values() if not pa.types.is_null(table.schema.types[0])]
-        chunks = [chunk for keys in found for chunk in keys.chunks]
-        columns[key] = pa.chunked_array(chunks, found[0].type if found else pa.null())
-    values = [of_common_type(name, table.columns[-1], kind, "filters") for name, table in passing.items()]
-    return pa.table(columns | {own_name("value", key): pa.chunked_array(values, kind)})
 
 
 def condition(having: Any) -> Condition:

@@ -1,6 +1,6 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -58,6 +58,11 @@ class Query:
         if self.every is not None and not isinstance(self.every, Every):
             raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
         _check_source(self.source)
+
+    @property
+    def is_plain(self) -> bool:
+        """Over events, and answered on lookup: without `every` and `source`."""
+        return self.every is None and self.source is None
 
     @property
     def is_simple(self) -> bool:
@@ -164,3 +169,14 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
         if query.label.startswith(HIDDEN):
             raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
         seen.add(query.label)
+
+
+def check_grouping(queries: Iterable[Query], key: str | None) -> None:
+    """What an SQL statement says after GROUP BY is the key of the stream, or the query is for another one."""
+    wanted = () if key is None else (key,)
+    for query in queries:
+        if query.group_by is not None and query.group_by != wanted:
+            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
+            have = f'key="{key}"' if key else "no key"
+            hint = f"GROUP BY {key}" if key else f'key="{query.group_by[0]}"'
+            raise BadQuery(f'query "{query.label}" has {said}, but the stream has {have}.', hint)

@@ -50,6 +50,19 @@ def of_common_type(name: str, values: Any, kind: pa.DataType, ask: str) -> pa.Ar
     return values.cast(kind, safe=False)
 
 
+def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
+    """Table(query, [key], value) of what each query lets pass: a table of its keys, if there are any, and values."""
+    kind = common_type({name: table.schema.types[-1] for name, table in passing.items()}, "filters")
+    rows = np.repeat(np.arange(len(passing)), [table.num_rows for table in passing.values()])
+    columns = {own_name("query", key): pa.array(list(passing), pa.string()).take(rows)}
+    if key is not None:
+        found = [table.column(0) for table in passing.values() if not pa.types.is_null(table.schema.types[0])]
+        chunks = [chunk for keys in found for chunk in keys.chunks]
+        columns[key] = pa.chunked_array(chunks, found[0].type if found else pa.null())
+    values = [of_common_type(name, table.columns[-1], kind, "filters") for name, table in passing.items()]
+    return pa.table(columns | {own_name("value", key): pa.chunked_array(values, kind)})
+
+
 def _first_inexact(values: pa.Array, kind: pa.DataType) -> Any:
     """The first whole number that is another one in a float64, or does not fit int64."""
     whole = np.asarray(pc.fill_null(values, 0))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.keys import hashing
+from swag.durable.state import State
 from swag.errors import BadEvents, BadType
 from swag.tables.columns import is_discrete, one_chunk
 
@@ -21,7 +22,11 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
 
 
 class KeyTable:
-    """The keys seen so far, in order of first appearance. Integers and times by value, everything else by its bytes."""
+    """The keys seen so far, in order of first appearance. Integers and times by value, everything else by its bytes.
+
+    It owns their values and numbers. Asked of it are numbers for keys (`encode` for new ones too, `find`), and keys for
+    numbers (`column`).
+    """
 
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -87,19 +92,17 @@ class KeyTable:
         arrays: list[np.ndarray] = [self._table, self._values, self._hashes, self._text, self._ends]
         return sum(int(array.nbytes) for array in arrays) + (0 if self._all is None else int(self._all.nbytes))
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The arrays to save; `restore` takes them."""
+    def state(self) -> State:
+        """The values; of what type they are its owner knows."""
         ends = self._ends[: self.count + 1]
-        return {"values": self._values[: self.count], "text": self._text[: ends[-1]], "ends": ends}
+        return {}, {"values": self._values[: self.count], "text": self._text[: ends[-1]], "ends": ends}
 
-    @classmethod
-    def restore(cls, kind: pa.DataType, arrays: dict[str, np.ndarray]) -> "KeyTable":
-        table = cls(kind)
-        if table._by_value:
-            table._add(pa.array(arrays["values"]).cast(pa.int64()), raw=True)
+    def restore(self, state: State) -> None:
+        arrays = state[1]
+        if self._by_value:
+            self._add(pa.array(arrays["values"]).cast(pa.int64()), raw=True)
         else:
-            table._add(_texts(arrays["ends"], arrays["text"]), raw=True)
-        return table
+            self._add(_texts(arrays["ends"], arrays["text"]), raw=True)
 
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
         array = one_chunk(keys)

@@ -8,31 +8,38 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.ticks import schedule as kernels
-from swag.live.space import group
+from swag.durable.state import State
+from swag.live.arena import group
+from swag.live.time import MIN
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import NEVER
-
-MIN = int(np.iinfo(np.int64).min)
 
 
 @dataclass(eq=False)
 class Progress:
-    """How far a stream is: the latest event of each key and of all, and a time before which slots are over.
+    """How far a stream is: the latest event of each key and of all, and the time up to which slots are over.
 
-    kept: nothing older than the promise comes. together: nothing older than the latest event of any key comes.
+    closed: as Time has it. kept: what is closed never comes. together: nothing older than the latest event of any key
+    comes.
     """
 
     latest: np.ndarray
     top: int
-    promise: int
+    closed: int
     kept: bool
     together: bool = False
 
-    def known(self, whole: bool) -> np.ndarray:
-        """Per segment, the time before which everything has come."""
+    def done(self, whole: bool) -> np.ndarray:
+        """Per segment, the time up to which everything has come. Of an event's own time more may follow."""
         if whole:
-            return np.array([max(self.top, self.promise)])
-        return np.maximum(self.top if self.together else self.latest, np.full(self.latest.size, self.promise))
+            return np.array([self.done_of_all])
+        seen = np.maximum(self.top if self.together else self.latest, MIN + 1) - 1
+        return np.maximum(seen, np.full(self.latest.size, self.closed))
+
+    @property
+    def done_of_all(self) -> int:
+        """The same where all keys are in order together."""
+        return max(self.closed, self.top - 1 if self.top > MIN else MIN)
 
 
 @dataclass(eq=False)
@@ -46,8 +53,15 @@ class Counters:
     newest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
-    def arrays(self) -> list[np.ndarray]:
-        return [self.next, self.total, self.gone, self.newest]
+    def bytes(self) -> int:
+        return sum(each.nbytes for each in self.state()[1].values())
+
+    def state(self) -> State:
+        return {}, {"next": self.next, "total": self.total, "gone": self.gone, "newest": self.newest}
+
+    def restore(self, state: State) -> None:
+        arrays = state[1]
+        self.next, self.total, self.gone, self.newest = (arrays[n] for n in ("next", "total", "gone", "newest"))
 
     def grow(self, segments: int, total: np.ndarray | None = None) -> None:
         """Room for more segments. total: how many rows they have had, of which none is here."""

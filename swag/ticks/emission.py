@@ -1,17 +1,23 @@
-"""What an engine emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
+"""What a stream emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
 
-events --> ticker (every 1000 rows) -----------------------------------> emitted()
-      \\-> streams inside (swag/ticks/inner_streams.py): an engine over each of them --> emitted(), lookups
+events --> ticker (every 1000 rows) -----------------------------------------> emitted()
+      \\-> streams inside (swag/ticks/inner_streams.py), each with its own --> emitted(), lookups
 """
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from swag import errors
+from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, OutOfOrder, SwagError
-from swag.live.store import MIN, Store
+from swag.live.core import Core
+from swag.live.time import MAX, MIN
+from swag.query.as_json import every_to_json, query_to_json
 from swag.query.every import Every
 from swag.query.lowering import simple_ones
 from swag.query.query import Events, Query
@@ -28,29 +34,40 @@ from swag.ticks.stored_ticks import Jumped
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
-    from swag.engine import Engine
-
-LATEST = int(np.iinfo(np.int64).max)
+    from swag.ticks.live_stream import LiveStream
 
 
 @dataclass(eq=False)
 class Emission:
-    ts: str
-    key: str | None
-    store: Store
+    """The ticks of a stream. It owns its tickers, the streams inside, and what nobody has fetched.
+
+    Asked of it: to follow queries and batches, to `decide` ticks as time passes, and what is `waiting` to be fetched.
+    core: the stream's; make: a stream for the answers of a query, or for chosen events.
+    """
+
+    core: Core
+    make: "Callable[[], LiveStream]"
     tickers: dict[Every, Ticker] = field(default_factory=dict)
     inner: dict[Query, Answers] = field(default_factory=dict)
     chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
-    outer: dict[str, "Engine"] = field(default_factory=dict)  # queries over answers: who answers them
+    outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
     since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
     outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
     errors: list[SwagError] = field(default_factory=list)
-    top: int = MIN
+    top: int = MIN  # the latest time of any event
+
+    @property
+    def ts(self) -> str:
+        return self.core.ts
+
+    @property
+    def key(self) -> str | None:
+        return self.core.key
 
     @property
     def queries(self) -> list[Query]:
         """All that read this engine's events here, as simple ones."""
-        own = simple_ones(query for ticker in self._all() for query in ticker.queries.values())
+        own = simple_ones(query for ticker in self.all_tickers for query in ticker.queries.values())
         return [*own, *(query for each in self.chosen.values() for query in each.readers)]
 
     @property
@@ -58,19 +75,25 @@ class Emission:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        return any(ticker.whole for ticker in self._all()) or any(each.ordered for each in self._inside())
+        return any(ticker.whole for ticker in self.all_tickers) or any(each.ordered for each in self._inside())
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
-        own = {1} if self.inner else {t.every.step(unit) for t in self._all() if t.every.by_time}
-        return own.union(*(each.engine._emission.steps(unit) for each in self.chosen.values()))
+        own = {1} if self.inner else {t.every.step(unit) for t in self.all_tickers if t.every.by_time}
+        return own.union(*(each.stream.emission.steps(unit) for each in self.chosen.values()))
+
+    @property
+    def streams(self) -> "list[LiveStream]":
+        """Those inside."""
+        return [each.stream for each in self.inner.values()] + [each.stream for each in self.chosen.values()]
 
     def _inside(self) -> "list[Emission]":
-        answers = [each.engine._emission for each in self.inner.values()]
-        return answers + [each.engine._emission for each in self.chosen.values()]
+        return [stream.emission for stream in self.streams]
 
-    def _all(self) -> list[Ticker]:
+    @property
+    def all_tickers(self) -> list[Ticker]:
+        """Its own, and those whose answers are streams."""
         return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -89,69 +112,68 @@ class Emission:
             raise BadQuery(
                 f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
             )
-        if query.every is not None and self.store.clock is not None:
-            query.every.step(self.store.clock.unit)
+        if query.every is not None and self.core.time.clock is not None:
+            query.every.step(self.core.time.clock.unit)
         for simple in simple_ones([query]):
             try_out(simple.aggregate)
-            if self.store.clock is not None:
-                reach(simple.window, self.store.clock.unit)
+            if self.core.time.clock is not None:
+                reach(simple.window, self.core.time.clock.unit)
 
-    def add(self, queries: list[Query], flowing: bool, make: Any) -> None:
-        """make: an engine for the answers of a query."""
+    def add(self, queries: list[Query], flowing: bool) -> None:
+        """flowing: events have come before these."""
         for query in queries:
             if query.source is not None:
                 try:
-                    over = self.over(query.source, flowing, make)
-                    over.register(replace(query, source=None, name=query.label))
+                    over = self.over(query.source, flowing)
+                    over.add([replace(query, source=None, name=query.label)])
                 except SwagError:
                     self.forget()
                     raise
                 self.outer[query.label] = over
             elif query.every is not None:
-                ticker = self.tickers.get(query.every) or self._new_ticker(query.every, make)
+                ticker = self.tickers.get(query.every) or self._new_ticker(query.every)
                 self._ticker(ticker, query, flowing)
                 self.tickers[query.every] = ticker
             if flowing:
-                self.since[query.label] = self.store.now
+                self.since[query.label] = self.core.time.now
 
     def note_unread(self, query: Query, instant: int) -> None:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
         if query.label in self.since:
             self.since[query.label] = max(self.since[query.label], instant)
 
-    def over(self, source: Query | Events, flowing: bool, make: Any) -> "Engine":
-        """The engine whose events are those of `source`."""
+    def over(self, source: Query | Events, flowing: bool) -> "LiveStream":
+        """The stream whose events are those of `source`."""
         if isinstance(source, Events):
-            of = self if source.source is None else self.over(source.source, flowing, make)._emission
+            of = self if source.source is None else self.over(source.source, flowing).emission
             if source.where not in of.chosen:
-                of.chosen[source.where] = Chosen(source.where, make())
-            return of.chosen[source.where].engine
+                of.chosen[source.where] = Chosen(source.where, self.make())
+            return of.chosen[source.where].stream
         if source.source is not None:
-            host = self.over(source.source, flowing, make)
-            return host._emission.over(replace(source, source=None), flowing, make)
+            return self.over(source.source, flowing).emission.over(replace(source, source=None), flowing)
         if source not in self.inner:
             every = source.every or Every(1, per_key=self.key is not None)
-            ticker = self._new_ticker(every, make, empty=source.every is None)
+            ticker = self._new_ticker(every, empty=source.every is None)
             self._ticker(ticker, replace(source, name=source.column), flowing)
-            self.inner[source] = Answers(source, ticker, make())
-        return self.inner[source].engine
+            self.inner[source] = Answers(source, ticker, self.make())
+        return self.inner[source].stream
 
-    def _new_ticker(self, every: Every, make: Any, empty: bool = False) -> Ticker:
-        return Ticker(every, self.key, Lookback(make("auto"), every, self.key, empty))
+    def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:
+        return Ticker(every, self.key, Lookback(every, self.key, empty))
 
     def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
         """Rows that were before count, but are not there any more."""
         if flowing and ticker.counters.next.size == 0:
-            rows = self.store.main.arena.rings[: self.store.key_count, 3]
-            before = np.array([self.store.events]) if ticker.whole else rows
+            rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
+            before = np.array([self.core.store.events]) if ticker.whole else rows
             ticker.counters.grow(before.size, before)
-            self.top = max(self.top, int(self.store.latest.max(initial=MIN)))
+            self.top = max(self.top, int(self.core.store.latest.max(initial=MIN)))
         ticker.add(query)
 
     def remove(self, query: Query) -> None:
         self.since.pop(query.label, None)
         if query.source is not None:
-            self.outer.pop(query.label).unregister(query.label)
+            self.outer.pop(query.label).remove(query.label)
             self.forget()
         elif query.every is not None:
             ticker = self.tickers[query.every]
@@ -163,41 +185,41 @@ class Emission:
         """Streams inside that nobody reads any more."""
         for each in self._inside():
             each.forget()
-        self.inner = {source: each for source, each in self.inner.items() if each.engine._is_read}
-        self.chosen = {where: each for where, each in self.chosen.items() if each.engine._is_read}
+        self.inner = {source: each for source, each in self.inner.items() if each.stream.is_read}
+        self.chosen = {where: each for where, each in self.chosen.items() if each.stream.is_read}
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
     def needs(self, count: int) -> np.ndarray:
         """Which of the first `count` keys ticks have still to do with."""
-        return np.logical_or.reduce([np.zeros(count, bool), *(ticker.needs(count) for ticker in self._all())])
+        return np.logical_or.reduce([np.zeros(count, bool), *(ticker.needs(count) for ticker in self.all_tickers)])
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on. Streams inside have tables of keys of their own."""
-        for ticker in self._all():
+        for ticker in self.all_tickers:
             ticker.renumber(kept)
 
     # -- events -------------------------------------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
-        for ticker in self._all():
+        for ticker in self.all_tickers:
             ticker.check(table, clock)
         for each in self.chosen.values():
             each.check(table)
 
     def check_functions(self, table: pa.Table) -> None:
         """Raise if a function of a user's does; streams of chosen events do so in `check`."""
-        for ticker in self._all():
+        for ticker in self.all_tickers:
             ticker.check_functions(table)
 
     def check_order(self, ts: np.ndarray) -> None:
         """Where all keys count together, they are in order together."""
         if not self.ordered or ts.size == 0:
             return
-        before = np.maximum.accumulate(np.concatenate([[max(self.top, self.store.promised)], ts]))[:-1]
+        before = np.maximum.accumulate(np.concatenate([[max(self.top, self.core.time.promised)], ts]))[:-1]
         early = np.flatnonzero(ts < before)
         if early.size:
-            clock, row = self.store.clock, int(early[0])
+            clock, row = self.core.time.clock, int(early[0])
             assert clock is not None
             raise OutOfOrder(
                 f"event {row} has ts {clock.show(int(ts[row]))}, after ts {clock.show(int(before[row]))} of another "
@@ -207,39 +229,38 @@ class Emission:
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were applied."""
-        assert self.store.clock is not None
+        assert self.core.time.clock is not None
         self.top = max(self.top, int(ts.max(initial=MIN)))
-        for ticker in self._all():
-            ticker.take(table, ts, ids, self.store.key_count, self.store.clock)
+        for ticker in self.all_tickers:
+            ticker.take(table, ts, ids, self.core.store.key_count, self.core.time.clock)
         for each in self.chosen.values():
             each.take(table)
 
-    def decide(self, promise: int, kept: bool) -> None:
+    def decide(self, closed: int, kept: bool) -> None:
         """Answer what is decided. An error waits for `emitted`.
 
-        promise: slots that end before it are over. kept: older events are refused; else late ones may be taken that
-        are newer than all that was applied.
+        closed: every event up to this time has come. kept: and none of them is taken any more; else late ones may be
+        that are newer than all that was applied.
         """
-        clock, keys = self.store.clock, self.store.keys
-        tickers = self._all()
+        clock, keys, tickers = self.core.time.clock, self.core.store.keys, self.all_tickers
         if clock is None:
             return
+        latest = self.core.store.latest[: self.core.store.key_count]
+        progress = Progress(latest, self.top, closed, kept or bool(self.inner))
         for chosen in self.chosen.values():
-            in_order = self.top if self.key is None or self.ordered else MIN
-            chosen.pass_time(self.store.now, max(promise, in_order), kept)
+            in_order = self.key is None or self.ordered
+            chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
         if not tickers:
             return
-        latest = self.store.latest[: self.store.key_count]
-        progress = Progress(latest, self.top, promise, kept or bool(self.inner))
         for ticker in self.tickers.values():
             jumped = self._decide(ticker, progress, clock, keys)
             if jumped is not None:
                 self._send(ticker, front_columns(jumped, clock, ticker.every, self.ts, self.key), jumped)
         for each in self.inner.values():
-            together = replace(progress, together=each.engine._emission.ordered)
+            together = replace(progress, together=each.stream.emission.ordered)
             jumped = self._decide(each.ticker, together, clock, keys)
             try:
-                each.feed(jumped, clock, each.ticker.promise(together, clock))
+                each.feed(jumped, clock, each.ticker.closed(together, clock))
             except SwagError as why:
                 self.errors.append(why)
 
@@ -263,7 +284,7 @@ class Emission:
 
     def raise_error(self) -> None:
         """An error in a tick is told once."""
-        why = self._wrong()
+        why = self.next_error()
         if why is not None:
             raise why
 
@@ -278,11 +299,11 @@ class Emission:
         for each in self._inside():
             each.fetched(name)
 
-    def _wrong(self) -> SwagError | None:
-        """The first error that nobody was told of."""
+    def next_error(self) -> SwagError | None:
+        """The first error that nobody was told of: it is told with that."""
         if self.errors:
             return self.errors.pop(0)
-        return next(filter(None, (each._wrong() for each in self._inside())), None)
+        return next(filter(None, (each.next_error() for each in self._inside())), None)
 
     @property
     def kinds(self) -> dict[str, pa.DataType]:
@@ -296,7 +317,7 @@ class Emission:
 
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its rows are all kept."""
-        clock, found = self.store.clock, {name: over._queries[name] for name, over in self.outer.items()}
+        clock, found = self.core.time.clock, {name: over.queries[name] for name, over in self.outer.items()}
         for ticker in self.tickers.values():
             found |= ticker.queries
         return {name: self._whole_since(name, query, clock) for name, query in found.items()}
@@ -308,8 +329,8 @@ class Emission:
             return None
         reaches = [reach(leaf.window, clock.unit) for leaf in simple_ones([query])]
         if not all(each.by_time for each in reaches):
-            return clock.value(min(max(self.store.now, self.since[name]) + 1, LATEST))
-        return clock.value(min(self.since[name] + max(each.far for each in reaches), LATEST))
+            return clock.value(min(max(self.core.time.now, self.since[name]) + 1, MAX))
+        return clock.value(min(self.since[name] + max(each.far for each in reaches), MAX))
 
     @property
     def undelivered(self) -> int:
@@ -318,36 +339,59 @@ class Emission:
 
     @property
     def bytes(self) -> int:
-        own = sum(ticker.bytes for ticker in self._all()) + sum(ticks.nbytes for _, ticks in self.outbox)
-        inside = [each.engine for each in self.inner.values()] + [each.engine for each in self.chosen.values()]
-        return own + sum(engine.stats()["bytes"] for engine in inside)
+        own = sum(ticker.bytes for ticker in self.all_tickers) + sum(ticks.nbytes for _, ticks in self.outbox)
+        return own + sum(stream.bytes for stream in self.streams)
 
     @property
     def kept(self) -> int:
-        return sum(ticker.kept for ticker in self._all())
+        return sum(ticker.kept for ticker in self.all_tickers)
 
-    def explain(self) -> list[str]:
-        lines = []
-        for ticker in self.tickers.values():
-            lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
-        for each in self.inner.values():
-            lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
-            lines += ["    " + line for line in each.engine.explain().split("\n")]
-        for chosen in self.chosen.values():
-            lines += ["", f"events where {chosen.where}, as a stream"]
-            lines += ["    " + line for line in chosen.engine.explain().split("\n")]
-        return lines
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        header = {
+            "since": self.since, "top": self.top,
+            "errors": [[type(why).__name__, why.message, why.hint] for why in self.errors],
+            "outbox": [name for name, _ in self.outbox],
+        }  # fmt: skip
+        inside = {
+            "tickers": [ticker.state() for ticker in self.tickers.values()],
+            "inner": [each.state() for each in self.inner.values()],
+            "chosen": [each.state() for each in self.chosen.values()],
+        }
+        ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks) in enumerate(self.outbox)}
+        return with_arrays(nested(header, inside), ticks)
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added: there is a ticker and a stream for each that was handed over."""
+        header, arrays = state
+        self.since, self.top = header["since"], header["top"]
+        self.errors = [getattr(errors, kind)(message, hint) for kind, message, hint in header["errors"]]
+        self.outbox = [(name, table_from_array(arrays[f"outbox/{i}"])) for i, name in enumerate(header["outbox"])]
+        self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        self.inner = _restored(self.inner, parts(state, "inner"), "query", query_to_json)
+        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", lambda where: where)
 
 
-def _often(every: Every) -> str:
-    much = f"every {every.time} of time" if every.by_time else f"every {every.rows:,} rows"
-    anchor = f", anchored at the {every.anchor}" if every.by_time else ""
-    return f"{much}{anchor}{', key by key' if every.per_key else ''}"
+def _written(entry: Any) -> str:
+    """JSON in one way, without what older files did not say."""
+    return json.dumps(_said(json.loads(json.dumps(entry))), sort_keys=True)
 
 
-def _ticker(ticker: Ticker) -> list[str]:
-    return [
-        f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
-        f"    so far: {ticker.ticks:,} answers at ticks",
-        *("    " + line for line in ticker.lookback.engine.explain().split("\n")),
-    ]
+def _said(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return {name: _said(value) for name, value in entry.items() if value is not None}
+    return [_said(each) for each in entry] if isinstance(entry, list) else entry
+
+
+def _restored(made: dict[Any, Any], saved: list[State], named: str, to_json: Callable[[Any], Any]) -> dict[Any, Any]:
+    """Parts by what they are of, each with its state, in the order in which they were handed over."""
+    known = {_written(to_json(of)): of for of in made}
+    found = {}
+    for state in saved:
+        of = known[_written(state[0][named])]
+        found[of] = made[of]
+        found[of].restore(state)
+    if len(found) != len(made):
+        raise ValueError(f"{len(made)} parts by their {named}, of which {len(found)} were saved")
+    return found

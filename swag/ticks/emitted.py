@@ -32,8 +32,8 @@ def emitted_table(emission: "Emission", name: str | None) -> pa.Table:
 
 
 def _nothing(emission: "Emission", kind: pa.DataType) -> pa.Table:
-    ts, key, store = emission.ts, emission.key, emission.store
+    ts, key, clock, keys = emission.ts, emission.key, emission.core.time.clock, emission.core.store.keys
     columns = [(own_name("query", ts, key), pa.string()), (own_name("tick", ts, key), pa.int64())]
-    columns += [(ts, store.clock.type if store.clock else pa.int64())]
-    columns += [] if key is None else [(key, store.keys.type if store.keys else pa.null())]
+    columns += [(ts, clock.type if clock else pa.int64())]
+    columns += [] if key is None else [(key, keys.type if keys else pa.null())]
     return pa.schema([*columns, (own_name("value", ts, key), kind)]).empty_table()

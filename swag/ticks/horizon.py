@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from swag.live.time import MIN
 from swag.query.every import Every
 from swag.query.windows import Reach
-from swag.ticks.counters import MIN, Counters, Progress
+from swag.ticks.counters import Counters, Progress
 from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
 
@@ -40,7 +41,7 @@ class Horizon:
             at_tick = self.every.anchor == "tick"
             soonest = undecided * self.step if at_tick else max(soonest, (undecided - 1) * self.step)
         elif self.progress.kept:
-            soonest = int(self.progress.known(True)[0])
+            soonest = max(soonest, self.progress.closed + 1 if self.progress.closed > MIN else MIN)
         return max(MIN, soonest - self.far)
 
     @property
@@ -61,8 +62,8 @@ class Horizon:
         if self.whole:
             return newest > self.oldest
         stream = self.progress
-        known = max(stream.promise, stream.top if stream.together else MIN)
-        soonest = np.full(newest.size, known)  # an event to come may be as old as that
+        over = max(stream.closed, stream.top - 1 if stream.together and stream.top > MIN else MIN)
+        soonest = np.full(newest.size, MIN if over == MIN else over + 1)  # an event to come may be as old as that
         undecided = self.counters.next[: newest.size]
         some = np.flatnonzero(undecided != NEVER)
         if self.every.by_time and self.every.anchor == "tick":

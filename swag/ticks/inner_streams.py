@@ -1,7 +1,7 @@
-"""Streams inside an engine, each the events of an engine of its own: so queries nest to any depth.
+"""Streams inside of a stream: so queries nest to any depth.
 
-events --> ticker of an inner query --> Answers: an engine over its ticks
-      \\-> a condition ----------------> Chosen: an engine over the events for which it holds
+events --> ticker of an inner query --> Answers: a stream of its ticks
+      \\-> a condition ----------------> Chosen: a stream of the events for which it holds
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from swag.live.store import MIN
+from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
+from swag.live.time import MIN
 from swag.query.aggregates import Aggregate
+from swag.query.as_json import query_to_json
 from swag.query.query import Query
 from swag.query.windows import Rows
 from swag.tables.answers import own_name
@@ -22,77 +24,89 @@ from swag.ticks.stored_ticks import Jumped
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
-    from swag.engine import Engine
+    from swag.ticks.live_stream import LiveStream
 
 
 @dataclass(eq=False)
 class Answers:
-    """The answers of `query` as events of `engine`. waiting: those that others may still come before."""
+    """The answers of `query` as events of `stream`. It owns both, and the answers that others may still come before
+    (`waiting`)."""
 
     query: Query
     ticker: Ticker
-    engine: "Engine"
+    stream: "LiveStream"
     waiting: pa.Table | None = None
 
-    def __post_init__(self) -> None:
-        self.engine._takes_all = True  # there is nobody to give an answer back to
-
-    def feed(self, jumped: Jumped | None, clock: Clock, promise: int) -> None:
-        """Ticks to the engine over them. promise: none before it is still to come."""
-        ts, key = self.engine.ts, self.engine.key
+    def feed(self, jumped: Jumped | None, clock: Clock, closed: int) -> None:
+        """Ticks to the stream of them. closed: every one up to this time has come."""
+        ts, key = self.stream.ts, self.stream.key
         if jumped is not None and jumped.number.size:
             ticks = front_columns(jumped, clock, self.ticker.every, ts, key)
             ticks = ticks.append_column(self.query.column, jumped.columns[0])
             self.waiting = ticks if self.waiting is None else pa.concat_tables([self.waiting, ticks])
         if self.waiting is not None:
-            self.engine.append(self._due(promise))
-        if promise > MIN:
-            self.engine.advance(promise)
+            self.stream.take(self._due(closed), checked=True)  # there is nobody to give an answer back to
+        now = MIN if closed == MIN else closed + 1
+        self.stream.pass_time(now, closed)
 
-    def _due(self, promise: int) -> pa.Table:
-        """The ticks that go on: all, or those before `promise`, in order, where that of different keys counts."""
-        ts, key = self.engine.ts, self.engine.key
+    def _due(self, closed: int) -> pa.Table:
+        """The ticks that go on: all, or those up to `closed`, in order, where that of different keys counts."""
+        ts, key = self.stream.ts, self.stream.key
         ticks, self.waiting = self.waiting, None
         assert ticks is not None
         each_event = self.query.every is None  # which come in order, where that counts
-        if each_event or not self.engine._emission.ordered or not self.ticker.every.per_key:
+        if each_event or not self.stream.emission.ordered or not self.ticker.every.per_key:
             return ticks
         ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
         times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
-        due = int(np.searchsorted(times, promise, side="left"))
+        due = 0 if closed == MIN else int(np.searchsorted(times, closed, side="right"))
         self.waiting = ticks[due:] if due < ticks.num_rows else None
         return ticks[:due]
+
+    def state(self) -> State:
+        saved = nested(
+            {"query": query_to_json(self.query)}, {"ticker": self.ticker.state(), "stream": self.stream.state()}
+        )
+        return with_arrays(saved, {} if self.waiting is None else {"waiting": table_to_array(self.waiting)})
+
+    def restore(self, state: State) -> None:
+        """The queries of its ticker and of its stream have been added."""
+        self.ticker.restore(part(state, "ticker"))
+        self.stream.restore(part(state, "stream"))
+        self.waiting = table_from_array(state[1]["waiting"]) if "waiting" in state[1] else None
 
 
 @dataclass(eq=False)
 class Chosen:
-    """The events for which a condition holds, as events of `engine`."""
+    """The events for which a condition holds, as events of `stream`, which it owns."""
 
     where: str
-    engine: "Engine"
-
-    def __post_init__(self) -> None:
-        self.engine._takes_all = True  # what `check` did not refuse was applied around here
+    stream: "LiveStream"
 
     @property
     def readers(self) -> list[Query]:
         """Simple queries that read what is needed of an event."""
         condition = Query(Aggregate("count"), Rows(1), f"* WHERE {self.where}", self.where)
-        return [condition, *self.engine._readers]
+        return [condition, *self.stream.readers]
 
     def check(self, table: pa.Table) -> None:
-        self.engine._refuse(self._of(table))
+        """Raise what is wrong with events, of those that are chosen; nothing is changed."""
+        self.stream.would_refuse(self._of(table))
 
     def take(self, table: pa.Table) -> None:
         """Events that were applied, and found to be right before."""
-        self.engine.append(self._of(table))
+        self.stream.take(self._of(table), checked=True)
 
-    def pass_time(self, now: int, promise: int, kept: bool) -> None:
+    def pass_time(self, now: int, closed: int, kept: bool) -> None:
         """Time passes here too, whatever events do not hold."""
-        store = self.engine._store
-        if store.clock is not None:
-            store.now = max(store.now, now)
-            self.engine._emission.decide(promise, kept)
+        self.stream.decide(now, closed, kept)
 
     def _of(self, table: pa.Table) -> pa.Table:
         return table.filter(pa.array(holds(self.where, table)))
+
+    def state(self) -> State:
+        return nested({"where": self.where}, {"stream": self.stream.state()})
+
+    def restore(self, state: State) -> None:
+        """The queries of its stream have been added."""
+        self.stream.restore(part(state, "stream"))

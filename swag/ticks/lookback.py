@@ -1,30 +1,29 @@
-"""The rows that ticks are looked up from: an engine of its own, which is given them when a tick is decided.
+"""The rows that ticks are looked up from: a core of its own, which is given them when a tick is decided.
 
 A tick then costs a lookup in structures that all its queries share, however many rows its windows hold.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.rings.timeline import TAIL
+from swag.durable.state import State, nested, part
 from swag.errors import SwagError
 from swag.evaluate import simple_queries
 from swag.live import intake
 from swag.live.composites import combine
-from swag.live.store import MIN
+from swag.live.core import Core
+from swag.live.time import MIN
 from swag.query.every import Every
 from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
 from swag.ticks.recency import Recency
 from swag.ticks.stored_ticks import Jumped
-
-if TYPE_CHECKING:
-    from swag.engine import Engine
 
 FEW = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
@@ -54,29 +53,32 @@ class Asked:
 
 @dataclass(eq=False)
 class Lookback:
-    """empty: an answer for every event, in their order, be its window empty. recent: which keys have any event in it,
-    if all are counted."""
+    """Answers at ticks. It owns a core with the rows that ticks may see; their keys are those of the stream around.
 
-    engine: "Engine"
+    Asked of it: to take rows, and what ticks say (`looked_up`). empty: an answer for every event, in their order, be
+    its window empty. recent: which keys have any event in it, if all are counted.
+    """
+
     every: Every
     key: str | None
     empty: bool = False
     recent: Recency = field(default_factory=Recency)
 
     def __post_init__(self) -> None:
-        self.engine._takes_all = True  # rows were checked when they came
+        self.core = Core("", self.key, own_time=self.every.per_key and self.key is not None)
+
+    def add(self, query: Query) -> None:
+        asked = looked_up(query)
+        self.core.check_queries([asked], lambda simple: None)
+        self.core.add([asked], flowing=self.core.store.events > 0)
 
     def ready(self, clock: Clock, keys: KeyTable | None) -> None:
-        """The engine knows what time is, and has room for all keys."""
-        store = self.engine._store
-        if store.clock is None:
-            store.clock = clock
-            store.each_by_itself = self.every.per_key and self.key is not None
-            self.engine._start()
-        store.keys = keys
-        store.grow_keys()
+        """The core knows what time is, and has room for all keys."""
+        if self.core.time.clock is None:
+            self.core.start(clock)
+        self.core.share_keys(keys)
         if self.of_all:
-            self.recent.grow(store.key_count)
+            self.recent.grow(self.core.store.key_count)
 
     @property
     def of_all(self) -> bool:
@@ -85,45 +87,42 @@ class Lookback:
 
     @property
     def kept(self) -> int:
-        arena = self.engine._store.main.arena
-        return int(arena.kept(arena.rings.shape[0]).sum())
+        return self.core.kept
 
     @property
     def bytes(self) -> int:
-        return int(self.engine.stats()["bytes"]) + sum(each.nbytes for each in self.recent.arrays)
+        return self.core.bytes + self.recent.bytes
 
     def newest(self, count: int) -> np.ndarray:
         """Of each key, the time of the newest row it has been given (MIN: none)."""
-        latest, found = self.engine._store.latest[:count], np.full(count, MIN)
+        latest, found = self.core.store.latest[:count], np.full(count, MIN)
         found[: latest.size] = latest
         return found
 
     def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on; the table of keys is that of the engine around, which has done so."""
-        self.engine._store.renumber(kept)
-        self.engine._plan.renumber(kept)
+        """Key kept[i] is key i from now on; the table of keys is that of the stream around, which has done so."""
+        self.core.grouping.renumber(kept)
         if self.of_all:
             self.recent.renumber(kept)
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         """How many rows of each key it has been given."""
-        rows: np.ndarray = self.engine._store.main.arena.rings[ids, TAIL]
+        rows: np.ndarray = self.core.store.main.arena.rings[ids, TAIL]
         return rows
 
     def check(self, table: pa.Table) -> None:
         """Raise if a function of a user's does of these rows, of which a tick may see some."""
-        plan = self.engine._plan
+        plan = self.core.plan
         if plan.lifted:
-            found = intake.fields(table, plan.readers, self.engine._store)
-            plan.check_batch(found, intake.chosen_rows(plan.masks(found), table, found))
+            found = intake.fields(table, plan.readers, self.core.dictionary)
+            plan.check_batch(found, self.core.grouping.chosen(table, found))
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""
-        engine = self.engine
-        for name in intake.needed(engine._readers, "", None):
+        for name in intake.needed(self.core.readers, "", None):
             if name and name not in table.column_names:  # they waited since before a query came
                 table = table.append_column(name, pa.nulls(table.num_rows))
-        engine._apply(table, ts, ids, intake.fields(table, engine._plan.readers, engine._store))
+        self.core.take(table, ts, ids)
 
     def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> Jumped:
         """All queries at every tick, in order."""
@@ -134,7 +133,7 @@ class Lookback:
             order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []
-        columns, speaks = self._as_far_as_possible(asked, [self.engine._queries[name] for name in names], errors)
+        columns, speaks = self._as_far_as_possible(asked, [self.core.queries[name] for name in names], errors)
         jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
         some = np.logical_or.reduce(speaks)
         return jumped if some.all() else jumped.only(np.flatnonzero(some))
@@ -159,8 +158,8 @@ class Lookback:
     def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in simple_queries(query)))
-        found, present, some = self.engine._asked.each(simple, asked.ids, asked.now, asked.seen)
-        self.engine._plan.reconsider()
+        found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
+        self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
         columns, present = combine(queries, simple, found, present)
         speaks = []
@@ -174,8 +173,21 @@ class Lookback:
         return columns, speaks
 
     def tidy(self, ids: np.ndarray) -> None:
-        store = self.engine._store
+        store = self.core.store
         store.tidy_keys(np.unique(ids) if ids.size < FEW else np.arange(store.key_count))
+
+    def state(self) -> State:
+        """The table of keys is the stream's: it is not handed over twice."""
+        keys, self.core.store.keys = self.core.store.keys, None
+        try:
+            return nested({}, {"core": self.core.state(), "recent": self.recent.state()})
+        finally:
+            self.core.store.keys = keys
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        self.core.restore(part(state, "core"))
+        self.recent.restore(part(state, "recent"))
 
 
 def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from swag.errors import BadQuery
 from swag.evaluate import evaluate, keep_apart, simple_queries
 from swag.live.intake import needed
-from swag.live.store import MIN
+from swag.live.time import MIN
 from swag.query.every import Every
 from swag.query.query import Events, Query
 from swag.tables.answers import own_name

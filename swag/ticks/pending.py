@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import State, table_from_array, table_to_array
+
 
 @dataclass(eq=False)
 class Pending:
+    """It owns the rows, as tables, times and key ids, one of each for every batch that is not used up yet."""
+
     tables: list[pa.Table] = field(default_factory=list)
     times: list[np.ndarray] = field(default_factory=list)
     keys: list[np.ndarray] = field(default_factory=list)
@@ -39,6 +43,16 @@ class Pending:
     def table(self) -> pa.Table:
         self._close_up()
         return self.tables[0]
+
+    def state(self) -> State:
+        if not self.count:
+            return {"rows": 0}, {}
+        return {"rows": self.count}, {"table": table_to_array(self.table), "ts": self.ts, "ids": self.ids}
+
+    def restore(self, state: State) -> None:
+        arrays = state[1]
+        if arrays:
+            self.add(table_from_array(arrays["table"]), arrays["ts"], arrays["ids"])
 
     def _close_up(self) -> None:
         """One batch."""

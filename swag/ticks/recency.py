@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.ticks import recency
+from swag.durable.state import State
+from swag.live.time import MIN
 from swag.ticks.counters import new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
-MIN = int(np.iinfo(np.int64).min)
 
 
 def _ends() -> np.ndarray:
@@ -17,15 +18,21 @@ def _ends() -> np.ndarray:
 
 @dataclass(eq=False)
 class Recency:
-    """links: a list of keys, the newest first. latest, seen: of each key, the time of its last row, and its rows."""
+    """It owns a list of keys, the newest first (`links`), and of each key the time of its last row, and its rows."""
 
     links: np.ndarray = field(default_factory=_ends)
     latest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
-    def arrays(self) -> list[np.ndarray]:
-        return [self.links, self.latest, self.seen]
+    def bytes(self) -> int:
+        return sum(each.nbytes for each in self.state()[1].values())
+
+    def state(self) -> State:
+        return {}, {"links": self.links, "latest": self.latest, "seen": self.seen}
+
+    def restore(self, state: State) -> None:
+        self.links, self.latest, self.seen = (state[1][name] for name in ("links", "latest", "seen"))
 
     def grow(self, keys: int) -> None:
         more = max(keys, 2 * self.latest.size) - self.latest.size

@@ -14,10 +14,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
 from swag.errors import BadType
 from swag.evaluate import simple_queries
 from swag.live import intake
-from swag.live.space import group
+from swag.live.arena import group
+from swag.live.time import MIN
+from swag.query.as_json import every_to_json
 from swag.query.every import Every
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
@@ -25,9 +28,9 @@ from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import MIN, Counters, Layout, Progress, new_ids
+from swag.ticks.counters import Counters, Layout, Progress, new_ids
 from swag.ticks.horizon import Horizon
-from swag.ticks.lookback import Asked, Lookback, looked_up
+from swag.ticks.lookback import Asked, Lookback
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
 from swag.ticks.stored_ticks import Jumped, Seen, Stretch, jump
@@ -37,7 +40,11 @@ FEW = 4096  # rows that may wait for a tick in any case
 
 @dataclass(eq=False)
 class Ticker:
-    """types, kinds: of the columns read, and of the answers."""
+    """The queries with one `every`. It owns the rows that wait, the counters, and the lookback that answers ticks.
+
+    Asked of it: to take rows, the ticks that are decided (`decide`), and up to when all of them are (`closed`). types,
+    kinds: of the columns read, and of the answers.
+    """
 
     every: Every
     key: str | None
@@ -62,16 +69,16 @@ class Ticker:
 
     @property
     def bytes(self) -> int:
-        return self.pending.bytes + self.lookback.bytes + sum(each.nbytes for each in self.counters.arrays)
+        return self.pending.bytes + self.lookback.bytes + self.counters.bytes
 
     def add(self, query: Query) -> None:
-        self.lookback.engine.register(looked_up(query))
+        self.lookback.add(query)
         self.queries[query.label] = query
         self._look_again()
 
     def remove(self, name: str) -> None:
         del self.queries[name]
-        self.lookback.engine.unregister(name)
+        self.lookback.core.remove(name)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -161,8 +168,9 @@ class Ticker:
         if not self.every.by_time:
             some = np.arange(count) if self.whole else np.unique(np.concatenate([np.zeros(0, np.int64), *touched]))
             return some, counters.total[some] // step
-        known = np.maximum(progress.known(self.whole)[:count], MIN + 1)
-        last = (known - 1) // step  # an event at the very end of a slot may be followed by another
+        last = (
+            progress.done(self.whole)[:count] // step
+        )  # an event at the very end of a slot may be followed by another
         if self.every.anchor == "tuple":  # … but is the one that stands for it
             latest = np.array([progress.top]) if self.whole else progress.latest
             latest = latest[:count]
@@ -171,17 +179,17 @@ class Ticker:
 
     def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         layout = Layout.of(segments, self.pending, self.counters.newest, self.whole)
-        reaches, store = self._reaches(clock), self.lookback.engine._store
+        reaches = self._reaches(clock)
         ticks = self._scheduled(layout, bounds, clock, reaches)
         if ticks.count == 0:
             return None
         self.lookback.ready(clock, keys)
-        store.keeps_all = True  # until all ticks are answered
+        self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
             asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
             jumped = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
-            store.keeps_all = False
+            self.lookback.core.keep(everything=False)
         self.lookback.tidy(asked.ids)
         self.ticks += jumped.number.size
         return jumped
@@ -235,14 +243,14 @@ class Ticker:
         self._fold_in(int(ends[-1]), rows)
         return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
-    def promise(self, progress: Progress, clock: Clock) -> int:
-        """No tick before this time is still to come."""
-        known = max(progress.promise, progress.top if self.whole or progress.together else MIN)
-        if known == MIN or not self.every.by_time:
-            return known
+    def closed(self, progress: Progress, clock: Clock) -> int:
+        """Every tick up to this time has come; MIN: nothing is known."""
+        over = progress.done_of_all if self.whole or progress.together else progress.closed
+        if over == MIN or not self.every.by_time:
+            return over
         step = self.every.step(clock.unit)
-        over = (known - 1) // step  # the last slot that is
-        return (over + 1) * step if self.every.anchor == "tick" else over * step + 1
+        slot = over // step  # the last one that is over
+        return (slot + 1) * step - 1 if self.every.anchor == "tick" else slot * step
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
@@ -309,3 +317,20 @@ class Ticker:
         if drop:
             self.counters.gone[0] += drop
             self.counters.newest[0] = self.pending.drop(drop)
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        header = {"every": every_to_json(self.every), "ticks": self.ticks}
+        inside = {"pending": self.pending.state(), "counters": self.counters.state(), "lookback": self.lookback.state()}
+        whole = nested(header, inside)
+        return with_arrays(whole, {"types": types_to_array(self.types), "kinds": types_to_array(self.kinds)})
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        header, arrays = state
+        self.ticks = header["ticks"]
+        self.types, self.kinds = types_from_array(arrays["types"]), types_from_array(arrays["kinds"])
+        self.pending.restore(part(state, "pending"))
+        self.counters.restore(part(state, "counters"))
+        self.lookback.restore(part(state, "lookback"))

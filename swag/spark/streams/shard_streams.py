@@ -1,4 +1,4 @@
-"""The streams of a shard: the events, and those inside it, which other queries read. Each has an engine, and its rows
+"""The streams of a shard: the events, and those inside it, which other queries read. Each has a core, and its rows
 in the log for as long as anything can reach them.
 
     events --> engine --> ticks of an inner query --> engine --> …       an engine is made again from its own rows, as
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.rings.timeline import HEAD, TAIL
-from swag.engine import Engine
 from swag.live import intake
-from swag.live.space import Batch
+from swag.live.arena import Batch
+from swag.live.core import Incoming
 from swag.query.aggregates import count
 from swag.query.every import Every
 from swag.query.lowering import simple_ones
@@ -29,93 +29,89 @@ from swag.spark.streams.sweeping import Sweep
 from swag.spark.streams.watermark import instants_of
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
+from swag.ticks.live_stream import LiveStream
 
 EVENTS, COUNTS = "events", "counts"
 NOTHING = int(np.iinfo(np.int64).min)
 
 
-class Recording(Engine):
-    """An engine that notes what its parts are given, for the log. deaf: this one takes nothing now.
+class RecordedStream(LiveStream):
+    """A stream that notes what it, and those inside, are given, for the log.
 
-    batches: the rows of each given table, by key, for as long as keys are numbered so.
+    It owns these tables until they are forgotten, and the rows of each by key. replaying: it takes nothing now, as its
+    own rows are in the log. watermark: slots that could be known to be over are, once it has passed them.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
+        super().__init__(ts, key, algorithm, epsilon)
         self.given: list[pa.Table] = []
-        self.batches: list[Batch] = []
-        self.deaf, self.latest_promise = False, NOTHING
+        self._batches: list[tuple[int, Batch]] = []  # each with the numbering of keys that it is by
+        self.replaying, self.watermark = False, NOTHING
 
-    def append(self, events: Any) -> int:
-        if self.deaf or events.num_rows == 0:
-            return 0
-        self.given.append(events)
-        return super().append(events)
+    def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
+        if self.replaying or table.num_rows == 0:
+            return None
+        self.given.append(table)
+        batch = super().take(table, checked)
+        if batch is not None and batch.by_key is not None:
+            self._batches.append((self.core.grouping.numbering, batch.by_key))
+        return batch
 
-    def _took(self, batch: Batch) -> None:
-        self.batches.append(batch)
+    def pass_time(self, now: int, closed: int, kept: bool = True) -> None:
+        """No further than the watermark. Rows are let go in passing, some with every batch: time passes here with every
+        trigger, and to look at all keys each time would take as long as to apply a tenth of them."""
+        super().pass_time(min(now, self.watermark), min(closed, self.watermark), kept)
+        self.forget_keys()
 
     def forget_given(self) -> None:
-        self.given, self.batches = [], []
-
-    def _forget_keys(self, kept: np.ndarray) -> None:
-        super()._forget_keys(kept)
-        self.batches = []  # know keys by numbers that they no longer have
+        self.given, self._batches = [], []
 
     def touched(self) -> tuple[np.ndarray, pa.Array | None]:
         """The keys that were given rows and are not forgotten yet, in order of id: as they lie in memory."""
-        store, key = self._store, self.key
-        if key is None or store.keys is None:
+        keys, key = self.core.store.keys, self.key
+        if key is None or keys is None:
             return np.zeros(1, np.int64), None
-        keys = one_chunk(pa.chunked_array([chunk for table in self.given for chunk in table.column(key).chunks]))
-        if len(self.given) == len(self.batches) == 1:
-            ids, first = self.batches[0].keys, self.batches[0].order[self.batches[0].starts[:-1]]
+        given = one_chunk(pa.chunked_array([chunk for table in self.given for chunk in table.column(key).chunks]))
+        current = [batch for numbering, batch in self._batches if numbering == self.core.grouping.numbering]
+        if len(self.given) == len(current) == 1:
+            ids, first = current[0].keys, current[0].order[current[0].starts[:-1]]
         else:
-            ids, first = np.unique(store.keys.find(keys, key), return_index=True)
+            ids, first = np.unique(keys.find(given, key), return_index=True)
             ids, first = ids[ids >= 0], first[ids >= 0]
-        return ids, keys.take(pa.array(first))
-
-    def _let_go(self) -> None:
-        """Rows are let go in passing, some with every batch: time passes here with every trigger, and to look at all
-        keys each time would take as long as to apply a tenth of them."""
-        self._forget()
-
-    def advance(self, ts: Any) -> None:
-        """No further than the watermark: slots that could be known to be over are, once it has passed them."""
-        super().advance(min(ts, self.latest_promise))
+        return ids, given.take(pa.array(first))
 
 
 class Kept:
-    """A stream of a shard: its engine, and which rows of it are kept in the log. held, batch:
-    rows that wait for the watermark, and those that it got last.
+    """A stream of a shard, and which rows of it are kept in the log. held, batch: rows that wait for the watermark, and
+    those that it got last.
 
     name: how its part of the log is named; nothing for the events themselves. above: the stream that it is made of, by
     the ticks of an inner query with `every`; it refers to that one weakly, so that no cycle keeps engines in memory.
     """
 
-    def __init__(self, engine: Recording, unit: str | None, name: str = "", above: "Kept | None" = None,
+    def __init__(self, stream: RecordedStream, unit: str | None, name: str = "", above: "Kept | None" = None,
                  every: Every | None = None) -> None:  # fmt: skip
-        self.engine, self.unit, self.above = engine, unit, above
+        self.stream, self.unit, self.above = stream, unit, above
         slow = every is not None and every.by_time and every.anchor == "tuple"
         self.slot = every.step(unit) if every is not None and slow else 1
         self.rows, self.counts = EVENTS + name, COUNTS + name
         self.held, self.batch, self.gone, self.sweep = 0, 0, 0, Sweep()
         self._noted: list[pa.Table] = []
         self.inside = [Kept(*part) for part in self._parts(name)]
-        engine.register(self._keeping())
-        plain = [query for query in engine.queries if query.every is None and query.source is None]
+        stream.add(self._keeping())
+        plain = [query for query in stream.queries.values() if query.is_plain]
         reaches = [reach(query.window, unit) for query in simple_ones(plain)]
         self._by_time = max((r.far for r in reaches if r.by_time), default=0)
         self._by_rows = max((r.far for r in reaches if not r.by_time), default=0)
-        tickers = [*engine._emission.tickers, *(query.every for query in engine._emission.inner if query.every)]
+        tickers = [*stream.emission.tickers, *(query.every for query in stream.emission.inner if query.every)]
         self.counting = any(not every.by_time for every in tickers)  # does a tick depend on how many rows there were?
 
     def _parts(self, name: str) -> Iterator[tuple[Any, ...]]:
         above = weakref.proxy(self)
-        for query, answers in self.engine._emission.inner.items():
-            yield answers.engine, self.unit, f"{name} {fingerprint(query)}", above, query.every
-        for where, chosen in self.engine._emission.chosen.items():
-            yield chosen.engine, self.unit, f"{name} {digest(where)}", above, None
+        for query, answers in self.stream.emission.inner.items():
+            yield answers.stream, self.unit, f"{name} {fingerprint(query)}", above, query.every
+        for where, chosen in self.stream.emission.chosen.items():
+            yield chosen.stream, self.unit, f"{name} {digest(where)}", above, None
 
     def _keeping(self) -> list[Query]:
         """What undecided ticks, and lookups of a part that is a moment ahead, can still see, as windows that end now:
@@ -123,10 +119,10 @@ class Kept:
         windows: set[Rows | Range] = set()
         seen = [
             (ticker.every.step(self.unit) if ticker.every.by_time else 0, query)
-            for ticker in self.engine._emission._all() for query in ticker.queries.values()
+            for ticker in self.stream.emission.all_tickers for query in ticker.queries.values()
         ]  # fmt: skip
         if self.above is not None:
-            seen += [(0, query) for query in self.engine.queries if query.every is None and query.source is None]
+            seen += [(0, query) for query in self.stream.queries.values() if query.is_plain]
         for step, query in seen:
             for far in (reach(leaf.window, self.unit) for leaf in simple_ones([query])):
                 windows.add(Range(far.far + step + 1) if far.by_time else Rows(far.far))
@@ -150,19 +146,19 @@ class Kept:
 
     def given(self) -> Iterator[tuple[str, pa.Table, np.ndarray]]:
         """What this part was given by the one above, to be logged."""
-        needed = list(intake.needed(self.engine._readers, self.engine.ts, self.engine.key))
-        for table in self.engine.given:
-            yield self.rows, table.select(needed), instants_of(table.column(self.engine.ts))
+        needed = list(intake.needed(self.stream.readers, self.stream.ts, self.stream.key))
+        for table in self.stream.given:
+            yield self.rows, table.select(needed), instants_of(table.column(self.stream.ts))
 
     def tend(self, log: Log, watermark: int) -> None:
         """Let go of rows that nothing can reach; put small segments together."""
-        upto = min(self.upto(watermark), self.engine._store.answers_from)
+        upto = min(self.upto(watermark), self.stream.core.store.retention.since)
         gone = self._note_gone if self.counting else None
         if self._by_rows == 0:
             log.drop_until(self.rows, upto - self._by_time, gone)
             log.merge(self.rows)
         else:
-            needed = self.engine.kept + self.held  # of a segment, known row by row only
+            needed = self.stream.kept + self.held  # of a segment, known row by row only
             self.sweep.tend(log, self.rows, needed, self.batch, lambda table: self._needed(table, upto))
         for table in self._noted:
             log.append(self.counts, table, np.zeros(1, np.int64))
@@ -177,8 +173,8 @@ class Kept:
 
     def _live(self, table: pa.Table, upto: int) -> np.ndarray:
         """Which logged rows the engine still keeps, or has not yet been given."""
-        store, key = self.engine._store, self.engine.key
-        instants = instants_of(table.column(self.engine.ts))
+        store, key = self.stream.core.store, self.stream.key
+        instants = instants_of(table.column(self.stream.ts))
         if store.clock is None:
             return np.ones(instants.size, bool)
         ids = np.zeros(instants.size, np.int64)
@@ -193,7 +189,7 @@ class Kept:
     def _note_gone(self, table: pa.Table) -> None:
         """Ticks that count rows count those that are gone, too."""
         self.gone += table.num_rows
-        key = self.engine.key
+        key = self.stream.key
         if key is not None and table.num_rows:
             ones = pa.array(np.ones(table.num_rows, np.int64))
             self._noted.append(self._added_up(pa.table([table.column(key), ones], [free(key, ["rows"]), "rows"])))
@@ -207,13 +203,12 @@ class Kept:
 
     def start(self, clock: Clock) -> None:
         """Time passes for it, and for the streams inside, even if none of its rows is left."""
-        self.engine._store.clock = clock
-        self.engine._start()
-        self.engine._store.grow_keys()
+        self.stream.start(clock)
+        self.stream.core.store.grow_keys()
 
     def count_on(self, counts: list[pa.Table]) -> None:
-        """A new engine goes on where the rows that are gone left its tickers."""
-        store, key, tickers = self.engine._store, self.engine.key, self.engine._emission._all()
+        """A new stream goes on where the rows that are gone left its tickers."""
+        store, key, tickers = self.stream.core.store, self.stream.key, self.stream.emission.all_tickers
         before = np.zeros(0, np.int64)
         if key is not None and counts and tickers:
             keys, rows = self._added_up(pa.concat_tables(counts)).columns
@@ -226,10 +221,10 @@ class Kept:
 
     def take_again(self, tables: list[pa.Table]) -> None:
         """Rows that the stream above gave once; columns that only later queries read are null in them."""
-        engine = self.engine
+        stream = self.stream
         if tables:
             rows = pa.concat_tables(tables, promote_options="permissive")
-            engine.append(intake.with_missing(rows, engine._readers, engine.ts, engine.key))
+            stream.take(intake.with_missing(rows, stream.readers, stream.ts, stream.key), checked=True)
 
     def rest(self) -> dict[str, int]:
         return {"swept": self.sweep.swept, "gone": self.gone}

@@ -1,4 +1,4 @@
-"""The windows of a shard: an engine, the events and requests that wait for the watermark, and what is answered."""
+"""The windows of a shard: its streams, the events and requests that wait for the watermark, and what is answered."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.live.composites import of_nothing
-from swag.live.store import MAX
+from swag.live.time import MAX
 from swag.query.every import Every
 from swag.query.query import Query
 from swag.spark.streams.cache import Step
 from swag.spark.streams.log import Log
-from swag.spark.streams.shard_streams import EVENTS, NOTHING, Kept, Recording
+from swag.spark.streams.shard_streams import EVENTS, NOTHING, Kept, RecordedStream
 from swag.spark.streams.waiting import Waiting
 from swag.spark.streams.watermark import EventTime, instants_of
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
+from swag.ticks.emitted import emitted_table
 
 REQUESTS = "requests"
 ANSWERS = 1 << 16  # that are handed to Spark at once
@@ -67,11 +68,17 @@ def frequencies(query: Query) -> Iterator[Every]:
 
 
 class ShardWindows:
+    """The state of a shard of windows. It owns its streams (each with a core), and the rows that wait.
+
+    Asked of it is what a Body owes (swag/spark/streams/cache.py): to take the rows of a trigger and answer, to be made
+    again from the log, and to tend it.
+    """
+
     def __init__(self, plan: Windows) -> None:
         self.plan = plan
-        self.engine = Recording(ts=plan.ts, key=plan.key)
-        self.engine.register(plan.queries)
-        self.streams = Kept(self.engine, plan.time.unit).all()
+        self.stream = RecordedStream(plan.ts, plan.key)
+        self.stream.add(list(plan.queries))
+        self.streams = Kept(self.stream, plan.time.unit).all()
         self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
         self.upto: int | None = None
         self.answered: int | None = None  # the time up to which requests have been
@@ -80,7 +87,7 @@ class ShardWindows:
         self._new = True
         asked = {query.label for query in plan.queries if query.every is None}
         self._asked = [
-            [q for q in kept.engine.queries if q.label in asked and q.source is None] for kept in self.streams
+            [q for q in kept.stream.queries.values() if q.label in asked and q.source is None] for kept in self.streams
         ]
         self._read = [kept for kept, queries in zip(self.streams, self._asked, strict=True) if queries]
 
@@ -102,10 +109,10 @@ class ShardWindows:
             self.requests.add(table)
         self._apply(self.events.due(upto), upto)
         self.requests.due(self.answered)  # were answered
-        self.engine._emission.fetched()  # were sent
+        self.stream.emission.fetched()  # were sent
         for kept in self.streams:
-            kept.engine.deaf = False
-            kept.engine.forget_given()
+            kept.stream.replaying = False
+            kept.stream.forget_given()
         self.upto, self.ahead, self._new = upto, None, False
 
     def _make_again(self, tables: dict[str, list[pa.Table]]) -> None:
@@ -115,7 +122,7 @@ class ShardWindows:
             kept.start(Clock(self.plan.time.type))
             if kept.above is not None:
                 kept.take_again(tables.get(kept.rows, []))
-                kept.engine.deaf = True
+                kept.stream.replaying = True
 
     def go_ahead(self, upto: int) -> None:
         self.ahead = upto
@@ -139,8 +146,8 @@ class ShardWindows:
         self.upto, self._new = upto, False
         for kept in self.streams:
             step.log += [] if kept.above is None else kept.given()
-            kept.batch = sum(table.num_rows for table in kept.engine.given)
-            kept.engine.forget_given()
+            kept.batch = sum(table.num_rows for table in kept.stream.given)
+            kept.stream.forget_given()
         self.streams[0].held = self.events.count
         step.counts["lookups"] = sum(table.num_rows for table in step.answers)
         step.counts["held"] = self.events.count + self.requests.count
@@ -149,7 +156,7 @@ class ShardWindows:
 
     def _promise(self, upto: int | None) -> None:
         for kept in self.streams:
-            kept.engine.latest_promise = NOTHING if upto is None else upto + 1
+            kept.stream.watermark = NOTHING if upto is None else upto
         if self.plan.requests is not None and upto is not None:
             self._settle(upto)
 
@@ -161,15 +168,15 @@ class ShardWindows:
         complete = [kept.upto(upto) for kept in self._read]
         self.answered = max(min(complete), NOTHING if self.answered is None else self.answered)
         for kept, known in zip(self._read, complete, strict=True):
-            kept.engine._store.answers_from = self.answered if self.answered < known else MAX
+            kept.stream.core.keep(since=self.answered if self.answered < known else MAX)
 
     def _keep_all(self, whether: bool) -> None:
         for kept in self.streams:
-            kept.engine._store.keeps_all = whether
+            kept.stream.core.keep(everything=whether)
 
     @property
     def _kept(self) -> int:
-        return sum(kept.engine.kept for kept in self.streams)
+        return sum(kept.stream.kept for kept in self.streams)
 
     def _take(self, step: Step, table: pa.Table | None, waiting: Waiting, kind: str, passed: int | None) -> None:
         """Rows that are not late. Late are events that the watermark has passed, and requests for a time whose windows
@@ -191,10 +198,9 @@ class ShardWindows:
 
     def _apply(self, due: pa.Table | None, upto: int | None) -> None:
         if due is not None:
-            self.engine.append(due)
+            self.stream.take(due)
         if upto is not None:
-            self.engine.advance(upto)
-            self.engine._emission.decide(upto + 1, kept=True)  # nothing at the watermark is still to come, either
+            self.stream.pass_time(upto, upto)
 
     def _complete(self, table: pa.Table) -> pa.Table:
         """Columns that only later queries read are null in what was logged before."""
@@ -217,20 +223,20 @@ class ShardWindows:
             instant = kept.upto(upto)
             if self.upto is None or instant != kept.upto(self.upto):
                 answered = [query for query in asked if query.having is None]
-                if answered and kept.engine.given:
-                    found.append(self._touched(kept, answered, instant, *kept.engine.touched()))
+                if answered and kept.stream.given:
+                    found.append(self._touched(kept, answered, instant, *kept.stream.touched()))
                 found += [self._passing(kept, query, instant) for query in asked if query.having is not None]
         return chain(*found, self._ticks() if self.plan.ticking else [])
 
     def _ticks(self) -> list[pa.Table]:
         """What the watermark has decided."""
-        ticks = self.engine.emitted()
+        ticks = emitted_table(self.stream.emission, None)
         return [pa.table([*ticks.columns[:-1], ticks.columns[-1].cast(self.plan.value)], self.plan.names)]
 
     def _passing(self, kept: Kept, query: Query, instant: int) -> list[pa.Table]:
-        if kept.engine._store.events == 0:
+        if kept.stream.core.store.events == 0:
             return []
-        answer = kept.engine.lookup(query.label, at=None if kept.above is None else instant)
+        answer = kept.stream.lookup(query.label, at=None if kept.above is None else instant)
         if self.plan.key is None:
             return [] if answer is None else [self._rows(query.label, instant, None, pa.array([answer]))]
         return [self._rows(query.label, instant, answer.column(0), answer.column(1))] if answer.num_rows else []
@@ -243,9 +249,9 @@ class ShardWindows:
         for first in range(0, ids.size, some):
             mine = ids[first : first + some]
             if kept.above is None:
-                columns, present = kept.engine._answer(queries, mine, None)
+                columns, present = kept.stream.core.answer(queries, mine)
             else:
-                columns, present = kept.engine._answer_each(queries, mine, np.full(mine.size, instant))
+                columns, present = kept.stream.core.answer_each(queries, mine, np.full(mine.size, instant))
             there = [pa.array(present[:, i] | (keys is None)) for i in range(len(queries))]
             yield pa.concat_tables(
                 self._rows(query.label, instant, keys and keys.slice(first, some).filter(chosen), column.filter(chosen))
@@ -270,7 +276,7 @@ class ShardWindows:
         return asked
 
     def _requested_of(self, kept: Kept, queries: list[Query], asked: pa.Table, late: bool) -> dict[str, Any]:
-        plan, store = self.plan, kept.engine._store
+        plan, store = self.plan, kept.stream.core.store
         ids = np.zeros(asked.num_rows, np.int64)
         if store.events == 0 or late:
             ids -= 1
@@ -282,7 +288,7 @@ class ShardWindows:
         instants = instants_of(asked.column(plan.ts))[known]
         found: list[Any] = [pa.nulls(0)] * len(queries)
         if known.size:
-            columns, present = kept.engine._answer_each(queries, ids[known], instants)
+            columns, present = kept.stream.core.answer_each(queries, ids[known], instants)
             found = [_passing(query, columns[i], present[:, i]) for i, query in enumerate(queries)]
         taken, unknown = pa.array(place, mask=place < 0), pa.array(place < 0)
         answers = {query.label: column.take(taken) for query, column in zip(queries, found, strict=True)}
@@ -320,7 +326,7 @@ class ShardWindows:
 
     @property
     def bytes(self) -> int:
-        return int(self.engine.stats()["bytes"]) + self.events.bytes + self.requests.bytes
+        return self.stream.bytes + self.events.bytes + self.requests.bytes
 
 
 def _passing(query: Query, column: pa.Array, present: np.ndarray) -> pa.Array:

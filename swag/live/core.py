@@ -1,0 +1,294 @@
+"""The core: events of a stream in arrays, and the queries that are answered from them on lookup.
+
+    table --> trying: columns, keys, which rows count --> check --> apply --> structures        answer <-- ids, instants
+
+Whoever needs an engine inside owns a core: an Engine (which adds rows that wait, and ticks), the rows that ticks look
+back at, streams inside of others, Spark's shards.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.durable.state import Parts, State, nested, part, parts, types_from_array, types_to_array, with_arrays
+from swag.errors import BadQuery, TooFarBack
+from swag.live import intake
+from swag.live.arena import Batch
+from swag.live.composites import answering, combine, guard_of, of_nothing
+from swag.live.dictionary import Dictionary
+from swag.live.grouping import Grouping
+from swag.live.space import Mask
+from swag.live.store import Rows
+from swag.live.time import MIN, Time
+from swag.query.lowering import simple_ones
+from swag.query.query import Query
+from swag.query.windows import reach
+from swag.tables.answers import own_name
+from swag.tables.columns import Clock, Field
+from swag.tables.keys import KeyTable
+
+Answered = tuple[list[pa.Array], np.ndarray]  # a column per query; which ids are in the answer, a column per query
+
+
+@dataclass(eq=False)
+class Incoming:
+    """A batch on its way in: what was read of it, and which of its rows count where."""
+
+    table: pa.Table
+    ts: np.ndarray
+    ids: np.ndarray
+    fields: dict[str, Field]
+    chosen: dict[Mask, np.ndarray | None]
+    by_key: Batch | None = None  # once it was found to be in order
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self.ts, self.ids, self.fields, self.chosen)
+
+
+class Core:
+    """A stream, and queries that have neither `every` nor `source`.
+
+    It owns the time of the stream, its dictionary, its queries, and for each of its groupings (there is one so far) the
+    keys, rows, structures and indexes. Asked of it: `add` and `remove` queries; `trying`, `check` and `apply` a batch;
+    answers (`answer`, `answer_each`, `value`, `passing`); to let go; its `state`.
+    """
+
+    def __init__(
+        self,
+        ts: str,
+        key: str | None,
+        algorithm: str = "auto",
+        epsilon: float = 0.2,
+        own_time: bool = False,
+    ) -> None:
+        """own_time: `now` is another for each key, that of its latest row."""
+        self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
+        self.time, self.dictionary = Time(), Dictionary()
+        self.queries: dict[str, Query] = {}
+        self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
+        self.asked = 0  # queries that were looked up
+        self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def check_queries(self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None]) -> None:
+        """Raise what could not be served later. waiting: the events that wait, with what some queries read of them."""
+        simple = simple_ones(queries)
+        if self.time.clock is not None:
+            for query in simple:
+                reach(query.window, self.time.clock.unit)
+        self.plan.check(simple)
+        table = waiting(simple)
+        if table is not None:
+            found = intake.fields(table, simple, self.dictionary)
+            intake.chosen_rows([Mask(query.where) for query in simple], table, found)
+
+    def add(
+        self, queries: list[Query], flowing: bool = False, unread: Callable[[Query], int] = lambda query: MIN
+    ) -> None:
+        """Queries that were checked. flowing: events have come before; unread: up to when some wait that lack its
+        columns."""
+        self.queries |= {query.label: query for query in queries}
+        self.grouping.add(queries, flowing, unread)
+
+    def remove(self, name: str) -> None:
+        self.grouping.remove(self.queries.pop(name))
+
+    @property
+    def readers(self) -> list[Query]:
+        """Simple queries that read what is needed of an event: a few, however many queries there are."""
+        return self.plan.readers
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def start(self, clock: Clock) -> None:
+        """The first batch tells what time is; queries have been checked against it."""
+        self.time.clock = clock
+        self.plan.retain()
+
+    def restart(self) -> None:
+        """The first batch was refused: nobody knows what time is again."""
+        self.time.clock, self.time.now, self.time.closed, self.store.keys = None, MIN, MIN, None
+
+    @contextmanager
+    def trying(self, table: pa.Table) -> Iterator[Incoming]:
+        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
+        known = self.store.key_count
+        try:
+            assert self.time.clock is not None
+            ts = intake.timestamps(table, self.ts, self.time.clock)
+            fields = intake.fields(table, self.readers, self.dictionary)
+            ids = self.grouping.ids(table)
+            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
+        except Exception:
+            if self.store.keys is not None:
+                self.store.keys.forget_after(known)
+            raise
+
+    def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
+        """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""
+        if ordered:
+            batch.by_key = self.store.grouped(batch.rows)
+        self.grouping.check(batch.fields, batch.chosen, functions)
+
+    def would_refuse(self, table: pa.Table) -> None:
+        """Raise what is wrong with a table, other than the order and keys of its rows; nothing is changed."""
+        assert self.time.clock is not None
+        intake.timestamps(table, self.ts, self.time.clock)
+        fields = intake.fields(table, self.readers, self.dictionary)
+        self.grouping.check(fields, self.grouping.chosen(table, fields), functions=True)
+
+    def apply(self, batch: Incoming) -> int:
+        """Take a batch that was checked. From here on nothing can fail."""
+        assert batch.by_key is not None
+        self.grouping.apply(batch.rows, batch.by_key)
+        return batch.ts.size
+
+    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
+        """Rows whose keys and order are known to be right."""
+        fields = intake.fields(table, self.readers, self.dictionary)
+        batch = Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
+        batch.by_key = self.store.grouped(batch.rows)
+        self.apply(batch)
+
+    def share_keys(self, keys: KeyTable | None) -> None:
+        """Keys are numbered by another core's table: make room for all of them."""
+        self.store.keys = keys
+        self.store.grow_keys()
+
+    # -- letting go ---------------------------------------------------------------------------------------------------
+
+    def keep(self, since: int | None = None, everything: bool | None = None) -> None:
+        """Keep more than windows that end now reach: see Retention."""
+        now = self.store.retention
+        since, everything = now.since if since is None else since, now.everything if everything is None else everything
+        self.store.retention = replace(now, since=since, everything=everything)
+
+    def let_go(self) -> None:
+        """Of all rows that no window reaches any more, at once."""
+        self.store.tidy_all()
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def ids(self, key: Any = None) -> np.ndarray:
+        """The ids of all keys, or of one (none if it was never seen)."""
+        return self.grouping.lookups.ids(key, self.key)
+
+    def instant(self, at: Any) -> int:
+        """A point in time in the unit of ts; None is now."""
+        assert self.time.clock is not None
+        return self.time.now if at is None else self.time.clock.instant(at)
+
+    def answer(self, queries: list[Query], ids: np.ndarray, at: Any = None) -> Answered:
+        """All of these at one time."""
+        if self.time.clock is None or not queries:
+            return [pa.nulls(0) for _ in queries], np.zeros((ids.size, len(queries)), bool)
+        instant = self.instant(at)
+        simple = answering(queries)
+        columns, present, short = self.grouping.lookups.at(simple, ids, instant)
+        if short is not None and instant < self.time.now:
+            raise self._too_far_back(simple[short[1]], short[0], instant)
+        self.plan.reconsider()
+        return combine(queries, simple, columns, present)
+
+    def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
+        """Every id at a time of its own, whose events are still kept."""
+        simple = answering(queries)
+        columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
+        self.plan.reconsider()
+        return combine(queries, simple, columns, present)
+
+    def value(self, query: Query, key: Any, at: Any) -> Any:
+        """The answer for one stream, or for one key, as a Python value."""
+        self.asked += 1
+        columns, present = self.answer([query], self.ids(key), at)
+        if len(columns[0]) == 0:
+            return of_nothing(query)
+        return columns[0][0].as_py() if query.having is None or present[0, 0] else None
+
+    def passing(self, query: Query, at: Any, exact: bool = True) -> pa.Table:
+        """Table([key], value) of the keys, or the one stream, that have an event in the window and pass `having`."""
+        self.asked += 1
+        ids = self._candidates(query, at)
+        if not exact and query.having is not None:
+            return pa.table(self.keyed(ids))
+        columns, present = self.answer([query], ids, at)
+        chosen = np.flatnonzero(present[:, 0])
+        value = {own_name("value", self.key): columns[0].take(pa.array(chosen))}
+        return pa.table(self.keyed(ids[chosen]) | value)
+
+    def table(self, queries: list[Query], at: Any) -> pa.Table:
+        """One row (or one per key with an event in some window), one column per query."""
+        self.asked += len(queries)
+        ids = self.ids()
+        columns, present = self.answer(queries, ids, at)
+        names = [query.label for query in queries]
+        if self.key is None:
+            if self.time.clock is None:
+                columns = [pa.array([of_nothing(query)]) for query in queries]
+            return pa.table(dict(zip(names, columns, strict=True)))
+        if self.key in names:
+            raise BadQuery(f'query "{self.key}" has the name of the key column.', 'sw.Query(…, name="…")')
+        some = np.flatnonzero(present.any(axis=1))
+        return pa.table(self.keyed(ids[some]) | {n: c.take(some) for n, c in zip(names, columns, strict=True)})
+
+    def keyed(self, ids: np.ndarray) -> dict[str, pa.Array]:
+        """The column of keys, if there are any."""
+        if self.key is None:
+            return {}
+        return {self.key: pa.nulls(0) if self.store.keys is None else self.store.keys.column(ids)}
+
+    def _candidates(self, query: Query, at: Any) -> np.ndarray:
+        """The keys to look at: those that an index can not rule out, or all."""
+        guard, found = guard_of(query), None
+        if guard is not None and self.time.clock is not None:
+            found = self.filters.candidates(guard, self.instant(at))
+        return self.ids() if found is None else found
+
+    def _too_far_back(self, query: Query, key: int | None, instant: int) -> TooFarBack:
+        """key: the one whose events are missing; None: one that is not known any more."""
+        store, clock = self.store, self.time.clock
+        assert clock is not None
+        of = "" if store.keys is None else " of keys that are no longer known"
+        if store.keys is not None and key is not None:
+            of = f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
+        oldest = clock.show(store.forgotten + 1 if key is None else store.kept_from(key))
+        return TooFarBack(
+            f'query "{query.title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
+            f"ask for a later time, or register a longer window to keep more (now is {clock.show(self.time.now)})",
+        )
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> int:
+        """Rows that windows may still ask for."""
+        return self.grouping.kept
+
+    @property
+    def bytes(self) -> int:
+        return self.grouping.bytes
+
+    def complete_since(self) -> dict[str, Any]:
+        """Per query: None if complete from the first event, else the time since which its window is all kept."""
+        return self.grouping.complete_since(list(self.queries.values()))
+
+    def state(self) -> State:
+        header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked}
+        inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()]}
+        clock = {} if self.time.clock is None else {"clock": types_to_array({"ts": self.time.clock.type})}
+        return with_arrays(nested(header, inside), clock)
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        header, arrays = state
+        self.time.now, self.time.closed, self.asked = header["now"], header["closed"], header["asked"]
+        self.time.clock = Clock(types_from_array(arrays["clock"])["ts"]) if "clock" in arrays else None
+        self.dictionary.restore(part(state, "dictionary"))
+        (saved,) = parts(state, "groupings")
+        self.grouping.restore(saved)

@@ -1,0 +1,130 @@
+"""One way to group the events of a stream: by a key column, or all of them together."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.durable.state import State, nested, part
+from swag.live import intake
+from swag.live.arena import Batch
+from swag.live.composites import Shared
+from swag.live.dictionary import Dictionary
+from swag.live.key_filters import Filters
+from swag.live.lookups import Lookups
+from swag.live.plan import Plan
+from swag.live.space import Mask
+from swag.live.store import Rows, Store
+from swag.live.time import Time
+from swag.query.query import Query
+from swag.tables.columns import Field
+
+
+class Grouping:
+    """The queries of one grouping, and all that is kept for them.
+
+    It owns its keys and rows (`store`), the structures over them (`plan`, `lookups`) and the indexes over its keys
+    (`filters`). Time and dictionary are the stream's, and shared with its other groupings. Asked of it: to follow
+    queries and batches, and which of its keys nobody needs any more.
+    """
+
+    def __init__(
+        self, key: str | None, time: Time, dictionary: Dictionary, algorithm: str, epsilon: float, own_time: bool
+    ) -> None:
+        self.key = key
+        self.store = Store(key is not None, time, dictionary, own_time)
+        self.plan = Plan(self.store, algorithm)
+        self.lookups = Lookups(self.store, self.plan)
+        self.filters = Filters(self.store, self.plan, epsilon)
+        self.numbering = 0  # how often keys were numbered anew
+        self._shared = Shared()
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def add(self, queries: Iterable[Query], flowing: bool, unread: Callable[[Query], int]) -> None:
+        """flowing: events have come before these. unread: up to which time some wait that lack a query's columns."""
+        self.plan.add(self._shared.add(queries), flowing, unread)
+        self.filters.changed = True
+
+    def remove(self, query: Query) -> None:
+        self.plan.remove(self._shared.remove(query))
+        self.filters.register()
+
+    def complete_since(self, queries: list[Query]) -> dict[str, Any]:
+        return self._shared.complete_since(queries, self.plan)
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def ids(self, table: pa.Table) -> np.ndarray:
+        """A number for the key of every row; new keys get the next ones, and room."""
+        ids = intake.key_ids(table, self.key, self.store)
+        self.store.grow_keys()
+        return ids
+
+    def chosen(self, table: pa.Table, fields: dict[str, Field]) -> dict[Mask, np.ndarray | None]:
+        """Which rows of a batch count where: every `where` is computed, or raises."""
+        return intake.chosen_rows(self.plan.masks(fields), table, fields)
+
+    def check(self, fields: dict[str, Field], chosen: dict[Mask, np.ndarray | None], functions: bool) -> None:
+        """Raise what an index can not take, and what a user's function raises; nothing is changed."""
+        self.filters.check(fields, chosen)
+        if functions:
+            self.plan.check_batch(fields, chosen)
+
+    def apply(self, rows: Rows, batch: Batch) -> None:
+        """Take a batch that was checked: from here on nothing can fail."""
+        self.filters.changed |= self.plan.prepare(rows.fields)
+        self.filters.prepare()
+        self.store.time.go_on(int(rows.ts.max(initial=self.store.now)))
+        self.plan.update(self.store.append(rows, batch))
+        self.filters.update(rows)
+        self.store.tidy(rows.ts.size)
+
+    # -- keys that come and go ----------------------------------------------------------------------------------------
+
+    def forget(self, needs: Callable[[int], np.ndarray]) -> np.ndarray | None:
+        """Forget keys without rows, where they are half of all: memory follows what windows hold.
+
+        needs: which of the first so many keys others have still to do with. Returns the keys that are kept, if any were
+        forgotten, by their old numbers: key kept[i] is key i from now on.
+        """
+        empty = self.store.forgettable()
+        if empty is None:
+            return None
+        kept = np.flatnonzero(~empty | needs(empty.size))
+        if 2 * kept.size > empty.size:
+            return None
+        assert self.store.keys is not None
+        self.store.keys.keep(kept)
+        self.renumber(kept)
+        return kept
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and there are no others. The table of keys has been seen to."""
+        self.store.renumber(kept)
+        self.plan.renumber(kept)
+        self.filters.forget()
+        self.numbering += 1
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> int:
+        """Rows that windows may still ask for."""
+        arena = self.store.main.arena
+        return int(arena.kept(arena.rings.shape[0]).sum())
+
+    @property
+    def bytes(self) -> int:
+        return self.store.bytes + self.plan.bytes + self.filters.bytes
+
+    def state(self) -> State:
+        saved = {"store": self.store.state(), "plan": self.plan.state(), "filters": self.filters.state()}
+        return nested({}, saved)
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        self.store.restore(part(state, "store"))
+        self.plan.restore(part(state, "plan"))
+        self.filters.restore(part(state, "filters"))

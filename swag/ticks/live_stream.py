@@ -1,0 +1,261 @@
+"""A stream of events with all its queries: a core that answers on lookup, and an emission that answers at ticks.
+
+An engine is such a stream with rows that wait in front of it. Streams inside of others, and Spark's shards, are such
+streams as they are: their events come in order.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.durable.state import State, nested, part
+from swag.errors import BadQuery, SwagError
+from swag.live.core import Core, Incoming
+from swag.live.time import MIN
+from swag.query.query import Query
+from swag.tables.columns import Clock, clock_of
+from swag.ticks.emission import Emission
+
+
+class LiveStream:
+    """Events that come in order of time, and queries of any kind.
+
+    It owns a core and an emission, and keeps them in step. Asked of it: `add` and `remove` queries; to `take` a table,
+    whole or not at all; that time passes (`pass_time`), which decides ticks; answers; its `state`.
+    """
+
+    def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
+        self.ts, self.key = ts, key
+        self.core = Core(ts, key, algorithm, epsilon)
+        self.emission = Emission(self.core, lambda: type(self)(ts, key, algorithm, epsilon))
+        self.queries: dict[str, Query] = {}
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        queries: list[Query],
+        waiting: Callable[[list[Query]], pa.Table | None] = lambda readers: None,
+        unread: Callable[[list[Query]], int] = lambda readers: MIN,
+    ) -> None:
+        """Queries whose names are new: all or none of them.
+
+        waiting: the events that wait in front of this stream, with what some queries read of them. unread: up to which
+        time some of those lack it.
+        """
+        plain = [query for query in queries if query.is_plain]
+        others = [query for query in queries if not query.is_plain]
+        self.check_queries(queries, waiting)
+        flowing = self.core.store.events > 0 or waiting([]) is not None
+        self._add_emitting(others, flowing, waiting, unread)
+        self.queries |= {query.label: query for query in queries}
+        self.core.add(plain, flowing, lambda query: unread([query]))
+
+    def _add_emitting(self, queries: list[Query], flowing: bool, waiting: Any, unread: Any) -> None:
+        """Queries that answer at ticks, or over the answers of others: all or none of them."""
+        added: list[Query] = []
+        try:
+            for query in queries:
+                self.emission.add([query], flowing)
+                added.append(query)
+                self.emission.note_unread(query, unread(self.emission.queries))
+            table = waiting(self.readers) if queries else None
+            if table is not None and self.core.time.clock is not None:
+                self.emission.check(table, self.core.time.clock)
+        except SwagError:
+            for query in reversed(added):
+                self.emission.remove(query)
+            raise
+
+    def check_queries(
+        self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None] = lambda readers: None
+    ) -> None:
+        """What can be known to be wrong at registration: durations on an integer ts, structures that can not serve."""
+        self.emission.check_queries([query for query in queries if not query.is_plain])
+        self.core.check_queries([query for query in queries if query.is_plain], waiting)
+
+    def remove(self, name: str) -> None:
+        query = self.queries.pop(name)
+        if query.is_plain:
+            self.core.remove(name)
+        else:
+            self.emission.remove(query)
+
+    @property
+    def readers(self) -> list[Query]:
+        """Simple queries that read what is needed of an event."""
+        return [*self.core.readers, *self.emission.queries]
+
+    @property
+    def is_read(self) -> bool:
+        """Does anybody ask for anything here?"""
+        return bool(self.queries or self.emission.inner or self.emission.chosen)
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def start(self, clock: Clock) -> None:
+        """The first batch tells what time is; raises if a query does not go with that."""
+        self.core.time.clock = clock
+        try:
+            self.check_queries(self.queries.values())
+        except SwagError:
+            self.core.time.clock = None
+            raise
+        self.core.start(clock)
+
+    def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
+        """Events in order, with all that `readers` read: whole or not at all. Ticks are decided when time passes.
+
+        checked: functions of users have been tried with these, or there is nobody to give an error to.
+        """
+        if table.num_rows == 0:
+            return None
+        self.forget_keys()
+        first = self.core.time.clock is None
+        if first:
+            self.start(clock_of(table.column(self.ts), self.ts))
+        try:
+            with self.core.trying(table) as batch:
+                self.check(batch, functions=not checked)
+        except Exception:
+            if first:
+                self.core.restart()
+            raise
+        self.apply(batch)
+        return batch
+
+    def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
+        """Raise what is wrong with a batch; nothing is changed."""
+        assert self.core.time.clock is not None
+        self.emission.check(batch.table, self.core.time.clock)
+        if ordered:
+            self.emission.check_order(batch.ts)
+        self.core.check(batch, functions, ordered)
+        if functions:
+            self.emission.check_functions(batch.table)
+
+    def apply(self, batch: Incoming) -> None:
+        """Take a batch that was checked."""
+        self.core.apply(batch)
+        self.emission.take(batch.table, batch.ts, batch.ids)
+
+    def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
+        """Rows that were checked when they came, and have waited since: in order of time, their keys known."""
+        self.core.take(table, ts, ids)
+        self.emission.take(table, ts, ids)
+
+    def would_refuse(self, table: pa.Table) -> None:
+        """Raise what `take` would of these events, other than of their order and keys; nothing is changed."""
+        first = self.core.time.clock is None
+        if first:
+            self.start(clock_of(table.column(self.ts), self.ts))
+        try:
+            assert self.core.time.clock is not None
+            self.core.would_refuse(table)
+            self.emission.check(table, self.core.time.clock)
+            self.emission.check_functions(table)
+        finally:
+            if first:
+                self.core.restart()
+
+    def pass_time(self, now: int, closed: int, kept: bool = True) -> None:
+        """Time goes on to `now`, and every event up to `closed` has come: ticks are decided.
+
+        kept: see `Emission.decide`. Without events nobody knows what time is.
+        """
+        if self.core.time.clock is not None:
+            self.core.time.go_on(now, closed)
+            self.core.store.tidy(0)
+            self.emission.decide(self.core.time.closed, kept)
+
+    def decide(self, now: int, closed: int, kept: bool) -> None:
+        """Time goes on, and ticks are decided; but nothing is promised, as late events may still be taken."""
+        if self.core.time.clock is not None:
+            self.core.time.go_on(now)
+            self.emission.decide(closed, kept)
+
+    # -- letting go ---------------------------------------------------------------------------------------------------
+
+    def forget_keys(self, needed: np.ndarray | None = None) -> np.ndarray | None:
+        """Forget keys that nobody asks for any more, where they are half of all.
+
+        needed: ids of keys that others have still to do with. Returns the keys that were kept, if any were forgotten.
+        """
+
+        def needs(count: int) -> np.ndarray:
+            found = self.emission.needs(count)
+            if needed is not None:
+                found[needed] = True
+            return found
+
+        kept = self.core.grouping.forget(needs)
+        if kept is not None:
+            self.emission.renumber(kept)
+        return kept
+
+    def let_go(self) -> None:
+        """Of rows that no window reaches any more, here and in the streams inside, and of the keys of those."""
+        self.core.let_go()
+        for stream in self.emission.streams:
+            stream.let_go()
+            stream.forget_keys()
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
+        """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now."""
+        query = self.queries[name]
+        if query.every is not None:
+            raise BadQuery(
+                f'query "{name}" answers at its ticks, not on lookup.',
+                "engine.emitted(), or register it without `every` too",
+            )
+        if query.source is not None:
+            over, at = self._asked_of(query, at)
+            return over.lookup(name, key, at, exact)
+        if key is not None and self.key is None:
+            raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
+        if self.key is not None and key is None:
+            return self.core.passing(query, at, exact)
+        return self.core.value(query, key, at)
+
+    def passing(self, name: str, at: Any = None) -> pa.Table:
+        """Table([key], value) of who passes the `having` of a query."""
+        query = self.queries[name]
+        if query.source is not None:
+            over, at = self._asked_of(query, at)
+            return over.passing(name, at)
+        return self.core.passing(query, at)
+
+    def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
+        """The stream inside whose events a query reads, and the time to ask it for."""
+        over = self.emission.outer[query.label]
+        if at is None and over.core.time.clock is not None:
+            at = max(self.core.time.now, over.core.time.now)
+        return over, at
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> int:
+        """Rows that windows may still ask for."""
+        return self.core.kept + self.emission.kept
+
+    @property
+    def bytes(self) -> int:
+        return self.core.bytes + self.emission.bytes
+
+    def complete_since(self) -> dict[str, Any]:
+        """Per query: None if complete from the first event, else the time since which its window is all kept."""
+        since = self.core.complete_since() | self.emission.complete_since()
+        return {name: since[name] for name in self.queries}
+
+    def state(self) -> State:
+        return nested({}, {"core": self.core.state(), "emission": self.emission.state()})
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        self.core.restore(part(state, "core"))
+        self.emission.restore(part(state, "emission"))

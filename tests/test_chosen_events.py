@@ -113,7 +113,7 @@ def test_of_the_answers_of_a_query():
         engine.append({name: values[i : i + 1] for name, values in SIDES.items()})
     assert engine.emitted()["value"].to_pylist() == [1, 4, 8]
     engine.unregister("most")
-    assert not engine._emission.chosen
+    assert not engine._stream.emission.chosen
 
 
 def test_key_by_key_with_having_and_an_index():

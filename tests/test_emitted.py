@@ -238,7 +238,7 @@ def test_between_ticks_rows_wait_and_those_that_no_tick_will_see_do_not_even_tha
 
 def aggregated(engine: sw.Engine) -> int:
     """Rows that any structure was told of."""
-    return sum(ticker.lookback.engine.stats()["updates"] for ticker in engine._emission.tickers.values())
+    return sum(ticker.lookback.core.plan.updates for ticker in engine._stream.emission.tickers.values())
 
 
 @pytest.mark.parametrize(("every", "window", "seen"), [
@@ -339,7 +339,7 @@ def test_three_deep_and_looked_up():
     engine.append(at(1, 2, 3, 4))
     assert engine.lookup("top") == 6  # counts 1 2 3 3, in pairs 1 3 5 6
     engine.unregister("top")
-    assert not engine._emission.inner
+    assert not engine._stream.emission.inner
     assert fetched(engine) == [("n", 1, 2, 2), ("n", 2, 4, 2)]
 
 

@@ -561,4 +561,4 @@ def test_text_that_no_row_holds_any_more_is_forgotten():
         ids = np.arange(1000) + 1000 * batch
         engine.append({"ts": ids, "order": [f"order {i}" for i in ids]})
         assert engine.lookup("order") == f"order {ids[-1]}"
-    assert engine._store.words.tables["order"].count < 10_000
+    assert engine._stream.core.dictionary.tables["order"].count < 10_000

@@ -162,7 +162,7 @@ def test_the_engine_computes_what_the_oracle_does(
             assert all(same(expected[k], actual[k]) for k in expected), (query.label, expected, actual)
     for n in range(len(cases)):
         engine.unregister(f"q{n}")
-    assert engine._plan.queries == {}
+    assert engine._stream.core.plan.queries == {}
 
 
 # --- As values --------------------------------------------------------------------------------------------

@@ -95,9 +95,9 @@ def test_another_filter_under_the_name_of_one_that_went():
 
 def test_an_index_can_be_forgotten_at_any_time():
     engine = engine_with(sw.Query(sw.count(), R(50), name="h", having=(">=", 2)), ts=[1, 2, 3], k=["a", "b", "a"])
-    engine._filters.forget()
+    engine._stream.core.filters.forget()
     assert passing(engine, "h") == {"a": 2}
-    engine._filters.forget()
+    engine._stream.core.filters.forget()
     engine.append({"ts": [4], "k": ["b"], "x": [1.0]})
     assert passing(engine, "h") == {"a": 2, "b": 2}
 

@@ -187,7 +187,7 @@ class FilterMachine(RuleBasedStateMachine):
 
     @rule()
     def forget(self):
-        self.engine._filters.forget()
+        self.engine._stream.core.filters.forget()
 
     @rule(look=st.booleans())
     def save_and_load(self, look):
@@ -256,8 +256,8 @@ class FilterMachine(RuleBasedStateMachine):
     def check_relaxed(self, ours, theirs, candidates, at):
         """Every key that an index returns satisfies the condition relaxed by epsilon; of floats, units come into it."""
         op, v, *_ = ours.having
-        filters, kind = self.engine._filters, ours.aggregate.kind
-        ends_now = reach(ours.window, self.engine._store.clock.unit).near == 0
+        filters, kind = self.engine._stream.core.filters, ours.aggregate.kind
+        ends_now = reach(ours.window, self.engine._stream.core.time.clock.unit).near == 0
         if filters.why_not(ours) or kind not in ("count", "sum") or v < 1 or at is not None or not ends_now:
             return
         scale = getattr(filters.entries[filters.key(ours)].index, "scale", 0.0)

@@ -176,7 +176,7 @@ def test_damage_is_found_wherever_it_is(tmp_path):
     [
         (b"", "is not a snapshot of swag"),
         (b"PAR1" + b"\0" * 100, "is not a snapshot of swag"),
-        (b"SWAGSNAP" + (99).to_bytes(4, "little") + b"\0" * 100, "version 99; this swag reads version 2"),
+        (b"SWAGSNAP" + (99).to_bytes(4, "little") + b"\0" * 100, "version 99; this swag reads versions 2 and 3"),
         (b"SWAGSNAP" + (2).to_bytes(4, "little") + b"\0" * 100, "checksum"),
     ],
 )
@@ -229,4 +229,4 @@ def test_what_is_no_file_is_not_read(tmp_path):
 def test_keys_whose_ends_are_forged_are_refused(ends):
     text = np.frombuffer(b"abcd", np.uint8)
     with pytest.raises(ValueError, match=r"offset|end at|[Ll]ength|[Nn]egative"):
-        KeyTable.restore(pa.string(), {"ends": np.array(ends), "text": text})
+        KeyTable(pa.string()).restore(({}, {"ends": np.array(ends), "text": text}))

@@ -183,7 +183,7 @@ def test_engine_evaluate_and_the_oracle_give_the_same_ticks(
     levels = [level.of(key) for level in [*inner, top]]
     query, engine = our_query(levels), sw.Engine(key=key, lateness=lateness)
     engine.register(query)
-    apart = key is not None and not engine._emission.ordered  # each key is in order by itself
+    apart = key is not None and not engine._stream.emission.ordered  # each key is in order by itself
     behind = behind if (apart and lateness is None) or (lateness or 0) >= behind else 0
     events = events_of(steps, behind)
     expected = expected_rows(levels, events, key)

@@ -74,7 +74,7 @@ def ticker_of(every: sw.Every, window: Any, ts: list[int], advance: int) -> Tick
     for k, at in enumerate(ts):
         engine.append({"ts": [at], "k": [k]})
     engine.advance(advance)
-    (ticker,) = engine._emission.tickers.values()
+    (ticker,) = engine._stream.emission.tickers.values()
     return ticker
 
 

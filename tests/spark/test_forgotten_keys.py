@@ -64,7 +64,7 @@ def test_a_key_that_was_forgotten_is_one_that_never_was(name, batches, delay, ju
 
 def sizes(stream: Stream) -> tuple[int, int]:
     (cached,) = stream.caches[0]._kept
-    return cached.body.engine._store.key_count, stream.total("bytes")
+    return cached.body.stream.core.store.key_count, stream.total("bytes")
 
 
 @pytest.mark.parametrize("queries", [BY_TIME, [CHOSEN]], ids=["windows", "stream inside"])

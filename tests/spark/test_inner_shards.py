@@ -326,7 +326,7 @@ def test_a_body_with_streams_inside_is_let_go_without_the_garbage_collector():
     gc.disable()
     try:
         body = job.make(0)
-        engines = [weakref.ref(kept.engine._store) for kept in body.streams]
+        engines = [weakref.ref(kept.stream.core.store) for kept in body.streams]
         assert len(engines) > 2
         del body
         assert [engine() for engine in engines] == [None] * len(engines)

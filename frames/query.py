@@ -17,6 +17,7 @@ from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.errors import BadQuery
 from swag.query.calculation import calculate, holds
 from swag.query.expression import Expression, Operators, leaves
+from swag.query.over_frames import OverFrames
 from swag.tables.columns import as_table, one_chunk
 from swag.tables.predicate import canonical, columns_of, conjunction
 from swag.tables.predicate import holds as predicate_holds
@@ -25,7 +26,7 @@ EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().ali
 
 
 @dataclass(frozen=True)
-class FrameQuery:
+class FrameQuery(OverFrames):
     """`values`: aggregates or expressions of the events in a frame: a list, pairs (name, value) or a mapping by name.
 
     `where`: only events for which it holds are aggregated (frames are found in all). `having`: only frames for which a
@@ -110,7 +111,7 @@ class FrameQuery:
 
     def __str__(self) -> str:
         """SQL that reads back as this query."""
-        from swag.sql.writing import frame_statement
+        from swag.query.as_sql import frame_statement
 
         return frame_statement(self, _clause(self.spec))
 
@@ -138,8 +139,8 @@ def _named(values: Any) -> tuple[tuple[str, Any], ...]:
 
 def _clause(spec: Spec) -> str:
     """A spec as a FRAME clause has it."""
+    from swag.query.as_sql import call, duration, name
     from swag.query.windows import canonical as in_words
-    from swag.sql.writing import call, duration, name
     from swag.tables.constants import to_sql as number
 
     if isinstance(spec, Threshold):

@@ -1,31 +1,18 @@
-"""Many windows over stored events at once: `evaluate` is edges times aggregates, chunk by chunk, on all cores."""
+"""`sw.evaluate`: queries of any kind over stored events."""
 
-import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from swag.arguments import as_list
-from swag.errors import BadQuery, BadType, SumOverflow
-from swag.query import families
-from swag.query.aggregates import Aggregate
-from swag.query.lowering import Lowered, lower
+from swag.errors import BadQuery, BadType
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query, check_grouping, check_names
-from swag.query.windows import Reach, reach
 from swag.sql import sql
-from swag.stored import blocks as chunks
-from swag.stored.aggregator import Part
-from swag.stored.aggregators import family, part_for
-from swag.stored.blocks import Chunk, Output
-from swag.stored.ordered_rows import Requests, Selection, Stored
-from swag.stored.sums import IntegerSums
-from swag.tables.columns import as_table, column, with_bitmap
-from swag.tables.predicate import holds
+from swag.stored.evaluation import answered
+from swag.tables.columns import as_table
+from swag.ticks.nested import evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 
@@ -41,240 +28,39 @@ def evaluate(
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
     """
-    asked = _checked(queries)
+    asked = asked_queries(queries)
     check_grouping(asked, key)
-    if is_of_frames(asked, at):
-        return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
+    of_frames = one_over_frames(asked, at)
+    if of_frames is not None:
+        return of_frames.evaluate(events, ts, key)
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and not (name == "key" and value is None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
-    if any(query.every is not None or query.source is not None for query in asked):
-        from swag.ticks.nested import evaluate_ticks
-
-        return evaluate_ticks(asked, table, at, ts, key)
-    stored = Stored.of(table, ts, key)
-    if at is None:
-        front = table.select([ts] if key is None else [key, ts])
-        requests = Requests.at_events(stored)
-    else:
-        front = as_table(at)
-        requests = Requests.at_times(stored, front, ts, key)
-    keep_apart(asked, front)
-    evaluation = Evaluation(stored, requests)
-    answers = [evaluation.add(query) for query in asked]
-    evaluation.run()
-    arrays = [answer.array(stored) for answer in answers]
-    fields = [pa.field(query.label, array.type) for query, array in zip(asked, arrays, strict=True)]
-    schema = pa.schema([*front.schema, *fields], metadata=front.schema.metadata)
-    return pa.Table.from_arrays(front.columns + arrays, schema=schema)
+    if all(query.is_plain for query in asked):
+        return answered(asked, table, at, ts, key)
+    return evaluate_ticks(asked, table, at, ts, key)
 
 
-def is_of_frames(asked: list[Any], at: Any) -> bool:
-    """A query over frames (frames/query.py) has rows of its own, and knows how to find them."""
-    of_frames = [query for query in asked if hasattr(query, "evaluate")]
+def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:
+    """A query over frames has rows of its own, and knows how to find them."""
+    of_frames = [query for query in asked if isinstance(query, OverFrames)]
     if of_frames and (len(asked) > 1 or at is not None):
         raise BadQuery(
             "a query over frames gives one row per frame, which no other query has; nor does it take requests.",
             "evaluate it by itself, without `at`",
         )
-    return bool(of_frames)
+    return of_frames[0] if of_frames else None
 
 
-def _checked(queries: Any) -> list[Query]:
+def asked_queries(queries: Any) -> list[Any]:
+    """What was asked for, as a list: queries, or one over frames. Their names are found to be apart."""
     if isinstance(queries, str):
         queries = sql(queries)
-    if isinstance(queries, Query) or hasattr(queries, "evaluate"):
+    if isinstance(queries, Query | OverFrames):
         return [queries]
     asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
-    check_names([query for query in asked if not hasattr(query, "evaluate")])
+    check_names([query for query in asked if not isinstance(query, OverFrames)])
     return asked
-
-
-def simple_queries(query: Query) -> list[Query]:
-    """Those that a query is computed from: each one aggregate over one window."""
-    return [query] if query.is_simple else lower(query).answered
-
-
-def keep_apart(queries: list[Query], front: pa.Table) -> None:
-    taken = set(front.column_names)
-    for query in queries:
-        if query.label in taken:
-            columns = ", ".join(front.column_names)
-            raise BadQuery(
-                f'query "{query.label}" has the name of a column that comes before the answers: {columns}.',
-                'name it apart: sw.Query(…, name="…")',
-            )
-
-
-@dataclass(eq=False)
-class Column:
-    """Answers that are being computed: where, and of what type they will be. `events`: how many are in the window."""
-
-    query: Query
-    output: Output
-    part: Part
-    type: pa.DataType
-    events: Output | None
-
-    def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        answers, condition = self._answers(stored), self.query.condition
-        if condition is None:
-            return answers
-        passing = condition.holds(answers)
-        if self.events is not None:
-            passing = passing & (self.events.values > 0)
-        return pc.if_else(pa.array(passing), answers, pa.scalar(None, answers.type))
-
-    def _answers(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        values, bitmap = self.output.values, self.output.bitmap
-        if self.query.aggregate.kind in ("first", "last"):
-            rows = with_bitmap(values, bitmap, pa.int64())
-            return column(stored.table, self.query.aggregate.columns[0], "").take(rows)
-        return with_bitmap(values, bitmap, self.type)
-
-
-@dataclass(eq=False)
-class Computed:
-    """Answers of a query over an expression: computed from those of simple queries, once they are there."""
-
-    lowered: Lowered
-    columns: dict[Query, Column]
-    events: list[Output]
-
-    def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        answers = {query: found.array(stored) for query, found in self.columns.items()}
-        value, passing = self.lowered.value(answers), self.lowered.passing(answers)
-        if passing is None:
-            return value
-        some = np.any([output.values > 0 for output in self.events], axis=0)
-        return pc.if_else(pa.array(passing & some), value, pa.scalar(None, value.type))
-
-
-@dataclass(eq=False)
-class Evaluation:
-    """Queries by window, and by what they read: equal ones are answered once."""
-
-    stored: Stored
-    requests: Requests
-    parts: dict[Any, Part] = field(default_factory=dict)
-    selections: dict[Any, Selection] = field(default_factory=dict)
-    windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
-    columns: list[Column] = field(default_factory=list)
-
-    def add(self, query: Query) -> Column | Computed:
-        """A query to be answered: its column, once `run` is done."""
-        if query.is_simple:
-            return self._add(query)
-        lowered = lower(query)
-        columns = {each: self._add(each) for each in lowered.components.values()}
-        return Computed(lowered, columns, [self.events(each) for each in lowered.presence if query.having is not None])
-
-    def _add(self, query: Query) -> Column:
-        aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
-        kinds, selection = self._read(query)
-        part, output = self._share(aggregate, window, kinds, selection)
-        events = None
-        if query.having is not None and aggregate.kind == "count":  # no event, no group: a count of 0 passes nothing
-            events = self.events(query)
-        self.columns.append(Column(query, output, part, families.result_type(aggregate, kinds), events))
-        return self.columns[-1]
-
-    def events(self, query: Query) -> Output:
-        """How many events are in the window of a simple query, null or not."""
-        window, selection = reach(query.window, self.stored.clock.unit), self._selection(query.where, {})
-        return self._share(Aggregate("count"), window, {}, selection)[1]
-
-    def _share(
-        self, aggregate: Aggregate, window: Reach, kinds: dict[str, pa.DataType], selection: Selection
-    ) -> tuple[Part, Output]:
-        """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
-        known = (family(aggregate), aggregate.columns, selection)
-        part = self.parts.setdefault(known, part_for(aggregate, kinds)(aggregate.columns, selection))
-        part.reaches.add(window)
-        outputs = self.windows.setdefault(window, {}).setdefault(part, {})
-        if aggregate not in outputs:
-            outputs[aggregate] = part.output(self.requests, aggregate)
-        return part, outputs[aggregate]
-
-    def _read(self, query: Query) -> tuple[dict[str, pa.DataType], Selection]:
-        """The types of a query's columns, and the rows that count for it."""
-        aggregate, table = query.aggregate, self.stored.table
-        asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
-        kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        if aggregate.kind in ("count", "first", "last"):
-            present = {name: self.stored.present(name, asked_by) for name in aggregate.columns}
-        else:
-            families.check_columns(aggregate, kinds)
-            fields = {name: self.stored.field(name, asked_by) for name in aggregate.columns}
-            kinds = {name: f.type for name, f in fields.items()}
-            present = {name: f.valid for name, f in fields.items()}
-        return kinds, self._selection(query.where, present)
-
-    def _selection(self, where: str | None, nullable: dict[str, np.ndarray | None]) -> Selection:
-        """The rows where a predicate is true and these columns are not null; kept here, as a cycle with what is stored
-        would hold all of it in memory until the garbage collector comes by."""
-        masks = {name: mask for name, mask in nullable.items() if mask is not None}
-        known = (where, frozenset(masks))
-        if known not in self.selections:
-            if where is not None:
-                masks[""] = holds(where, self.stored.table)
-            self.selections[known] = Selection.of(self.stored, list(masks.values()))
-        return self.selections[known]
-
-    def run(self) -> None:
-        todo = self._chunks()
-        threads = min(thread_count(), len(todo))
-        if threads <= 1:
-            for chunk in todo:
-                self._answer(chunk)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(self._answer, todo))
-        self._refuse_overflow()
-
-    def _chunks(self) -> list[Chunk]:
-        """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
-        windows are so long that chunks would read most rows over and over."""
-        count, rows = self.requests.count, self.stored.ts.size
-        size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
-        timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
-        while True:
-            cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
-            read = sum(self._rows_seen(chunk) for chunk in cut)
-            if len(cut) <= 2 or read <= 2 * rows:
-                return cut
-            size *= 2
-
-    def _rows_seen(self, chunk: Chunk) -> int:
-        seen = [chunk.seen(window) for window in self.windows]
-        return max(hi for _, hi in seen) - min(lo for lo, _ in seen)
-
-    def _answer(self, chunk: Chunk) -> None:
-        for window, parts in self.windows.items():
-            answers = [(part.selection, part.start(chunk, outputs)) for part, outputs in parts.items()]
-            selections = {selection for selection, _ in answers}
-            for first in range(chunk.first, chunk.last, chunks.BLOCK):
-                block = chunk.block(window, first, min(first + chunks.BLOCK, chunk.last))
-                blocks = {selection: block.within(selection) for selection in selections}
-                for selection, answer in answers:
-                    answer(blocks[selection])
-
-    def _refuse_overflow(self) -> None:
-        for found in self.columns:
-            if isinstance(found.part, IntegerSums):
-                rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]
-                if rows:
-                    name = found.query.aggregate.columns[0]
-                    raise SumOverflow(
-                        f'query "{found.query.title}": the sum of "{name}" at row {min(rows)} does not fit int64.',
-                        f'cast "{name}" to float64',
-                    )
-
-
-def thread_count() -> int:
-    """$SWAG_THREADS, else one thread per core."""
-    chosen = os.environ.get("SWAG_THREADS", "")
-    return max(1, int(chosen)) if chosen.isdigit() else os.cpu_count() or 1

@@ -58,7 +58,7 @@ def test_counters_and_rows_that_wait_under_new_numbers():
     counters = Counters()
     counters.grow(2, np.array([5, 7]))
     counters.renumber(np.array([1, 3]))  # more keys than have been counted
-    assert [each.tolist() for each in counters.arrays] == [
+    assert [each.tolist() for each in counters.state()[1].values()] == [
         [NEVER, NEVER], [7, 0], [7, 0], [np.iinfo(np.int64).min] * 2
     ]  # fmt: skip
     pending = Pending()

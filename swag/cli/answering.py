@@ -18,13 +18,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from swag.cli.files import Sink, Source, check_apart, kind_of, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
-from swag.cli.stream import Disorder, needs_all
+from swag.cli.stream import Disorder, Stream, needs_all
 from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
 from swag.live.intake import needed
 from swag.query.lowering import readers
+from swag.query.over_frames import frames_package
 from swag.query.query import Events, Query, check_grouping, check_names
 from swag.sql import sql
 from swag.tables.columns import column, instants
@@ -180,18 +181,15 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
         check_plot(plot, spec)
     _find_frames(spec, queries[0] if is_statement else None, source, columns, ts, key, chunk, out)
     if plot is not None:
-        from frames import detect
-
         table = source.read(columns)
-        draw(plot, detect(spec, table, ts=ts, key=key), table, spec, ts, key)
+        draw(plot, frames_package().detect(spec, table, ts=ts, key=key), table, spec, ts, key)
 
 
 def _find_frames(
     spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: str | None, size: int, out: Path | None
 ) -> None:
     """With a query, and what it says of each frame. Chunk by chunk, unless the events are in disorder."""
-    from frames import detect
-    from swag.cli.framing import frames_by_chunk
+    of_frames, order = frames_package(), Stream([], ts, key)
 
     def chunks() -> Iterator[pa.Table]:
         for table in source.batches(columns, size):
@@ -201,7 +199,7 @@ def _find_frames(
     with _output(out) as sink, _progress(source) as advance:
         some = False
         try:
-            for found in frames_by_chunk(spec, query, chunks(), ts, key):
+            for found in of_frames.frames_by_chunk(spec, query, chunks(), ts, key, order.check_order):
                 sink.write(found)
                 some = True
         except Disorder:
@@ -210,7 +208,9 @@ def _find_frames(
             some = False
         if not some:
             table = source.read(columns)
-            sink.write(detect(spec, table, ts=ts, key=key) if query is None else query.evaluate(table, ts, key))
+            sink.write(
+                of_frames.detect(spec, table, ts=ts, key=key) if query is None else query.evaluate(table, ts, key)
+            )
 
 
 def _frame_columns(spec: Any, source: Source, ts: str, key: str | None) -> list[str]:

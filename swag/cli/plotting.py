@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.durable.atomic_file import reason, replacing, target_of
+from swag.query.over_frames import frames_package
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
 
@@ -32,7 +33,7 @@ def check_plot(path: Path, spec: Any) -> None:
 
 def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: str | None) -> None:
     """The frames of the key that has most of them, over the column that they are cut by."""
-    from frames import plot
+    plot = frames_package().plot
 
     picked = None
     if key is not None and found.num_rows:

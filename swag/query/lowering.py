@@ -79,12 +79,13 @@ def lower(query: Query) -> Lowered:
     return Lowered(query, components, tuple(presence), _guard(query, components))
 
 
-def is_hidden(name: str) -> bool:
-    return name.startswith(HIDDEN)
+def components(query: Query) -> list[Query]:
+    """The simple queries that a query is computed from, each one aggregate over one window: itself, if it is one."""
+    return [query] if query.is_simple else lower(query).answered
 
 
 def simple_ones(queries: Iterable[Query]) -> list[Query]:
-    """The simple queries that answer these: themselves, or what they are lowered to."""
+    """All simple queries that have to be kept for these: their components, and those that an index answers."""
     return [each for query in queries for each in ([query] if query.is_simple else lower(query).hidden)]
 
 

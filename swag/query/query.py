@@ -8,6 +8,7 @@ from typing import Any
 from swag.arguments import check_flag, check_name
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate
+from swag.query.as_sql import statement, stream_statement
 from swag.query.condition import Condition, condition
 from swag.query.every import EXAMPLES, Every
 from swag.query.expression import Expression
@@ -99,8 +100,6 @@ class Query:
 
     def __str__(self) -> str:
         """SQL that reads back as this query."""
-        from swag.sql.writing import statement
-
         return statement(self)
 
 
@@ -132,8 +131,6 @@ class Events:
         return f"*{'' if self.source is None else f' FROM ({self.source.label})'} WHERE {self.where}"
 
     def __str__(self) -> str:
-        from swag.sql.writing import stream_statement
-
         return stream_statement(self)
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from swag.errors import BadQuery
-from swag.evaluate import _checked as checked
+from swag.evaluate import asked_queries as checked
+from swag.query.over_frames import OverFrames
 from swag.query.query import Events, Query
 from swag.tables.predicate import columns_of
 
@@ -14,7 +15,7 @@ def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
     """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
     asked = checked(queries)
     for query in asked:
-        if hasattr(query, "evaluate"):
+        if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
     check_grouping(asked, keys)
     return [_ungrouped(query) for query in asked]

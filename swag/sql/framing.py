@@ -12,7 +12,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadQuery, BadSQL
+from swag.query.aggregates import Aggregate
 from swag.query.expression import COMPARISONS, Expression, leaves
+from swag.query.over_frames import frames_package
 from swag.sql.dialect import Parser, Select
 from swag.sql.hints import ANY_FRAME, FRAMES, WORDS
 from swag.sql.places import wrong
@@ -35,8 +37,6 @@ def frame_clause(parser: Parser) -> Any:
 
 
 def _threshold(parser: Parser) -> Any:
-    from frames.specs import Threshold
-
     start = parser.here
     column, op, c = _comparison(parser, start)
     options: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def _threshold(parser: Parser) -> Any:
             if not parser._match(TokenType.AND):
                 break
     options["partition"] = bool(parser._match_texts(("PARTITION",)))
-    return Threshold(column, "==" if op == "=" else op, c, **options)  # type: ignore[arg-type]
+    return frames_package().Threshold(column, "==" if op == "=" else op, c, **options)  # type: ignore[arg-type]
 
 
 def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
@@ -70,8 +70,6 @@ def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
 
 
 def _aggregate(parser: Parser, word: str) -> Any:
-    from frames.specs import Aggregate
-
     start = parser.here
     hint = FRAMES[word]
     term = Terms(parser.sql, set()).read(parser._condition(hint), start)
@@ -79,14 +77,12 @@ def _aggregate(parser: Parser, word: str) -> Any:
     if not isinstance(term, Expression) or term.op not in allowed:
         raise wrong(parser.sql, start, f"{word} compares an aggregate by {' or '.join(allowed)}.", hint)
     aggregate, value = term.operands
-    if not isinstance(value, int | float) or isinstance(aggregate, Expression) or not hasattr(aggregate, "kind"):
+    if not isinstance(value, int | float) or not isinstance(aggregate, Aggregate):
         raise wrong(parser.sql, start, f"{word} compares one aggregate with a number.", hint)
-    return Aggregate(aggregate, term.op, value)  # type: ignore[arg-type]
+    return frames_package().Aggregate(aggregate, term.op, value)  # type: ignore[arg-type]
 
 
 def _delta(parser: Parser) -> Any:
-    from frames.specs import Delta
-
     limits: dict[str, Any] = {}
     ops = set()
     while True:
@@ -103,12 +99,10 @@ def _delta(parser: Parser) -> Any:
         if not parser._match_texts(("FIRST", "RANGE")):
             parser.expected("FIRST or RANGE", FRAMES["DELTA"])
         measure = parser._prev.text.lower()
-    return Delta(limits, measure=measure, op=ops.pop())
+    return frames_package().Delta(limits, measure=measure, op=ops.pop())
 
 
 def _grid(parser: Parser) -> Any:
-    from frames.specs import Boundary
-
     cells: dict[str, Any] = {}
     while True:
         _by_itself(parser)
@@ -116,7 +110,7 @@ def _grid(parser: Parser) -> Any:
         parser._match_text_seq("BREAKS")
         cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser, FRAMES["GRID"])
         if not parser._match(TokenType.COMMA):
-            return Boundary(cells)
+            return frames_package().Boundary(cells)
 
 
 def _by_itself(parser: Parser) -> None:
@@ -160,8 +154,6 @@ def _inner(text: str, inner: Select) -> BadSQL:
 
 
 def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, int]], where: Any, having: Any) -> Any:
-    from frames.query import FrameQuery
-
     if not isinstance(select.source, str):
         raise _inner(text, select.source)
     for term, _, start in values:
@@ -169,7 +161,7 @@ def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, i
             raise wrong(text, start, "an aggregate over a frame has no window of its own.", "leave OVER away")
     named = [(name, term) for term, name, _ in values]
     try:
-        return FrameQuery(
+        return frames_package().FrameQuery(
             select.clause.frame, named, where, having, group_by=tuple(select.group_by), stream=select.source
         )
     except BadSQL:

@@ -29,7 +29,8 @@ class LiveStream:
     def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
         self.ts, self.key = ts, key
         self.core = Core(ts, key, algorithm, epsilon)
-        self.emission = Emission(self.core, lambda: type(self)(ts, key, algorithm, epsilon))
+        kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
+        self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
 
     # -- queries ------------------------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part
 from swag.errors import SwagError
-from swag.evaluate import simple_queries
 from swag.live import intake
 from swag.live.composites import combine
 from swag.live.core import Core
 from swag.live.time import MIN
 from swag.query.every import Every
+from swag.query.lowering import components
 from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
@@ -157,7 +157,7 @@ class Lookback:
 
     def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
-        simple = list(dict.fromkeys(leaf for query in queries for leaf in simple_queries(query)))
+        simple = list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
         self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
@@ -167,7 +167,7 @@ class Lookback:
             if query.having is not None or (self.key is not None and not self.empty):
                 speaks.append(present[:, i])
             elif self.key is None and self.every.by_time and self.every.anchor == "tick":
-                speaks.append(np.any([windows[leaf] for leaf in simple_queries(query)], axis=0))
+                speaks.append(np.any([windows[leaf] for leaf in components(query)], axis=0))
             else:
                 speaks.append(np.ones(asked.ids.size, bool))
         return columns, speaks

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.errors import BadQuery
-from swag.evaluate import evaluate, keep_apart, simple_queries
 from swag.live.intake import needed
 from swag.live.time import MIN
 from swag.query.every import Every
+from swag.query.lowering import components
 from swag.query.query import Events, Query
+from swag.stored.evaluation import answered, keep_apart
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, clock_of, column, instants, to_arrow
 from swag.tables.predicate import holds
@@ -26,7 +27,7 @@ def evaluate_ticks(
     end: the time of the last event of all; slots up to its own are decided, also where this stream ends before.
     """
     source, every = _shared(queries, "source"), _shared(queries, "every")
-    wanted = needed([each for query in queries for each in simple_queries(query)], ts, key)
+    wanted = needed([each for query in queries for each in components(query)], ts, key)
     if source is not None:
         outer = [replace(query, source=None, name=query.label) for query in queries]
         end = last_of(table, ts, end)
@@ -55,8 +56,8 @@ def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str 
 
 
 def _evaluate(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, end: int) -> pa.Table:
-    if all(query.every is None and query.source is None for query in queries):
-        return evaluate(queries, table, at, ts, key)
+    if all(query.is_plain for query in queries):
+        return answered(queries, table, at, ts, key)
     return evaluate_ticks(queries, table, at, ts, key, end)
 
 

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from kernels.stored import direct, edges
 from kernels.ticks import schedule as kernels
 from swag.errors import SwagError
-from swag.evaluate import Evaluation, simple_queries
 from swag.query.every import Every
+from swag.query.lowering import components
 from swag.query.query import Query
 from swag.query.windows import Range, Reach, Window, reach
+from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, taken
 from swag.tables.keys import KeyTable
@@ -132,7 +133,7 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
 
 def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" = None, empty: bool = False) -> Jumped:
     """All queries at every tick. span: which ticks (None: all there are). empty: also where a key's window is."""
-    simple = [leaf for query in queries for leaf in simple_queries(query)]
+    simple = [leaf for query in queries for leaf in components(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
     if whole and all(r.by_time for r in reaches):
@@ -157,7 +158,7 @@ class _Presence:
     """Which queries have an event in their windows, where that is not certain from the ticks themselves."""
 
     def __init__(self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, sure: bool) -> None:
-        leaves = [simple_queries(query) for query in queries]
+        leaves = [components(query) for query in queries]
         alone = len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:

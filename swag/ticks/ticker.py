@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
 from swag.errors import BadType
-from swag.evaluate import simple_queries
 from swag.live import intake
 from swag.live.arena import group
 from swag.live.time import MIN
 from swag.query.as_json import every_to_json
 from swag.query.every import Every
-from swag.query.lowering import simple_ones
+from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock
@@ -95,7 +94,7 @@ class Ticker:
         return intake.computed_columns(simple_ones(self.queries.values()))
 
     def _reaches(self, clock: Clock) -> set[Reach]:
-        leaves = [leaf for query in self.queries.values() for leaf in simple_queries(query)]
+        leaves = [leaf for query in self.queries.values() for leaf in components(query)]
         return {reach(leaf.window, clock.unit) for leaf in leaves}
 
     # -- rows in ------------------------------------------------------------------------------------------------------

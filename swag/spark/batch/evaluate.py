@@ -9,9 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
-from swag.evaluate import _checked as checked
+from swag.evaluate import asked_queries as checked
 from swag.evaluate import evaluate as embedded
-from swag.evaluate import is_of_frames, simple_queries
+from swag.evaluate import one_over_frames
+from swag.query.lowering import components
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.spark import schema
@@ -49,10 +50,11 @@ def evaluate(
     layout, keys = Layout.of(layout), schema.key_names(key)
     asked = checked(queries)
     check_grouping(asked, keys)
-    if is_of_frames(asked, at):
-        return asked[0].evaluate_on_spark(events, ts, keys, layout)  # type: ignore[attr-defined]
+    of_frames = one_over_frames(asked, at)
+    if of_frames is not None:
+        return of_frames.evaluate_on_spark(events, ts, keys, layout)
     asked = grouped_by(asked, keys)
-    if any(query.every is not None or query.source is not None for query in asked):
+    if not all(query.is_plain for query in asked):
         return whole.evaluate(asked, events, at, ts, keys, layout)
     rows, task, out = planned(asked, events, at, ts, keys, layout)
     return in_workers(rows, partial(answers, task), out)
@@ -67,7 +69,7 @@ def planned(
     answered = _checked(asked, events, at, ts, keys)
     front = at.schema.fields if at is not None else [schema.field(events, name, "key is") for name in [*keys, ts]]
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
-    simple = [each for query in asked for each in simple_queries(query)]
+    simple = [each for query in asked for each in components(query)]
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     halo = Halo.of((reach(query.window, clock.unit) for query in simple), len(out))
     read = columns_read(simple)

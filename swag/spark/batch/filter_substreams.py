@@ -13,7 +13,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType
-from swag.evaluate import evaluate, simple_queries
+from swag.evaluate import evaluate
+from swag.query.lowering import components
 from swag.query.query import Query
 from swag.spark import process, schema
 from swag.spark.answer_types import one_type_at_a_time, value_type
@@ -48,7 +49,7 @@ def filter_substreams(
     value = _checked(asked, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
-    read = columns_read([each for query in asked for each in simple_queries(query)])
+    read = columns_read([each for query in asked for each in components(query)])
     columns, known_by = schema.one_key(events, keys)
     when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
     rows = placed(events).select(*columns, when, arrival, *numbered("e", [col(events, name) for name in read]))

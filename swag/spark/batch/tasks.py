@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.errors import BadEvents
-from swag.evaluate import Evaluation, simple_queries
+from swag.query.lowering import components
 from swag.query.query import Query
 from swag.spark import process
 from swag.spark.batch.cuts import EARLIEST, Halo
@@ -23,6 +23,7 @@ from swag.spark.batch.layout import Columns
 from swag.spark.batch.ordered_input import Promise, in_order
 from swag.spark.key_runs import refuse_null, run_starts
 from swag.spark.places import free
+from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.tables.columns import Clock, one_chunk
 
@@ -53,7 +54,7 @@ class Task:
     @property
     def width(self) -> int:
         """How many columns there are at a time, those that others are computed from included."""
-        return len(self.out) + sum(len(simple_queries(query)) for query in self.queries if not query.is_simple)
+        return len(self.out) + sum(len(components(query)) for query in self.queries if not query.is_simple)
 
 
 def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

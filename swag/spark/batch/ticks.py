@@ -15,8 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
-from swag.evaluate import keep_apart, simple_queries
-from swag.query.lowering import readers
+from swag.query.lowering import components, readers
 from swag.query.query import Events, Query
 from swag.spark import process, schema
 from swag.spark.asked import columns_read, levels
@@ -26,6 +25,7 @@ from swag.spark.key_rows import KeyRows
 from swag.spark.key_runs import refuse_null
 from swag.spark.places import col, free, numbered, placed
 from swag.spark.portable import in_workers, portable
+from swag.stored.evaluation import keep_apart
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.ticks.nested import evaluate_ticks, last_of
@@ -84,7 +84,7 @@ def _key_name(asked: list[Query], keys: list[str], known_by: str, taken: list[st
     if known_by == "k0":
         return keys[0]
     for query in (each for one in asked for each in levels(one) if each.source is not None):
-        for name in columns_read(simple_queries(query)):
+        for name in columns_read(components(query)):
             if name in keys and not isinstance(query.source, Events):
                 raise BadQuery(
                     f'query "{query.title}" reads "{name}" of the answers of another, where keys are numbers: '

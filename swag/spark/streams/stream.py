@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
-from swag.evaluate import _checked, evaluate
+from swag.evaluate import asked_queries, evaluate
 from swag.live.intake import needed
 from swag.query.lowering import readers
 from swag.query.query import Query
@@ -55,7 +55,7 @@ def stream(
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     metrics: the name of the observed metrics; where several such streams are in one query, each needs its own.
     """
-    asked = _checked(queries)
+    asked = asked_queries(queries)
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     if key is not None and not isinstance(key, str):

@@ -122,9 +122,9 @@ def name(of: str) -> str:
 
 @lru_cache(maxsize=1)
 def _keywords() -> frozenset[str]:
-    from swag.sql.dialect import Swag
+    from sqlglot.dialects.duckdb import DuckDB  # which swag/sql/dialect.py is made of
 
-    words = {word for keyword in Swag.tokenizer_class.KEYWORDS for word in keyword.split()}
+    words = {word for keyword in DuckDB.tokenizer_class.KEYWORDS for word in keyword.split()}
     return frozenset(words | {"FRAME", "FREQUENCY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
 
 

@@ -1,20 +1,24 @@
 """Frames of a file of events in bounded memory: kept are the events that a frame still to come may begin with."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from frames import Detector
+from frames.detector import Detector
 from frames.owning.owning import of_skips
-from swag.cli.stream import Stream
 from swag.tables.columns import column, instants
 
 
-def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None) -> Iterator[pa.Table]:
-    """The frames of each chunk as far as it decides them; with a query (frames/query.py), and what it says of each."""
-    detector, order = Detector(spec, ts=ts, key=key).with_skips(), Stream([], ts, key)
+def frames_by_chunk(
+    spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None, check: Callable[[pa.Table], int]
+) -> Iterator[pa.Table]:
+    """The frames of each chunk as far as it decides them; with a query (frames/query.py), and what it says of each.
+
+    check: raises if a chunk is not in order, else the time of its last event.
+    """
+    detector = Detector(spec, ts=ts, key=key).with_skips()
     rows: pa.Table | None = None
 
     def said(found: pa.Table) -> pa.Table:
@@ -23,7 +27,7 @@ def frames_by_chunk(spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, 
         return query.say(found, rows, ts, key, of_skips(detector.skips, np.asarray(found["rows"])))
 
     for chunk in chunks:
-        last = order.check_order(chunk)
+        last = check(chunk)
         detector.push(chunk)
         rows = chunk if rows is None else pa.concat_tables([rows, chunk])
         yield said(detector.punctuate_before(last))  # more events may come with the last ts

@@ -1,0 +1,60 @@
+"""Between swag and frames: what swag asks of a query over frames, and of the package that finds them.
+
+`frames` stands on swag. Where swag has to reach it all the same (FRAME statements, the command line), it does so by
+`frames_package`, and knows no more of it than is declared here.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import pyarrow as pa
+
+
+class OverFrames(ABC):
+    """A query over frames (frames/query.py): one row per frame, wherever it is evaluated."""
+
+    spec: Any
+    group_by: tuple[str, ...] | None
+    stream: str | None
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read, other than ts and the key."""
+
+    @abstractmethod
+    def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
+        """Over stored events."""
+
+    @abstractmethod
+    def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
+        """Over a DataFrame, as a DataFrame."""
+
+
+class Frames(Protocol):
+    """What swag needs of the package, in frames/for_swag.py."""
+
+    Threshold: type[Any]
+    Aggregate: type[Any]
+    Delta: type[Any]
+    Boundary: type[Any]
+    FrameQuery: Callable[..., OverFrames]
+    detect: Callable[..., pa.Table]
+    plot: Callable[..., Any]
+
+    def frames_by_chunk(
+        self, spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None, check: Callable[..., int]
+    ) -> Iterator[pa.Table]:
+        """Frames of a file of events in bounded memory. check: raises if a chunk is not in order; its last time."""
+
+
+def frames_package() -> Frames:
+    """It is imported when it is first needed."""
+    return cast(Frames, import_module("frames.for_swag"))

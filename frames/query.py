@@ -72,12 +72,6 @@ class FrameQuery(OverFrames):
         frames = Origin.now(self.spec, ts, key, seen, whole=True).noted(found.table())
         return self.say(frames, table, ts, key, of_found(found))
 
-    def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
-        """The same rows as a DataFrame, for swag.spark.evaluate, which knows queries over frames by nothing else."""
-        from frames.spark.batch.queries import evaluate
-
-        return evaluate(self, events, ts, keys, layout)
-
     def say(self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner) -> pa.Table:
         """The frames, with a column per value; the table holds all of their events, and owner knows which these are."""
         keys = [] if key is None else [key]

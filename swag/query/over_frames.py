@@ -1,7 +1,7 @@
 """Between swag and frames: what swag asks of a query over frames, and of the package that finds them.
 
-`frames` stands on swag. Where swag has to reach it all the same (FRAME statements, the command line), it does so by
-`frames_package`, and knows no more of it than is declared here.
+`frames` stands on swag. Where swag has to reach it all the same (FRAME statements, the command line, Spark), it does so
+by the functions here, and knows no more of it than they declare.
 """
 
 from abc import ABC, abstractmethod
@@ -33,10 +33,6 @@ class OverFrames(ABC):
     def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
         """Over stored events."""
 
-    @abstractmethod
-    def evaluate_on_spark(self, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
-        """Over a DataFrame, as a DataFrame."""
-
 
 class Frames(Protocol):
     """What swag needs of the package, in frames/for_swag.py."""
@@ -58,3 +54,15 @@ class Frames(Protocol):
 def frames_package() -> Frames:
     """It is imported when it is first needed."""
     return cast(Frames, import_module("frames.for_swag"))
+
+
+class FramesOnSpark(Protocol):
+    """What swag.spark needs of frames.spark."""
+
+    def evaluate(self, query: Any, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
+        """A query over frames, over a DataFrame, as a DataFrame."""
+
+
+def frames_on_spark() -> FramesOnSpark:
+    """As `frames_package`."""
+    return cast(FramesOnSpark, import_module("frames.spark.batch.queries"))

@@ -9,7 +9,6 @@
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
@@ -17,8 +16,10 @@ from sqlglot.tokenizer_core import TokenType
 from swag.errors import BadQuery, BadSQL
 from swag.query.every import Every
 from swag.query.windows import Range, Rows
+from swag.sql.framing import frame_clause
 from swag.sql.guessing import FREQUENCY_HINT, RANGE_HINT, ROWS, UNIT, Guessing, nearest_unit
 from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS
+from swag.sql.nodes import Clause
 from swag.sql.places import wrong
 
 _LONGER = {"week": 7, "weeks": 7}  # in days
@@ -29,17 +30,6 @@ _HINTS = {
     "RANGE": "[RANGE 2 MINUTES UNTIL 1 MINUTE]: from two minutes back to one minute back",
     "FREQUENCY": FREQUENCY_HINT,
 }
-
-
-@dataclass
-class Clause:
-    """What was said in brackets. partition: the column of PARTITIONED BY."""
-
-    start: int = 0
-    window: Rows | Range | None = None
-    every: Every | None = None
-    partition: str | None = None
-    frame: Any = None
 
 
 class Clauses(Guessing):
@@ -83,8 +73,6 @@ class Clauses(Guessing):
 
     def frame(self: Any) -> Any:
         """A spec of frames, from after the word FRAME."""
-        from swag.sql.framing import frame_clause
-
         start, word = self.here, self.word
         try:
             return frame_clause(self)

@@ -5,7 +5,6 @@ is read here, clause by clause, and whatever is left over is refused by name; ex
 sqlglot's, with every function left as a plain call (terms.py knows ours) and OVER followed by a window in brackets.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -13,37 +12,13 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from swag.sql.clauses import Clause, Clauses
+from swag.sql.clauses import Clauses
 from swag.sql.hints import NODES, STATEMENT, WORDS
+from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
 
 _COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DPIPE, TokenType.MOD)
-
-
-class Over(exp.Expression):
-    """An aggregate with a window or a filter of its own. The window is one of ours, not a tree."""
-
-    arg_types = {"this": True, "window": False, "where": False, "text": False}
-
-
-@dataclass
-class Select:
-    """A statement, read but not yet understood. Offsets say where its parts began."""
-
-    start: int
-    star: int | None = None  # the offset of SELECT *: all columns, a stream as it is
-    items: list[tuple[Any, str | None, int]] = field(default_factory=list)  # tree, alias, offset
-    source: "str | Select" = ""
-    aliases: set[str] = field(default_factory=set)
-    clause: Clause = field(default_factory=Clause)
-    where: Any = None
-    where_start: int = 0
-    where_text: str = ""
-    group_by: list[str] = field(default_factory=list)
-    having: Any = None
-    having_start: int = 0
-    index: bool = True
 
 
 class Parser(Clauses, Refusing, DuckDBParser):

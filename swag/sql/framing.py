@@ -15,15 +15,15 @@ from swag.errors import BadQuery, BadSQL
 from swag.query.aggregates import Aggregate
 from swag.query.expression import COMPARISONS, Expression, leaves
 from swag.query.over_frames import frames_package
-from swag.sql.dialect import Parser, Select
 from swag.sql.hints import ANY_FRAME, FRAMES, WORDS
+from swag.sql.nodes import Select
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
 
 _OPS = {TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">", TokenType.GTE: ">="}
 
 
-def frame_clause(parser: Parser) -> Any:
+def frame_clause(parser: Any) -> Any:
     """A spec of frames, from after the word FRAME."""
     if parser._match(TokenType.WHERE):
         return _threshold(parser)
@@ -36,7 +36,7 @@ def frame_clause(parser: Parser) -> Any:
     parser.expected("WHERE, UNTIL, WHILE, DELTA or GRID", ANY_FRAME)
 
 
-def _threshold(parser: Parser) -> Any:
+def _threshold(parser: Any) -> Any:
     start = parser.here
     column, op, c = _comparison(parser, start)
     options: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def _threshold(parser: Parser) -> Any:
     return frames_package().Threshold(column, "==" if op == "=" else op, c, **options)  # type: ignore[arg-type]
 
 
-def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
+def _comparison(parser: Any, start: int) -> tuple[str, str, Any]:
     """A column against a number, either way round."""
     tree = parser._condition(FRAMES["WHERE"])
     op = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}.get(type(tree))
@@ -69,7 +69,7 @@ def _comparison(parser: Parser, start: int) -> tuple[str, str, Any]:
     return terms.column(left, "FRAME WHERE", FRAMES["WHERE"]), op, value
 
 
-def _aggregate(parser: Parser, word: str) -> Any:
+def _aggregate(parser: Any, word: str) -> Any:
     start = parser.here
     hint = FRAMES[word]
     term = Terms(parser.sql, set()).read(parser._condition(hint), start)
@@ -82,7 +82,7 @@ def _aggregate(parser: Parser, word: str) -> Any:
     return frames_package().Aggregate(aggregate, term.op, value)  # type: ignore[arg-type]
 
 
-def _delta(parser: Parser) -> Any:
+def _delta(parser: Any) -> Any:
     limits: dict[str, Any] = {}
     ops = set()
     while True:
@@ -102,7 +102,7 @@ def _delta(parser: Parser) -> Any:
     return frames_package().Delta(limits, measure=measure, op=ops.pop())
 
 
-def _grid(parser: Parser) -> Any:
+def _grid(parser: Any) -> Any:
     cells: dict[str, Any] = {}
     while True:
         _by_itself(parser)
@@ -113,13 +113,13 @@ def _grid(parser: Parser) -> Any:
             return frames_package().Boundary(cells)
 
 
-def _by_itself(parser: Parser) -> None:
+def _by_itself(parser: Any) -> None:
     """[FRAME DELTA x 5, ROWS 3]: no column, but a clause."""
     if parser.word in WORDS and parser._prev.token_type == TokenType.COMMA:
         parser.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
 
 
-def _numbers(parser: Parser) -> list[Any]:
+def _numbers(parser: Any) -> list[Any]:
     found = [_number(parser, FRAMES["GRID"])]
     while parser._match(TokenType.COMMA):
         found.append(_number(parser, FRAMES["GRID"]))
@@ -128,7 +128,7 @@ def _numbers(parser: Parser) -> list[Any]:
     return found
 
 
-def _number(parser: Parser, hint: str) -> Any:
+def _number(parser: Any, hint: str) -> Any:
     sign = -1 if parser._match(TokenType.DASH) else 1
     if not parser._match(TokenType.NUMBER):
         parser.expected("a number", hint)

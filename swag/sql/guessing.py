@@ -10,7 +10,7 @@ from swag.sql.hints import WINDOWS, WORDS, meant
 if TYPE_CHECKING:
     from sqlglot.parser import Parser as _Base
 
-    from swag.sql.clauses import Clause
+    from swag.sql.nodes import Clause
 else:
     _Base = object
 

@@ -9,9 +9,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from swag.errors import BadSQL
-from swag.sql.clauses import Clause
-from swag.sql.dialect import Parser, Select, Swag
+from swag.sql.dialect import Parser, Swag
 from swag.sql.hints import STATEMENT
+from swag.sql.nodes import Clause, Select
 from swag.sql.places import wrong
 
 LONGEST, DEEPEST = 100_000, 60  # characters of a statement, parentheses in it

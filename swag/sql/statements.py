@@ -7,9 +7,10 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.query.expression import Expression, Operators
 from swag.query.query import Events, Query
-from swag.sql.dialect import Select
+from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
+from swag.sql.nodes import Select
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -45,8 +46,6 @@ def _queries(text: str, select: Select) -> list[Any]:
     where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)
     _check_partition(text, select)
     if select.clause.frame is not None:
-        from swag.sql.framing import frame_query
-
         return [frame_query(text, select, values, where, having)]
     if not values and having is None:
         raise wrong(text, select.start, "the statement selects no aggregate.", "SELECT symbol, SUM(volume) FROM …")

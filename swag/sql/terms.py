@@ -10,10 +10,10 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, nearest
 from swag.query import aggregates as ag
 from swag.query.expression import Expression, Operators
-from swag.sql.dialect import Over
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
 from swag.sql.hints import NODES, WRITTEN
 from swag.sql.literals import constant, is_constant
+from swag.sql.nodes import Over
 from swag.sql.places import start_of, wrong
 from swag.sql.refusing import no_function
 

@@ -13,6 +13,7 @@ from swag.evaluate import asked_queries as checked
 from swag.evaluate import evaluate as embedded
 from swag.evaluate import one_over_frames
 from swag.query.lowering import components
+from swag.query.over_frames import frames_on_spark
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.spark import schema
@@ -52,7 +53,7 @@ def evaluate(
     check_grouping(asked, keys)
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
-        return of_frames.evaluate_on_spark(events, ts, keys, layout)
+        return frames_on_spark().evaluate(of_frames, events, ts, keys, layout)
     asked = grouped_by(asked, keys)
     if not all(query.is_plain for query in asked):
         return whole.evaluate(asked, events, at, ts, keys, layout)

@@ -1,0 +1,151 @@
+"""The house: rooms depend on the rooms below, also where an import waits; nobody reads what others keep private.
+
+These read the sources, and run none of them.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FLOORS = [  # from the ground up; rooms of one floor do not know each other
+    ["kernels.compile"],
+    ["kernels.operators"],
+    ["kernels.rings", "kernels.keys", "kernels.key_filters"],
+    ["kernels.windows", "kernels.baselines"],
+    ["kernels.stored", "kernels.frames"],
+    ["kernels.ticks"],
+    ["kernels"],
+    ["swag.errors"],
+    ["swag.arguments", "swag.durable"],
+    ["swag.tables"],
+    ["swag.query"],
+    ["swag.sql", "swag.stored", "swag.live"],
+    ["swag.ticks"],
+    ["swag.explain"],
+    ["swag.engine", "swag.evaluate"],
+    ["swag"],
+    ["swag.spark"],
+    ["swag.cli"],
+    ["frames"],
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    found = {}
+    for top in ("swag", "frames", "kernels"):
+        for path in (ROOT / top).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = ast.parse(path.read_text())
+    return found
+
+
+def imports(name: str) -> set[str]:
+    """The modules of ours that a module imports, at once or later; not those that only its types are of."""
+    tree = sources()[name]
+    for_types = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for node in ast.walk(block)
+    }
+    found = set()
+    for node in (node for node in ast.walk(tree) if id(node) not in for_types):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                inside = f"{node.module}.{each.name}"
+                found.add(inside if inside in sources() else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return {each for each in found if each in sources() and each != name}
+
+
+def room_of(module: str) -> str:
+    return next(name for name in prefixes(module) if name in FLOOR)
+
+
+def prefixes(module: str) -> Iterator[str]:
+    """a.b.c, a.b, a."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        yield ".".join(parts[:length])
+
+
+def test_rooms_know_only_the_rooms_below():
+    upward = []
+    for module in sources():
+        own = room_of(module)
+        for other in imports(module):
+            room = room_of(other)
+            if room != own and FLOOR[room] >= FLOOR[own]:
+                upward.append(f"{module} imports {other}")
+    assert upward == []
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = {name: imports(name) for name in sources()}
+    waiting = set(graph)
+    while waiting:  # take away who needs nobody that is left; who stays is in a circle, or needs one
+        free = {name for name in waiting if not graph[name] & waiting}
+        assert free, f"these import each other: {sorted(circle(graph, waiting))}"
+        waiting -= free
+
+
+def circle(graph: dict[str, set[str]], among: set[str]) -> list[str]:
+    """One of them, to show."""
+    path = [min(among)]
+    while True:
+        following = min(graph[path[-1]] & among)
+        if following in path:
+            return path[path.index(following) :]
+        path.append(following)
+
+
+def test_nobody_reads_what_another_class_keeps_private():
+    """`self._x`, `cls._x` and what a module or a class of this file made private are one's own."""
+    foreign = []
+    for module, tree in sources().items():
+        own = private_names(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or not is_private(node.attr):
+                continue
+            of = node.value.id if isinstance(node.value, ast.Name) else None
+            if of in ("self", "cls", *LIBRARIES) or node.attr in own or is_theirs(node, module):
+                continue
+            foreign.append(f"{module}, line {node.lineno}: {ast.unparse(node)}")
+        foreign += [f"{module} imports {name}" for name in private_imports(tree)]
+    assert foreign == []
+
+
+LIBRARIES = ("parser",)  # swag/sql drives sqlglot's own parser, whose methods begin so
+
+
+def is_private(name: str) -> bool:
+    public = ("_asdict", "_replace", "_fields", "_make")  # of named tuples
+    return name.startswith("_") and not name.startswith("__") and name not in public
+
+
+def is_theirs(node: ast.Attribute, module: str) -> bool:
+    """Of Spark (`rows.sparkSession._jvm`, say), or of Numba, whose insides kernels.compile is made of."""
+    of_spark = any(isinstance(each, ast.Attribute) and each.attr == "sparkSession" for each in ast.walk(node.value))
+    return of_spark or module.startswith("kernels.compile.")
+
+
+def private_names(tree: ast.Module) -> set[str]:
+    """What functions, classes and attributes of this file are called that begin with one underscore."""
+    found = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef) and is_private(n.name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            found |= {node.attr} if is_private(node.attr) else set()
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and is_private(node.target.id):
+            found.add(node.target.id)
+    return found
+
+
+def private_imports(tree: ast.Module) -> list[str]:
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in nodes if (node.module or "").split(".")[0] in ("swag", "frames", "kernels")]
+    return [each.name for node in ours for each in node.names if is_private(each.name)]

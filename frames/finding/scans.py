@@ -254,7 +254,7 @@ class DeltaScan(Scan):
 
     def step(self, events: Events, data: Any, first: int) -> int:
         spread = self.low, self.high, *self.nothing
-        return int(frame_delta.delta(events, *data, self.rule, spread, self.state, self.found, first))
+        return int(frame_delta.delta(events, data, self.rule, spread, self.state, self.found, first))
 
     def grow_keys(self, count: int) -> None:
         self.low = extended(self.low, count * len(self.spec.columns), self.nothing[0])

@@ -14,14 +14,14 @@ from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, l
 
 
 @kernel
-def delta(events, values, valid, rule, spread, state, found, first):
+def delta(events, data, rule, spread, state, found, first):
     """rule: limits per column, does the frame close before the event that reaches one, do low and high move.
 
     spread: low and high of key k, column d, at k * columns + d; low > high where the frame has no value yet.
     Limits are a tuple, so that the compiler knows how many there are: loops over an unknown one or two columns were
     half of the time. Tried: the two inner loops as kernels of their own, which are not inlined: three times slower.
     """
-    limits, before, moving = rule
+    (values, valid), (limits, before, moving) = data, rule
     low, high, most, least = spread
     ts, (rows, keys), width = events.ts, scratch(), np.uint64(len(limits))
     frames, n = found.frames, found.count[0]

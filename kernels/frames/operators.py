@@ -13,7 +13,7 @@ from numba.extending import overload
 
 from kernels.compile.jit import kernel
 from kernels.operators import monoids
-from kernels.windows.running import plus
+from kernels.operators.numbers import plus
 
 
 class Count(NamedTuple):

@@ -102,7 +102,7 @@ class Held:
         batch = group(all_ids, seen)
         late = np.zeros(all_ts.size, np.bool_)
         waiting = np.empty(all_ts.size, np.int64)
-        judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
+        judge(all_ts, all_due, batch, latest, waiting, late)
         missed[on_time] = late[self.ts.size :]
         return missed
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.rings.timeline import Batch as Batch
 
 LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
 
@@ -31,19 +32,6 @@ class Column:
 
     data: np.ndarray
     shift: int = 0
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows to add, grouped: run r adds rows order[starts[r]:starts[r+1]] to keys[r]."""
-
-    order: np.ndarray
-    keys: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.diff(self.starts)
 
 
 def group(ids: np.ndarray, seen: np.ndarray) -> Batch:
@@ -108,7 +96,7 @@ class Arena:
 
     def take_slots(self, batch: Batch) -> np.ndarray:
         slots = np.empty(batch.order.size, np.int64)
-        timeline.take_slots(self.rings, batch.keys, batch.starts, batch.keys.size, slots)
+        timeline.take_slots(self.rings, batch, slots)
         return slots
 
     def kept(self, key_count: int) -> np.ndarray:

@@ -124,7 +124,7 @@ class Store:
     def grouped(self, rows: Rows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
-        bad = timeline.first_disorder(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
+        bad = timeline.first_disorder(rows.ts, batch, self.latest)
         early = np.flatnonzero(rows.ts < self.promised)
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
@@ -151,7 +151,7 @@ class Store:
         main.make_room(batch.keys, batch.counts, self.expire)
         slots = main.take_slots(batch)
         timeline.scatter(rows.ts, batch.order, slots, self.ts.data)
-        timeline.note_latest(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
+        timeline.note_latest(rows.ts, batch, self.latest)
         self._write(self.main, rows.fields, batch.order, slots)
         for mask, space in self.spaces.items():
             if space is not self.main:
@@ -164,10 +164,7 @@ class Store:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
-        rings = space.arena.rings
-        timeline.take_ranks(
-            counted, batch.order, batch.keys, batch.starts, batch.keys.size, rings, slots, space.rank.data
-        )
+        timeline.take_ranks(counted, batch, space.arena.rings, slots, space.rank.data)
         keep = counted[batch.order]
         ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
         own = Batch(batch.order[keep], batch.keys, ends)
@@ -260,7 +257,7 @@ class Store:
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         rings = self.main.arena.rings
-        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, lo, hi)
+        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, (lo, hi))
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
@@ -293,7 +290,7 @@ class Store:
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
-        timeline.edges_each(rings, ts, keys, instants, seen, windows, lo, hi)
+        timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
         return lo, hi
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:

@@ -119,7 +119,7 @@ class Running(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        running.lookup(self.op, _state(self.op, self.held), self.total, self.rings, keys, lo, hi, out)
+        running.lookup(self.op, _state(self.op, self.held), self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -156,9 +156,8 @@ class RunningFloats(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
         out = np.empty(lo.size)
-        self.uncertain += running.lookup_floats(
-            self.columns, self.held[0].data, self.total, self.rings, keys, lo, hi, out
-        )
+        run = self.held[0].data
+        self.uncertain += running.lookup_floats(self.columns, run, self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -185,7 +184,7 @@ class Dyadic(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> State:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        dyadic.lookup(self.op, self.columns, _state(self.op, self.held), self.rings, keys, lo, hi, out)
+        dyadic.lookup(self.op, self.columns, _state(self.op, self.held), self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -216,7 +215,7 @@ class Landmark(Structure):
         for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
             depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
             group = self._group(int(level), depth)
-            landmark.lookup(self.op, int(level), group.state(self), group.arena.rings, keys, lo, hi, out)
+            landmark.lookup(self.op, group.record(self), keys, (lo, hi), out)
         return out
 
     def _group(self, level: int, depth: int) -> "LandmarkGroup":
@@ -247,8 +246,10 @@ class LandmarkGroup:
         keys = np.flatnonzero(kept)
         self.update(owner, keys, kept[keys])
 
-    def state(self, owner: Landmark) -> State:
-        return tuple(_state(owner.op, lane) for lane in self.lanes)
+    def record(self, owner: Landmark) -> landmark.Landmarks:
+        """As kernels take it."""
+        prefix, longer, suffix = (_state(owner.op, lane) for lane in self.lanes)
+        return landmark.Landmarks(self.level, prefix, longer, suffix, self.arena.rings)
 
     def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
         self.arena.add_keys(owner.rings.shape[0])
@@ -266,9 +267,7 @@ class LandmarkGroup:
 
         self.arena.make_room(keys, coming, expire)
         self.arena.rings[keys, TAIL] += coming
-        landmark.update(
-            owner.op, owner.columns, owner.rings, self.level, self.state(owner), self.arena.rings, keys, coming
-        )
+        landmark.update(owner.op, owner.columns, owner.rings, self.record(owner), keys, coming)
 
 
 class SortedRuns(Structure):
@@ -297,7 +296,7 @@ class SortedRuns(Structure):
         self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
-        sorted_runs.lookup(self.held[0].data, self.rings, keys, lo, hi, ranks, out, after)
+        sorted_runs.lookup(self.held[0].data, self.rings, keys, (lo, hi), ranks, out, after)
         self.lookups += lo.size
         return out, after
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.operators import monoids
-from kernels.windows import landmark
+from kernels.stored.moving_landmark import sweep
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.windows import Reach
@@ -20,14 +20,14 @@ Outputs = dict[Aggregate, Output]
 
 
 class Sweep:
-    """One window of a chunk by moving landmarks (kernels/windows/landmark.py): any monoid, two combines per answer."""
+    """One window of a chunk by a landmark that moves on (kernels/stored/moving_landmark.py), for any monoid."""
 
     def __init__(self, op: Any, columns: Any, scratch: Any) -> None:
         self.op, self.columns, self.scratch = op, columns, scratch
         self.mark = np.zeros(3, np.int64)
 
     def __call__(self, block: Block, out: Any) -> None:
-        landmark.sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
+        sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
 
 
 @dataclass(eq=False)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from kernels.stored import edges
+from kernels.stored.edges import Timeline
 from swag.query.windows import Reach
-from swag.stored.ordered_rows import Requests, Selection, Timeline
+from swag.stored.ordered_rows import Requests, Selection
 from swag.tables.columns import room
 
 FARTHEST = 2**63 - 1
@@ -136,9 +137,9 @@ class Chunk:
         out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
         requests = self.requests
         if reach.by_time and back <= FARTHEST:
-            edges.by_time(*self.timeline, requests.runs, requests.now, back, first, out)
+            edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
         else:  # by rows; or further back than any two timestamps lie apart
-            edges.by_rows(self.timeline[1], requests.runs, requests.end, min(back, FARTHEST), first, out)
+            edges.by_rows(self.timeline.segments, requests.runs, requests.end, min(back, FARTHEST), first, out)
         return out
 
     def seen(self, reach: Reach) -> tuple[int, int]:

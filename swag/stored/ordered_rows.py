@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.stored import edges
+from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
 from swag.tables.columns import Clock, Field, clock_of, column, instants, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.keys import KeyTable
 
-Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/stored/edges.py
 SAMPLE = 512  # steps in time that show whether events come evenly
 
 
@@ -80,13 +80,13 @@ class Stored:
         edges.measure(self.ts, segments)
         index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
         edges.fill(self.ts, segments, index)
-        return self.ts, segments, index
+        return Timeline(self.ts, segments, index)
 
     def timeline(self, lookups: int) -> Timeline:
         """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
         if 4 * lookups >= self.ts.size:
             return self.indexed
-        return self.ts, self.segments, np.empty(0, np.int32)
+        return Timeline(self.ts, self.segments, np.empty(0, np.int32))
 
     def field(self, name: str, asked_by: str) -> Field:
         if name not in self.fields:
@@ -187,7 +187,7 @@ class Requests:
         requests = cls(
             times if order is None else times[order], np.empty(times.size, np.int64), runs_of(starts), order, False
         )
-        edges.by_time(*stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
+        edges.by_time(stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
 

@@ -198,16 +198,9 @@ class WeightedMean(Part):
 
 @dataclass(eq=False)
 class Centred:
-    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed.
+    """The running sums that variances are read from, by differences."""
 
-    An m2 of less than `error` is not certain.
-    """
-
-    values: np.ndarray
-    base: int
-    sums: np.ndarray
-    changes: np.ndarray
-    error: float
+    running: swept.CentredSums
 
     @classmethod
     def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
@@ -215,17 +208,18 @@ class Centred:
             centre = values[a:b].mean() if b > a else 0.0
         sums, changes = np.empty((b - a + 1, 4)), np.empty(b - a + 1, np.int32)
         error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
-        return cls(values, a, sums, changes, swept.SURE * error)
+        return cls(swept.CentredSums(values, a, sums, changes, swept.SURE * error))
 
     def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
         lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
         if block.in_step:
-            left, right = self.sums[lo[0] - self.base :], self.sums[hi[0] - self.base :]
-            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], self.error, ddof, root, out)
+            _, base, sums, _, error = self.running
+            left, right = sums[lo[0] - base :], sums[hi[0] - base :]
+            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], error, ddof, root, out)
         else:
-            doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
-        return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
+            doubted = swept.variances(self.running, lo, hi, ddof, root, out)
+        return not doubted or swept.reconsider_variances(self.running, lo, hi, ddof, root, out)
 
 
 class Variance(Part):

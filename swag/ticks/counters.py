@@ -94,5 +94,5 @@ class Layout:
         runs[batch.keys] = np.arange(batch.keys.size)
         ts, rows = np.empty((2, waiting.size + segments.size), np.int64)
         starts = np.empty(segments.size + 1, np.int64)
-        n = kernels.lay_out(waiting, batch.order, batch.starts, runs[segments], newest[segments], ts, rows, starts)
+        n = kernels.lay_out(waiting, batch, runs[segments], newest[segments], ts, rows, starts)
         return cls(segments, ts[:n], rows[:n], starts)

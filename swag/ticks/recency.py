@@ -46,9 +46,10 @@ class Recency:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tick, key and the rows that the key has then: for every tick, the keys with a row newer than `since`."""
         at, found = np.zeros(2, np.int64), [np.empty((3, 0), np.int64)]
+        keys = recency.RecentKeys(self.links, self.latest, self.seen)
         while at[recency.TICK] < ends.size:
             room = np.empty((3, max(ROOM, self.latest.size)), np.int64)
-            n = recency.reported(ts, ids, ends, since, self.links, self.latest, self.seen, at, *room)
+            n = recency.reported(ts, ids, ends, since, keys, at, room)
             found.append(room[:, :n])
         tick, key, rows = np.concatenate(found, axis=1)
         return tick, key, rows

@@ -108,7 +108,7 @@ def per_key(ticks: Ticks, ts: np.ndarray, place: np.ndarray, starts: np.ndarray,
     """Ticks of the whole stream, for every key with a row in its window: `number` is the index of the tick."""
     wanted = list(reaches)
     backs, least = by_time(wanted), fewest_rows(wanted)
-    return _counted(lambda out: kernels.per_key(ts, place, starts, ticks.now, ticks.end, backs, least, out))
+    return _counted(lambda out: kernels.per_key(ts, place, starts, (ticks.now, ticks.end), backs, least, out))
 
 
 def _counted(fill) -> Ticks:  # type: ignore[no-untyped-def]

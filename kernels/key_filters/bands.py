@@ -80,9 +80,8 @@ def with_spare(state: Bands, wanted: int) -> Bands:
 
 @helper
 def opened(state):
-    """The arrays as helpers take them."""
-    cells, piles, rows = state
-    return bare(cells), bare(piles), bare(rows)
+    """The same with bare arrays, as helpers take them."""
+    return Bands(bare(state.cells), bare(state.piles), bare(state.rows))
 
 
 @helper
@@ -109,8 +108,9 @@ def band_of(rows, r, t):
 
 
 @helper
-def push(cells, piles, rows, r, j, entry):
+def push(order, r, j, entry):
     """Add an entry to a pile. Takes one spare chunk at most."""
+    cells, piles, rows = order
     at = rows[r, TAIL + j]
     if at & (CHUNK - 1) == 0:
         chunk = rows[0, FIRST]
@@ -141,8 +141,9 @@ def free(piles, rows, chunk):
 
 
 @kernel
-def tidy(cells, piles, rows, r, j):
+def tidy(order, r, j):
     """Write what is not stale in a pile side by side, and hand back the chunks behind it."""
+    cells, piles, rows = order
     at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
     to = at
     while at != end:
@@ -169,37 +170,41 @@ def tidy(cells, piles, rows, r, j):
 
 
 @helper
-def leave(cells, piles, rows, r, j):
+def leave(order, r, j):
     """One entry of band j is stale now."""
+    rows = order.rows
     live = rows[r, LIVE + j] - 1
     rows[r, LIVE + j] = live
     if live == 0 or rows[r, ITEMS + j] > 4 * (live + CHUNK):
-        tidy(cells, piles, rows, r, j)
+        tidy(order, r, j)
 
 
 @helper
-def place(cells, piles, rows, r, entry, t):
+def place(order, r, entry, t):
     """Put an entry, which is in no order, into the one in row r. Takes one spare chunk at most."""
+    cells, _, rows = order
     cells[entry, 0] = t
     rows[0, PLACED] += 1
-    push(cells, piles, rows, r, band_of(rows, r, t), entry)
+    push(order, r, band_of(rows, r, t), entry)
 
 
 @helper
-def remove(cells, piles, rows, r, entry):
+def remove(order, r, entry):
     """Take an entry out."""
+    cells, _, rows = order
     cells[entry, 1] = 0
-    leave(cells, piles, rows, r, band_of(rows, r, cells[entry, 0]))
+    leave(order, r, band_of(rows, r, cells[entry, 0]))
 
 
 @helper
-def move(cells, piles, rows, r, entry, t):
+def move(order, r, entry, t):
     """An entry of the order in row r gets another time. Takes one spare chunk at most."""
+    cells, _, rows = order
     old, j = cells[entry, 0], band_of(rows, r, t)
     cells[entry, 0] = t
     if old > t or old <= rows[r, j]:
         was = band_of(rows, r, old)
         if was != j:
             rows[0, PLACED] += 1
-            push(cells, piles, rows, r, j, entry)
-            leave(cells, piles, rows, r, was)
+            push(order, r, j, entry)
+            leave(order, r, was)

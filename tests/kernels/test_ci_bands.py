@@ -18,26 +18,22 @@ TIMES = st.one_of(SMALL, NEAR, ANY)
 
 @kernel
 def place(state, row, entry, t):
-    cells, piles, rows = bands.opened(state)
-    bands.place(cells, piles, rows, row, entry, t)
+    bands.place(bands.opened(state), row, entry, t)
 
 
 @kernel
 def move(state, row, entry, t):
-    cells, piles, rows = bands.opened(state)
-    bands.move(cells, piles, rows, row, entry, t)
+    bands.move(bands.opened(state), row, entry, t)
 
 
 @kernel
 def remove(state, row, entry):
-    cells, piles, rows = bands.opened(state)
-    bands.remove(cells, piles, rows, row, entry)
+    bands.remove(bands.opened(state), row, entry)
 
 
 @kernel
 def walk(state, row, x, out):
-    cells, piles, rows = bands.opened(state)
-    return band_walks.walk(cells, piles, rows, row, x, out)
+    return band_walks.walk(bands.opened(state), row, x, out)
 
 
 def begun(rows: range, entries: int) -> bands.Bands:

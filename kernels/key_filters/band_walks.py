@@ -12,20 +12,20 @@ import numpy as np
 from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.key_filters.bands import (
+    BANDS,
     CHUNK,
     COUNT,
-    HEAD,
+    END,
     ITEMS,
-    LEAST,
     LIVE,
-    MOST,
+    PILE,
     SPARE,
-    TAIL,
     band_of,
     free,
     push,
     tidy,
 )
+from kernels.operators.numbers import EARLIEST
 
 PATIENCE = 16  # comparisons in vain that a walk takes without cutting
 
@@ -42,7 +42,7 @@ def walk(order, r, x, out):
     for j in range(last):
         if rows[r, ITEMS + j] > 2 * rows[r, LIVE + j]:
             tidy(order, r, j)
-        at, end, stale = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
+        at, end, stale = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
         if found + rows[r, LIVE + j] > out.size:
             return out.size + 1
         while end > 0 and at != end:
@@ -62,8 +62,8 @@ def walk(order, r, x, out):
 def compare(order, r, j, x, out, found):
     """The band that x is in, entry by entry."""
     cells, piles, rows = order
-    vain, newest, oldest = 0, np.int64(LEAST), x
-    at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
+    vain, newest, oldest = 0, np.int64(EARLIEST), x
+    at, end = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j]
     while end > 0 and at != end:
         if at & (CHUNK - 1) == 0:
             at = np.int64(piles[at - CHUNK]) * CHUNK + 1
@@ -105,17 +105,17 @@ def divide(order, r, newest, oldest, halve):
 def cut(order, r, t):
     """The band of t becomes two, of the times above t and the others. Takes two spare chunks at most."""
     cells, piles, rows = order
-    if rows[r, COUNT] == MOST:
+    if rows[r, COUNT] == BANDS:
         join(piles, rows, r, least_needed(rows, r))
     j, last = band_of(rows, r, t), rows[r, COUNT] - 1
-    chunk, end = rows[r, HEAD + j], rows[r, TAIL + j]
+    chunk, end = rows[r, PILE + j], rows[r, END + j]
     for i in range(last, j - 1, -1):
-        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+        for column in (0, PILE, END, LIVE, ITEMS):
             rows[r, column + i + 1] = rows[r, column + i]
     rows[r, j] = t
     rows[r, COUNT] += 1
     for i in (j, j + 1):
-        for column in (HEAD, TAIL, LIVE, ITEMS):
+        for column in (PILE, END, LIVE, ITEMS):
             rows[r, column + i] = 0
     moved = np.empty(CHUNK, np.int64)
     while chunk > 0:
@@ -146,24 +146,24 @@ def least_needed(rows, r):
 @kernel
 def join(piles, rows, r, j):
     """Bands j and j + 1 become one: the pile of the older one, then that of the newer."""
-    end = rows[r, TAIL + j + 1]
-    if rows[r, TAIL + j] == 0:
-        rows[r, HEAD + j], rows[r, TAIL + j] = rows[r, HEAD + j + 1], end
+    end = rows[r, END + j + 1]
+    if rows[r, END + j] == 0:
+        rows[r, PILE + j], rows[r, END + j] = rows[r, PILE + j + 1], end
     elif end > 0:
         while end & (CHUNK - 1) != 0:
             piles[end] = 0
             rows[r, ITEMS + j] += 1
             end += 1
-        piles[end - CHUNK] = rows[r, HEAD + j]
-        rows[r, HEAD + j] = rows[r, HEAD + j + 1]
+        piles[end - CHUNK] = rows[r, PILE + j]
+        rows[r, PILE + j] = rows[r, PILE + j + 1]
     rows[r, LIVE + j] += rows[r, LIVE + j + 1]
     rows[r, ITEMS + j] += rows[r, ITEMS + j + 1]
     last = rows[r, COUNT] - 1
     rows[r, j] = rows[r, j + 1]
     for i in range(j + 1, last):
-        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+        for column in (0, PILE, END, LIVE, ITEMS):
             rows[r, column + i] = rows[r, column + i + 1]
-    for column in (HEAD, TAIL, LIVE, ITEMS):
+    for column in (PILE, END, LIVE, ITEMS):
         rows[r, column + last] = 0
-    rows[r, last] = LEAST
+    rows[r, last] = EARLIEST
     rows[r, COUNT] = last

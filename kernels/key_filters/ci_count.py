@@ -35,9 +35,9 @@ import numpy as np
 from kernels.compile.inlining import bare, fetch, helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
+from kernels.operators.numbers import EARLIEST
 
-NEVER = np.iinfo(np.int64).min  # a time that is in no window
-FIRST, TOTAL = 0, 1  # columns of keys
+FIRST_BLOCK, TOTAL = 0, 1  # columns of keys
 OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, 0 for none
 
 
@@ -122,11 +122,11 @@ def put(order, level, entry, fresh, t):
 
 @helper
 def shift_in(levels, b, t):
-    """Time t enters a block, everything in it moves one level up; returns the time that falls off, or NEVER."""
+    """Time t enters a block, everything in it moves one level up; returns the time that falls off, or EARLIEST."""
     p, _, blocks, order = levels
     cells = order.cells
     fill, level, entry = np.int64(blocks[b, FILL]), np.int64(blocks[b, SIZE]) * p, b * p
-    out = cells[entry + p - 1, 0] if fill == p else NEVER
+    out = cells[entry + p - 1, 0] if fill == p else EARLIEST
     for q in range(min(fill, p - 1), -1, -1):
         put(order, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
     blocks[b, FILL] = min(fill + 1, p)
@@ -212,8 +212,8 @@ def fetch_ahead(levels, ids, e):
     """
     keys, blocks, last = levels.keys, levels.blocks, ids.size - 1
     fetch(keys, ids[min(e + 24, last)])
-    fetch_block(levels, keys[ids[min(e + 16, last)], FIRST])
-    fetch_block(levels, np.int64(blocks[keys[ids[min(e + 8, last)], FIRST], UPPER]))
+    fetch_block(levels, keys[ids[min(e + 16, last)], FIRST_BLOCK])
+    fetch_block(levels, np.int64(blocks[keys[ids[min(e + 8, last)], FIRST_BLOCK], UPPER]))
 
 
 @kernel
@@ -234,9 +234,9 @@ def update(state, ids, ts, begin, horizon):
         if blocks[0, FILL] < 2 or order.rows[0, bands.SPARE] < p * (z + 1):
             return e
         keys[k, TOTAL] += 1
-        if keys[k, FIRST] == 0:
-            keys[k, FIRST] = take_block(blocks, k, 0)
-        b = keys[k, FIRST]
+        if keys[k, FIRST_BLOCK] == 0:
+            keys[k, FIRST_BLOCK] = take_block(blocks, k, 0)
+        b = keys[k, FIRST_BLOCK]
         for s in range(z + 1):
             t = shift_in(levels, b, t)
             if trim(levels, b, horizon) or t <= horizon or s == z:
@@ -254,12 +254,12 @@ def expire(state, begin, end, horizon):
     p, keys, blocks, order = levels
     cells = order.cells
     for k in range(begin, end):
-        fetch_block(levels, keys[min(k + 16, end - 1), FIRST])
-        fetch_block(levels, np.int64(blocks[keys[min(k + 8, end - 1), FIRST], UPPER]))
-        b = keys[k, FIRST]
+        fetch_block(levels, keys[min(k + 16, end - 1), FIRST_BLOCK])
+        fetch_block(levels, np.int64(blocks[keys[min(k + 8, end - 1), FIRST_BLOCK], UPPER]))
+        b = keys[k, FIRST_BLOCK]
         if b > 0 and cells[b * p, 0] <= horizon:
             drop_chain(levels, b)
-            keys[k, FIRST] = b = 0
+            keys[k, FIRST_BLOCK] = b = 0
         while b > 0 and not trim(levels, b, horizon):
             above = np.int64(blocks[b, UPPER])
             if above > 0 and cells[above * p, 0] <= horizon:
@@ -325,12 +325,12 @@ def decided(state, level, beyond, x, out):
 
 @helper
 def kept_time(levels, k, level):
-    """The time kept for a key at a level, or NEVER."""
+    """The time kept for a key at a level, or EARLIEST."""
     p, keys, blocks, cells = levels.p, levels.keys, levels.blocks, levels.order.cells
-    b = keys[k, FIRST]
+    b = keys[k, FIRST_BLOCK]
     for _ in range(level // p):
         b = np.int64(blocks[b, UPPER]) if b > 0 else b
-    return cells[b * p + level % p, 0] if b > 0 and level % p < blocks[b, FILL] else NEVER
+    return cells[b * p + level % p, 0] if b > 0 and level % p < blocks[b, FILL] else EARLIEST
 
 
 @kernel

@@ -30,9 +30,9 @@ import numpy as np
 from kernels.compile.inlining import bare, fetch, helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
+from kernels.operators.numbers import EARLIEST
 
-NEVER = np.iinfo(np.int64).min  # a time that is in no window
-NEWEST, LATEST, NAN = range(3)  # columns of keys
+NEWEST, LAST_TIME, NAN_TIME = range(3)  # columns of keys
 OWNER, OLDER, RANK, NODES = range(4)  # columns of stairs; row 0: in RANK how many are free, in OLDER the first
 STAIR, SIBLING, NODE = range(3)  # columns of entries; row 0: in STAIR how many are free, in SIBLING the first
 
@@ -47,7 +47,7 @@ class Stairs(NamedTuple):
 
 
 def empty(ladder: np.ndarray, keys: int = 0) -> Stairs:
-    about = np.full((keys, 3), NEVER, np.int64)
+    about = np.full((keys, 3), EARLIEST, np.int64)
     about[:, NEWEST] = 0
     stairs, entries = np.zeros((1, 4), np.int32), np.zeros((1, 3), np.int32)
     order = bands.empty(2 * ladder.size - 1, 1)
@@ -57,7 +57,7 @@ def empty(ladder: np.ndarray, keys: int = 0) -> Stairs:
 
 
 def with_keys(state: Stairs, keys: int) -> Stairs:
-    about = np.full((keys, 3), NEVER, np.int64)
+    about = np.full((keys, 3), EARLIEST, np.int64)
     about[:, NEWEST] = 0
     about[: state.keys.shape[0]] = state.keys
     return state._replace(keys=about)
@@ -216,9 +216,9 @@ def update(state, ids, ts, values, begin):
         k, t = ids[e], ts[e]
         if min(stairs[0, RANK] * need, entries[0, STAIR], order.rows[0, bands.SPARE]) < need:
             return e
-        keys[k, LATEST] = t
+        keys[k, LAST_TIME] = t
         if values[e] != values[e]:
-            keys[k, NAN] = t
+            keys[k, NAN_TIME] = t
             continue
         r, stair = rank(ladder, values[e]), keys[k, NEWEST]
         if r > 0 and stair > 0 and stairs[stair, RANK] == r:  # the band of the newest stair, as so often
@@ -269,7 +269,7 @@ def newer(state, threshold, x, end, out):
             return out.size + 1
         for i in range(more):
             k = stairs[entries[rest[i], STAIR], OWNER]
-            if not x < keys[k, NAN] <= end:
+            if not x < keys[k, NAN_TIME] <= end:
                 out[found] = k
                 found += 1
         node >>= 1
@@ -289,8 +289,8 @@ def without(state, threshold, x, chosen):
         stair = keys[k, NEWEST]
         while stair > 0 and stairs[stair, RANK] <= threshold:
             stair = np.int64(stairs[stair, OLDER])
-        reached = times[stair] if stair > 0 else NEVER
-        if keys[k, LATEST] > x and keys[k, NAN] <= x and reached <= x:
+        reached = times[stair] if stair > 0 else EARLIEST
+        if keys[k, LAST_TIME] > x and keys[k, NAN_TIME] <= x and reached <= x:
             chosen[found] = k
             found += 1
     return found

@@ -27,8 +27,19 @@ import numpy as np
 from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import bands
-from kernels.key_filters.ci_count import FILL, FIRST, NEVER, TOTAL, UPPER, fetch_ahead, opened, put, take_block, trim
+from kernels.key_filters.ci_count import (
+    FILL,
+    FIRST_BLOCK,
+    TOTAL,
+    UPPER,
+    fetch_ahead,
+    opened,
+    put,
+    take_block,
+    trim,
+)
 from kernels.key_filters.ci_levels import SIZES
+from kernels.operators.numbers import EARLIEST
 
 LARGEST = 1 << 55  # a larger value counts as this; thresholds above it are asked as this
 WRAP = (1 << 61) - 1  # sums are kept modulo 2^61: positions matter up to the largest size only
@@ -78,14 +89,14 @@ def chain_of(blocks, b, z, chain):
 
 @helper
 def kept_before(levels, chain, s, place, before):
-    """The time that was kept for position `place`, a multiple of 2^s, when M + p was `before`; or NEVER."""
+    """The time that was kept for position `place`, a multiple of 2^s, when M + p was `before`; or EARLIEST."""
     p, blocks, cells = levels.p, levels.blocks, levels.order.cells
     q = (before >> s) - p - (place >> s)
     while q < 0:
         s -= 1
         q = (before >> s) - p - (place >> s)
     b = chain[s]
-    return cells[b * p + q, 0] if b > 0 and q < blocks[b, FILL] else NEVER
+    return cells[b * p + q, 0] if b > 0 and q < blocks[b, FILL] else EARLIEST
 
 
 @helper
@@ -97,7 +108,7 @@ def redo_size(levels, chain, s, k, before, after, t):
     for q in range(p - 1, -1, -1):
         place = ((after >> s) - p - q) << s
         new = t if place > before - p else kept_before(levels, chain, s, place, before)
-        if new != NEVER:
+        if new != EARLIEST:
             if chain[s] == 0:
                 chain[s] = take_block(blocks, k, s)
             put(order, s * p + q, chain[s] * p + q, q >= fill, new)
@@ -121,12 +132,12 @@ def update(state, ids, ts, values, begin, horizon):
         z = top_bit(before ^ (before + a))
         if blocks[0, FILL] < z + 2 or order.rows[0, bands.SPARE] < p * (z + 1):
             return e
-        chain_of(blocks, keys[k, FIRST], z, chain)
+        chain_of(blocks, keys[k, FIRST_BLOCK], z, chain)
         top = np.int64(blocks[chain[z], UPPER]) if chain[z] > 0 else 0
         for s in range(z, -1, -1):
             redo_size(levels, chain, s, k, before, before + a, ts[e])
         keys[k, TOTAL] = (before - p + a) & WRAP
-        keys[k, FIRST] = chain[0]
+        keys[k, FIRST_BLOCK] = chain[0]
         for s in range(z + 1):
             if chain[s] > 0:
                 blocks[chain[s], UPPER] = chain[s + 1] if s < z else top

@@ -26,7 +26,7 @@ from swag.ticks.stored_ticks import Jumped
 if TYPE_CHECKING:
     from swag.engine import Engine
 
-FEW = 4096  # keys that are looked after one by one
+FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
 
@@ -175,7 +175,7 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.engine._store
-        store.tidy_keys(np.unique(ids) if ids.size < FEW else np.arange(store.key_count))
+        store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
 
 def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.ticks import recency
 from swag.ticks.counters import new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
-MIN = int(np.iinfo(np.int64).min)
 
 
 def _ends() -> np.ndarray:
@@ -31,7 +31,7 @@ class Recency:
         more = max(keys, 2 * self.latest.size) - self.latest.size
         if keys > self.latest.size:
             self.links = np.concatenate([self.links, np.full((more, 2), -1)])
-            self.latest = np.concatenate([self.latest, np.full(more, MIN)])
+            self.latest = np.concatenate([self.latest, np.full(more, EARLIEST)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
     def renumber(self, kept: np.ndarray) -> None:
@@ -56,4 +56,4 @@ class Recency:
 
     def note(self, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows, without a tick."""
-        self.reported(ts, ids, np.array([ts.size]), np.array([np.iinfo(np.int64).max]))
+        self.reported(ts, ids, np.array([ts.size]), np.array([LATEST]))

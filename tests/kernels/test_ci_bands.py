@@ -121,9 +121,9 @@ def test_crowds_that_move_on_while_they_are_asked(seed: int) -> None:
         for t in rng.integers(1, 4000, 8):
             model.act("walk", 0, 1, int(now - t))
         check_bands(model.state, model.held)
-    assert 2 < model.state.rows[1, bands.COUNT] <= bands.MOST
-    items = model.state.rows[1, bands.ITEMS : bands.ITEMS + bands.MOST].sum()
-    assert items <= 4 * (len(model.held[1]) + bands.MOST * bands.CHUNK)
+    assert 2 < model.state.rows[1, bands.COUNT] <= bands.BANDS
+    items = model.state.rows[1, bands.ITEMS : bands.ITEMS + bands.BANDS].sum()
+    assert items <= 4 * (len(model.held[1]) + bands.BANDS * bands.CHUNK)
 
 
 @pytest.mark.parametrize("spread", [0, 1, 10**3, 10**9, 10**18])

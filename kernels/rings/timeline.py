@@ -89,12 +89,9 @@ def first_disorder(ts, batch, latest):
     return worst if worst < ts.size else -1
 
 
-@kernel
 def note_latest(ts, batch, latest):
-    """latest[k] = the time of the last row of each key in the batch."""
-    order, keys, starts = batch
-    for r in range(keys.size):
-        latest[keys[r]] = ts[order[starts[r + 1] - 1]]
+    """latest[k] = the time of the last row of each key in the batch. Not worth a kernel: it is one of many passes."""
+    latest[batch.keys] = ts[batch.order[batch.starts[1:] - 1]]
 
 
 @kernel
@@ -195,7 +192,10 @@ def overfull(rings, keys, coming, which):
 
 @kernel
 def relocate(source, target, shift, rings, keys, offsets, capacities):
-    """Copy the kept part of each ring to its new place; `rings` still tells the old one."""
+    """Copy the kept part of each ring to its new place; `rings` still tells the old one.
+
+    source, target: one row per entry, of as many words as it takes: arrays of all types are moved by one kernel.
+    """
     for r in range(keys.size):
         k = keys[r]
         head, tail = rings[k, HEAD], rings[k, TAIL]
@@ -204,7 +204,9 @@ def relocate(source, target, shift, rings, keys, offsets, capacities):
         old, new = rings[k, OFFSET] >> shift, offsets[r] >> shift
         old_mask, new_mask = (rings[k, CAPACITY] >> shift) - 1, (capacities[r] >> shift) - 1
         for q in range(head >> shift, ((tail - 1) >> shift) + 1):
-            target[new + (q & new_mask)] = source[old + (q & old_mask)]
+            to, at = new + (q & new_mask), old + (q & old_mask)
+            for word in range(source.shape[1]):
+                target[to, word] = source[at, word]
 
 
 @kernel
@@ -221,6 +223,7 @@ def take_slots(rings, batch, slots):
 
 @kernel
 def scatter(values, order, slots, column):
+    """column[slots[i]] = values[order[i]]."""
     for i in range(order.size):
         column[slots[i]] = values[order[i]]
 

@@ -73,7 +73,10 @@ class Output:
         if block.any_below(self.least):
             self._blank(block, slot)
         if self._order is not None:
-            edges.scatter(slot, self._order[block.first : block.first + block.lo.size], self.values)
+            values = self.values
+            if values.dtype.itemsize == 8:  # as words: one kernel for all types
+                slot, values = slot.view(np.int64), values.view(np.int64)
+            edges.scatter(slot, self._order[block.first : block.first + block.lo.size], values)
 
     def row(self, request: int) -> int:
         """The input row of a request."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
-from swag.tables.columns import Clock, Field, clock_of, column, instants, valid_rows
+from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.keys import KeyTable
 
@@ -22,10 +22,10 @@ def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.n
     """The order of rows by (id, ts), stable (None: they are in it), and where each segment starts."""
     if ids is None:
         starts = np.array([0, ts.size])
-        return (None if edges.ordered(ts, starts) else np.argsort(ts, kind="stable")), starts
+        return (None if edges.ordered(fixed(ts), starts) else np.argsort(ts, kind="stable")), starts
     starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=segments))])
-    order = None if edges.ordered(ids, np.array([0, ids.size])) else _grouped(ids, starts)
-    if not edges.ordered(ts if order is None else ts[order], starts):
+    order = None if edges.ordered(fixed(ids), np.array([0, ids.size])) else _grouped(ids, starts)
+    if not edges.ordered(fixed(ts if order is None else ts[order]), starts):
         by_time = np.argsort(ts, kind="stable")
         order = by_time[_grouped(ids[by_time], starts)]
     return order, starts
@@ -52,6 +52,9 @@ class Stored:
     keys: KeyTable | None
     fields: dict[str, Field] = field(default_factory=dict)
     as_given: bool = True
+
+    def __post_init__(self) -> None:
+        self.ts = fixed(self.ts)
 
     @classmethod
     def of(cls, table: pa.Table, ts: str, key: str | None) -> "Stored":
@@ -127,14 +130,14 @@ class Selection:
         with self._lock:
             if (x, y, "*") not in self._columns:
                 with np.errstate(all="ignore"):
-                    self._columns[x, y, "*"] = self._column(x, np.float64) * self._column(y, np.float64)
+                    self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
             return self._columns[x, y, "*"]
 
     def _column(self, name: str, dtype: Any) -> np.ndarray:
         if (name, dtype) not in self._columns:
             values = self.stored.fields[name].values
             values = values if self.rows is None else values[self.rows]
-            self._columns[name, dtype] = values if dtype is None else values.astype(dtype, copy=False)
+            self._columns[name, dtype] = fixed(values if dtype is None else values.astype(dtype, copy=False))
         return self._columns[name, dtype]
 
 
@@ -149,6 +152,9 @@ class Requests:
     each_event: bool
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
+
+    def __post_init__(self) -> None:
+        self.now = fixed(self.now)
 
     @property
     def count(self) -> int:

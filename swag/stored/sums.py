@@ -11,6 +11,7 @@ from swag.query.aggregates import Aggregate
 from swag.stored.aggregator import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
 from swag.stored.blocks import Block, Chunk, Output
 from swag.stored.ordered_rows import Requests
+from swag.tables.columns import fixed
 
 SPARSE = 16  # rows per request from which on pieces are cheaper than a running sum of every row
 
@@ -72,7 +73,7 @@ class PieceSums:
         pieces = np.empty(count)
         if not direct.piece_sums(self.values, bounds, covered, pieces):
             return False
-        running = RunningSums.of(pieces, 0, count)
+        running = RunningSums.of(fixed(pieces), 0, count)
         doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
         return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
 

@@ -25,7 +25,7 @@ from swag.query.every import Every
 from swag.query.query import Query
 from swag.query.windows import Range, Reach, Window, reach
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, taken
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
@@ -205,7 +205,7 @@ def _by_time(
     """Ticks of a keyed stream as a whole, windows by time: what none sees is left before keys are even looked at."""
     ticks = _of_all(every, rows, span, reaches, schedules.NEVER)
     segments = np.array([[0, -1, 0], [rows.ts.size, -1, 0]])
-    timeline = Timeline(rows.ts, segments, np.empty(0, np.int32))
+    timeline = Timeline(fixed(rows.ts), segments, np.empty(0, np.int32))
     seen = Seen.of(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
     if seen.apart:
         return _panes(rows, ticks, seen, in_place)
@@ -316,7 +316,7 @@ class Seen:
         lo, edge, ends = end.copy(), np.empty_like(end), np.empty_like(end)
         for back in {(r.by_time, min(r.far, schedules.FARTHEST)) for r in reaches}:
             if back[0]:
-                edges.by_time(timeline, runs, now, back[1], 0, edge)
+                edges.by_time(timeline, runs, fixed(now), back[1], 0, edge)
             else:
                 edges.by_rows(timeline.segments, runs, end, back[1], 0, edge)
             np.minimum(lo, edge, out=lo)
@@ -330,7 +330,7 @@ class Seen:
         segments = np.zeros((starts.size, 3), np.int64)
         segments[:, edges.START], segments[:, edges.SHIFT] = starts, -1
         runs = _runs(ticks.segment, starts.size - 1)
-        return cls.of(Timeline(ts, segments, np.empty(0, np.int32)), runs, ticks.now, ticks.end, wanted)
+        return cls.of(Timeline(fixed(ts), segments, np.empty(0, np.int32)), runs, ticks.now, ticks.end, wanted)
 
     @property
     def few(self) -> bool:

@@ -150,10 +150,23 @@ def search(ts, segment, index, now, back, out):
 
 
 @kernel
+def run_of(runs, at):
+    """The run that request `at` is in. (NumPy's search, made for any type, takes half a second to compile.)"""
+    lo, hi = np.int64(0), runs.shape[0]
+    while hi - lo > 1:
+        mid = (lo + hi) >> 1
+        if runs[mid, FIRST] <= at:
+            lo = mid
+        else:
+            hi = mid
+    return lo
+
+
+@kernel
 def by_time(timeline, runs, now, back, at, out):
     """out[i] = the first row of its segment with ts > now[at + i] - back, for as many requests as out has room for."""
     ts, segments, index = timeline
-    r, i = np.searchsorted(runs[:, FIRST], at, side="right") - 1, 0
+    r, i = run_of(runs, at), 0
     while i < out.size:
         stop, k = min(out.size, runs[r + 1, FIRST] - at), runs[r, SEGMENT]
         first, end = segments[k, START], segments[k + 1, START]
@@ -169,7 +182,7 @@ def by_time(timeline, runs, now, back, at, out):
 @kernel
 def by_rows(segments, runs, end, back, at, out):
     """out[i] = the row `back` before end[at + i], no further back than its segment begins."""
-    r, i = np.searchsorted(runs[:, FIRST], at, side="right") - 1, 0
+    r, i = run_of(runs, at), 0
     while i < out.size:
         stop, start = min(out.size, runs[r + 1, FIRST] - at), segments[runs[r, SEGMENT], START]
         last, edge = end[at + i : at + stop], out[i:stop]

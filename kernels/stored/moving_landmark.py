@@ -24,7 +24,7 @@ def sweep(op, columns, lo, hi, mark, scratch, out):
     scratch: partials, one per row of the longest window, and one more at its end: the running aggregate.
     """
     m, base, upto = mark[0], mark[1], mark[2]
-    run, i = load(scratch, -1), 0
+    run, i = load(scratch, -1), np.int64(0)  # not a literal, for which all it is handed to would be compiled again
     while i < lo.size:
         a, b = lo[i], hi[i]
         if a < b and a >= m:
@@ -32,7 +32,7 @@ def sweep(op, columns, lo, hi, mark, scratch, out):
             m, base, upto = b, a, b
         if a >= b or b == m:
             if a < b:
-                store(out, i, load(scratch, unsigned(a - base)))
+                store(out, unsigned(i), load(scratch, unsigned(a - base)))
             i += 1
             continue
         if upto == m:

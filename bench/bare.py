@@ -41,9 +41,9 @@ class Bare:
         """out[0, w] = the aggregate of positions [lo, hi)[0, w]; of a quantile structure, the 0.99-quantile."""
         if self.ranked:
             ranks = np.maximum((0.99 * (hi - lo)).astype(np.int64) - 1, 0)
-            self.lookup(*self.lookup_args, KEY, lo, hi, ranks, out, np.empty_like(out))
+            self.lookup(*self.lookup_args, KEY, (lo, hi), ranks, out, np.empty_like(out))
         else:
-            self.lookup(*self.lookup_args, KEY, lo, hi, out.ravel())
+            self.lookup(*self.lookup_args, KEY, (lo, hi), out.ravel())
 
     def windows(self, count: int, narrowest: int, widest: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Widths uniform in the range, placed uniformly over what is kept: suffix windows and historical ones."""
@@ -109,11 +109,10 @@ def base(nmax: int, op: Any = None, dtype: Any = np.float64) -> Bare:
 def landmarks(nmax: int, level: int) -> Bare:
     """One group: windows of 2^level to twice as many rows."""
     capacity, column, rings, counts = _ring(nmax, np.float64)
-    op, state = monoids.Max(), tuple(np.zeros(capacity) for _ in range(3))
-    arguments = (op, column, rings, level, state, rings, KEY, counts)
-    return Bare(
-        "L-INT", nmax, column, rings, counts, landmark.update, arguments, landmark.lookup, (op, level, state, rings)
-    )
+    op = monoids.Max()
+    group = landmark.Landmarks(level, np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), rings)
+    arguments = (op, column, rings, group, KEY, counts)
+    return Bare("L-INT", nmax, column, rings, counts, landmark.update, arguments, landmark.lookup, (op, group))
 
 
 def sorted_base(nmax: int) -> Bare:
@@ -136,12 +135,9 @@ def sorted_base(nmax: int) -> Bare:
 
 def search_tree(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.int64)
-    nodes, own, roots = (
-        (np.zeros((4, capacity), np.int64), np.zeros(capacity, np.int64)),
-        rings.copy(),
-        np.full(1, psoup.NONE),
-    )
-    state = (monoids.Sum(), column, rings, nodes, own, roots)
+    links, partials = np.zeros((4, capacity), np.int64), np.zeros(capacity, np.int64)
+    tree = psoup.Tree(links, partials, rings.copy(), np.full(1, psoup.NONE))
+    state = (monoids.Sum(), column, rings, tree)
     return Bare("PSoup", nmax, column, rings, counts, _renew_tree, (*state, KEY), psoup.lookup, state)
 
 
@@ -165,9 +161,9 @@ def materialize_all(nmax: int) -> Bare:
 
 
 @numba.njit(_nrt=False)
-def _renew_tree(op, columns, rings, nodes, own, roots, keys):
-    psoup.expire(op, columns, rings, nodes, own, roots, keys)
-    psoup.update(op, columns, rings, nodes, own, roots, keys)
+def _renew_tree(op, columns, rings, tree, keys):
+    psoup.expire(op, columns, rings, tree, keys)
+    psoup.update(op, columns, rings, tree, keys)
 
 
 @numba.njit(_nrt=False)
@@ -180,11 +176,12 @@ def _slide_all(op, rows, windows, front, back, far, lo, hi, answers, rings):
     head, tail = rings[0, HEAD], rings[0, TAIL]
     for w in range(far.size):
         lo[w], hi[w] = max(tail - far[w], head), tail
-    naive.slide(op, rows, windows, front, back, lo, hi, answers)
+    naive.slide(op, rows, windows, front, back, (lo, hi), answers)
 
 
 @numba.njit(_nrt=False)
-def _recall(answers, keys, lo, hi, out):
+def _recall(answers, keys, edges, out):
+    lo, hi = edges
     for w in range(lo.shape[1]):
         out[w] = answers[hi[0, w] - lo[0, w] - 1]
 
@@ -198,7 +195,8 @@ def _add_one(op, columns, state, total, rings, keys, counts):
 
 
 @numba.njit(_nrt=False)
-def _ask_one(op, state, total, rings, keys, lo, hi, out):
-    offset, mask, b = rings[0, OFFSET], rings[0, CAPACITY] - 1, hi[0, 0]
+def _ask_one(op, state, total, rings, keys, edges, out):
+    (lo, hi), offset, mask = edges, rings[0, OFFSET], rings[0, CAPACITY] - 1
+    b = hi[0, 0]
     upto = load(total, 0) if b == rings[0, TAIL] else load(state, offset + (b & mask))
     store(out, 0, invert(op, upto, load(state, offset + (lo[0, 0] & mask))))

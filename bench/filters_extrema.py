@@ -21,8 +21,8 @@ def maxima(rows, edges, columns, keys, window, now, v):
     rings, times, lost = rows
     lo, hi = edges
     column, state, out = columns
-    timeline.edges(rings, times, lost, keys, window, now, lo, hi)
-    dyadic.lookup(MAX, column, state, rings, keys, lo[: keys.size], hi[: keys.size], out)
+    timeline.edges(rings, times, lost, keys, window, now, edges)
+    dyadic.lookup(MAX, column, state, rings, keys, (lo[: keys.size], hi[: keys.size]), out)
     found = 0
     for i in range(keys.size):
         found += hi[i, 0] > lo[i, 0] and out[i] >= v

@@ -49,7 +49,7 @@ def _loop(update: Any, lookup: Any) -> Callable[..., int]:
                 update(*update_args)
             else:
                 lo[0, 0], hi[0, 0] = tail - ops[j], tail
-                lookup(*lookup_args, keys, lo, hi, out)
+                lookup(*lookup_args, keys, (lo, hi), out)
                 check += out[0]
         return check
 

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
@@ -16,7 +17,6 @@ from swag.explain import explain
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
-from swag.live.time import MIN
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.query import Query, check_grouping, check_names
 from swag.query.windows import Duration, in_units, length
@@ -117,9 +117,9 @@ class Engine:
         """Events up to this time wait without what new queries read: nobody read it when they came."""
         waiting = self._waiting([])
         if self._held is None or waiting is None:
-            return MIN
+            return EARLIEST
         lacks = set(intake.needed(readers, self.ts, self.key)) - set(waiting.column_names)
-        return self._held.now if lacks else MIN
+        return self._held.now if lacks else EARLIEST
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -142,16 +142,16 @@ class Engine:
                 self._stream.core.restart()
                 self._held = None
             raise
-        self._stream.decide(MIN, self._stream.core.time.closed, kept=True)
+        self._stream.decide(EARLIEST, self._stream.core.time.closed, kept=True)
         return table.num_rows
 
     def _start(self, table: pa.Table) -> None:
         """The first batch tells what time is."""
         clock, time = clock_of(table.column(self.ts), self.ts), self._stream.core.time
         self._stream.start(clock)
-        promised = MIN if self._advanced is None else clock.instant(self._advanced, "advance")
+        promised = EARLIEST if self._advanced is None else clock.instant(self._advanced, "advance")
         if self.lateness is None:
-            time.go_on(promised, promised - 1 if promised > MIN else MIN)
+            time.go_on(promised, promised - 1 if promised > EARLIEST else EARLIEST)
         else:
             self._held = Held(in_units(self.lateness, clock.unit))
             self._held.now = promised
@@ -166,7 +166,7 @@ class Engine:
             slots, together = emission.steps(core.time.clock.unit), emission.ordered
             taken = held.add(table, batch.ts, batch.ids, core.store.latest, core.store.seen, slots, together)
         core.dictionary.note_types(batch.fields)
-        self._pass(int(batch.ts.max(initial=MIN)))
+        self._pass(int(batch.ts.max(initial=EARLIEST)))
         return taken
 
     @alone
@@ -187,7 +187,7 @@ class Engine:
         """Time goes on to `instant`; what waited for that is applied."""
         held, stream = self._held, self._stream
         if held is None:
-            stream.pass_time(instant, instant - 1 if instant > MIN else MIN)
+            stream.pass_time(instant, instant - 1 if instant > EARLIEST else EARLIEST)
             return
         held.now = max(held.now, instant)
         stream.core.time.go_on(held.watermark)
@@ -197,7 +197,7 @@ class Engine:
             stream.take_known(table, *due[1:])
             held.released()
         stream.core.store.tidy(0)
-        stream.decide(MIN, max(MIN, held.watermark - 1), kept=False)
+        stream.decide(EARLIEST, max(EARLIEST, held.watermark - 1), kept=False)
 
     def _forget_keys(self) -> None:
         """Keys that nobody asks for any more: memory follows what windows hold."""

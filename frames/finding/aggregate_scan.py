@@ -10,7 +10,7 @@ from frames.finding.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, Thr
 from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators
-from kernels.frames.framing import BLOCK, Events
+from kernels.frames.framing import BLOCK, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import SumOverflow
 from swag.query.families import check_columns, result_type
@@ -66,7 +66,7 @@ class AggregateScan(Scan):
         rows = np.flatnonzero(valid) if valid.size else None
         check_lift(self.spec.aggregate, f"{self.spec.aggregate}", values if rows is None else values[rows], rows)
 
-    def step(self, events: Events, data: Any, first: int) -> int:
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         with calling(self.spec.aggregate, f"{self.spec.aggregate} of a frame: combine or lower"):
             at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
         if at == frame_aggregates.OVERFLOW:
@@ -113,17 +113,22 @@ def operator(spec: Aggregate, kinds: Kinds) -> Any:
             return frame_operators.WholeSum() if kind == "sum" else frame_operators.WholeMean()
         return frame_operators.FloatSum(kind == "mean")
     if kind in ("var", "std"):
-        return frame_operators.Variance(aggregate.ddof or 0, kind == "std")
+        return frame_operators.GrowingVariance(aggregate.ddof or 0, kind == "std")
     if kind in ("cov", "corr"):
-        return frame_operators.Covariance(aggregate.ddof or 0, kind == "corr")
+        return frame_operators.GrowingCovariance(aggregate.ddof or 0, kind == "corr")
     if kind == "quantile":
         return frame_operators.Split(aggregate.phi or 0.5, aggregate.method == "linear")
     if kind == "aggregate":
         assert aggregate.user is not None
         try_out(aggregate, kinds[aggregate.columns[0]])
         return compiled(aggregate.user)
-    simple = {"min": monoids.Min, "max": monoids.Max, "first": frame_operators.First, "last": frame_operators.Last}
-    return {**simple, "wmean": frame_operators.WeightedMean}[kind]()
+    simple = {
+        "min": monoids.Min,
+        "max": monoids.Max,
+        "first": frame_operators.GrowingFirst,
+        "last": frame_operators.GrowingLast,
+    }
+    return {**simple, "wmean": frame_operators.GrowingWeightedMean}[kind]()
 
 
 def scan_of(spec: Spec, schema: pa.Schema, unit: str | None) -> Scan:

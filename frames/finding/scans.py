@@ -15,7 +15,8 @@ from kernels.frames import cells as frame_cells
 from kernels.frames import delta as frame_delta
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs
-from kernels.frames.framing import BLOCK, GAP_SLOT, LAST, OPEN, SLOT, Events, Found
+from kernels.frames.framing import BLOCK, GAP_SLOT, LAST, OPEN, SLOT, FoundFrames, ScannedEvents
+from kernels.operators.numbers import EARLIEST
 from swag.errors import BadType
 from swag.query.windows import in_units
 from swag.tables.columns import Field, field, is_discrete, is_number, room, to_arrow
@@ -44,7 +45,7 @@ class Scan:
     def __init__(self) -> None:
         self.share = Share(0, 0)
         self.state = np.zeros((0, 8), np.int64)
-        self.found = Found(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
+        self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
 
     @property
     def count(self) -> int:
@@ -63,7 +64,7 @@ class Scan:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
-    def step(self, events: Events, data: Any, first: int) -> int:
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         """Call the kernel."""
         raise NotImplementedError
 
@@ -71,7 +72,7 @@ class Scan:
         """Take events, all or a share of them. False: they are not in order of ts within each key."""
         self.share = share or Share(0, ts.size)
         at, last, part, parts = self.share
-        events = Events(ts, ids, last, part, parts.bit_length() - 1)
+        events = ScannedEvents(ts, ids, last, part, parts.bit_length() - 1)
         self.make_room(self.count + (last - at) // 16)  # pages that are not written to cost nothing
         while 0 <= at < last:
             self.make_room(self.count + BLOCK)
@@ -98,7 +99,7 @@ class Scan:
         known = self.state.shape[0]
         if count > known:
             self.state = extended(self.state, max(count, 2 * known), 0)
-            self.state[known:, LAST] = framing.NEVER
+            self.state[known:, LAST] = EARLIEST
             self.state[known:, [SLOT, GAP_SLOT]] = -1
             self.grow_keys(self.state.shape[0])
 
@@ -108,7 +109,7 @@ class Scan:
     def make_room(self, slots: int) -> None:
         if slots > self.found.frames.shape[0]:
             slots = max(slots, 2 * self.found.frames.shape[0])
-        self.found = Found(extended(self.found.frames, slots, None), self.found.count)
+        self.found = FoundFrames(extended(self.found.frames, slots, None), self.found.count)
         for name in self.extras:
             setattr(self, name, extended(getattr(self, name), slots, None))
 
@@ -148,7 +149,7 @@ class ThresholdScan(Scan):
         one = column.values.dtype.type(1)
         return ((lo <= column.values) & (column.values <= hi) & column.valid).astype(column.values.dtype), (one, one)
 
-    def step(self, events: Events, data: Any, first: int) -> int:
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         values, bounds = data
         rule = (*bounds, *self.least, self.spec.partition)
         return int(frame_runs.threshold(events, values, rule, self.state, self.found, first))
@@ -184,7 +185,7 @@ class BoundaryScan(Scan):
             for kind, (name, cut) in zip(self.kinds, self.spec.cells.items(), strict=True)
         )
 
-    def step(self, events: Events, data: Any, first: int) -> int:
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         return int(frame_runs.boundary(events, data, self.state, self.within, self.cells, self.found, first))
 
     def grow_keys(self, count: int) -> None:
@@ -252,9 +253,9 @@ class DeltaScan(Scan):
             self.origin.setdefault(name, int(values[0]))
         return (values - self.origin.get(name, 0)).astype(np.float64)
 
-    def step(self, events: Events, data: Any, first: int) -> int:
-        spread = self.low, self.high, *self.nothing
-        return int(frame_delta.delta(events, *data, self.rule, spread, self.state, self.found, first))
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
+        spread = frame_delta.Spread(self.low, self.high, *self.nothing)
+        return int(frame_delta.delta(events, data, self.rule, spread, self.state, self.found, first))
 
     def grow_keys(self, count: int) -> None:
         self.low = extended(self.low, count * len(self.spec.columns), self.nothing[0])

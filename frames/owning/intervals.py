@@ -113,7 +113,7 @@ class Intervals:
             return self._dyadic(op, data, (part, required), lo, hi)
         except Exception:
             out = monoids.empty_state(op, data.dtype, lo.size)
-            naive.lookup(op, data, ring(data.size), ONE, lo[None], hi[None], out)
+            naive.lookup(op, data, ring(data.size), ONE, (lo[None], hi[None]), out)
             return out
 
     def _dyadic(self, op: Any, data: Any, name: Any, lo: np.ndarray, hi: np.ndarray) -> Any:
@@ -127,7 +127,7 @@ class Intervals:
 
         def look(s: slice) -> None:
             part = tuple(each[s] for each in out) if isinstance(out, tuple) else out[s]
-            dyadic.lookup(op, data, self._built[name], rings, ONE, lo[None, s], hi[None, s], part)
+            dyadic.lookup(op, data, self._built[name], rings, ONE, (lo[None, s], hi[None, s]), part)
 
         in_parallel(look, chunks(lo.size))
         return out
@@ -139,7 +139,7 @@ class Intervals:
             running.update(op, column, state, total, rings, ONE, np.array([column.size]))
             self._built[part, required] = state, total
         out = np.zeros(lo.size, np.int64)
-        running.lookup(op, *self._built[part, required], rings, ONE, lo[None], hi[None], out)
+        running.lookup(op, *self._built[part, required], rings, ONE, (lo[None], hi[None]), out)
         return out
 
     def _float_sums(self, part: Part, required: Any, column: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ class Intervals:
             running.update_floats(padded, run, total, rings, ONE, np.array([column.size]))
             self._built[part, required] = padded, run, total
         out = np.empty(lo.size)
-        running.lookup_floats(*self._built[part, required], rings, ONE, lo[None], hi[None], out)
+        running.lookup_floats(*self._built[part, required], rings, ONE, (lo[None], hi[None]), out)
         return out
 
     def _check_overflow(self, part: Part, column: np.ndarray, lo: np.ndarray, hi: np.ndarray, sums: np.ndarray) -> None:
@@ -160,7 +160,7 @@ class Intervals:
         if int((hi - lo).max(initial=0)) * largest < 2**63:
             return
         about = np.empty(lo.size)
-        running.add_up_each(column, ring(column.size), ONE, lo[None], hi[None], about)
+        running.add_up_each(column, ring(column.size), ONE, (lo[None], hi[None]), about)
         wrapped = (np.abs(about - sums) > 2.0**62) & (hi > lo)
         if wrapped.any():
             raise SumOverflow(
@@ -177,7 +177,7 @@ class Intervals:
             sorted_runs.update(column, self._built[name], rings, ONE, np.array([column.size]))
         rank, fraction = ranks(aggregate, n)
         low, high = np.zeros((1, n.size), column.dtype), np.zeros((1, n.size), column.dtype)
-        sorted_runs.lookup(self._built[name], rings, ONE, lo[None], hi[None], rank[None], low, high)
+        sorted_runs.lookup(self._built[name], rings, ONE, (lo[None], hi[None]), rank[None], low, high)
         if aggregate.method == "floor":
             return low[0], n > 0
         return interpolate(low[0], high[0], fraction), n > 0

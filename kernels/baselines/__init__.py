@@ -1,0 +1,1 @@
+"""What the structures are compared with: nothing prepared, every answer prepared, and the search tree of PSoup."""

@@ -25,8 +25,9 @@ LO, MID, HI, FROM, PLACE, ROOM = range(6)  # a window: its edges, and its front:
 
 
 @kernel
-def fold(op, columns, offset, mask, lo, hi):
-    """The aggregate of rows [lo, hi), row by row; lo < hi."""
+def fold(op, rows, lo, hi):
+    """The aggregate of rows [lo, hi), row by row; lo < hi. rows = the columns, offset, mask."""
+    columns, offset, mask = rows
     end = min(lo + STRETCH, hi)
     acc = lift(op, columns, offset + (lo & mask))
     for p in range(lo + 1, end):
@@ -41,18 +42,20 @@ def fold(op, columns, offset, mask, lo, hi):
 
 
 @kernel
-def lookup(op, columns, rings, keys, lo, hi, out):
-    """out[i, w] = the aggregate of positions [lo, hi)[i, w] of keys[i]; empty windows are left alone."""
+def lookup(op, columns, rings, keys, edges, out):
+    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i]; empty windows are left alone."""
+    lo, hi = edges
     for i in range(keys.size):
         offset, mask = rings[keys[i], OFFSET], rings[keys[i], CAPACITY] - 1
         for w in range(lo.shape[1]):
             if lo[i, w] < hi[i, w]:
-                store(out, i * lo.shape[1] + w, fold(op, columns, offset, mask, lo[i, w], hi[i, w]))
+                store(out, i * lo.shape[1] + w, fold(op, (columns, offset, mask), lo[i, w], hi[i, w]))
 
 
 @kernel
-def flip(op, columns, offset, mask, front, place, lo, hi):
+def flip(op, rows, front, place, lo, hi):
     """front[place + i] = the aggregate of rows [lo + i, hi), by stretches from hi on."""
+    columns, offset, mask = rows
     run = lift(op, columns, offset + ((hi - 1) & mask))
     store(front, place + hi - 1 - lo, run)
     for p in range(hi - 2, lo - 1, -1):
@@ -63,8 +66,9 @@ def flip(op, columns, offset, mask, front, place, lo, hi):
 
 
 @kernel
-def push(op, columns, offset, mask, whole, rest, w, mid, lo, hi):
+def push(op, rows, back, w, mid, lo, hi):
     """Rows [lo, hi) join the back of window w, which begins at mid: its whole stretches, and the rest."""
+    (columns, offset, mask), (whole, rest) = rows, back
     for p in range(lo, hi):
         x = lift(op, columns, offset + (p & mask))
         into = (p - mid) & (STRETCH - 1)
@@ -76,10 +80,9 @@ def push(op, columns, offset, mask, whole, rest, w, mid, lo, hi):
 
 
 @kernel
-def slide(op, rows, windows, front, back, lo, hi, answers):
-    """Window w moves on to positions [lo, hi)[w]; the answers of windows that are not empty are renewed."""
-    columns, offset, mask = rows
-    whole, rest = back
+def slide(op, rows, windows, front, back, edges, answers):
+    """Window w moves on to the positions in edges[w]; the answers of windows that are not empty are renewed."""
+    (whole, rest), (lo, hi) = back, edges
     for w in range(windows.shape[0]):
         a, b, mid, upto = lo[w], hi[w], windows[w, MID], windows[w, HI]
         if a == windows[w, LO] and b == upto:
@@ -87,10 +90,10 @@ def slide(op, rows, windows, front, back, lo, hi, answers):
         if a >= upto or b < upto or a < windows[w, LO]:  # nothing in common, or it went back
             mid, upto = a, a
         if a > mid:
-            flip(op, columns, offset, mask, front, windows[w, PLACE], a, b)
+            flip(op, rows, front, windows[w, PLACE], a, b)
             windows[w, FROM], mid = a, b
         else:
-            push(op, columns, offset, mask, whole, rest, w, mid, upto, b)
+            push(op, rows, back, w, mid, upto, b)
         windows[w, LO], windows[w, MID], windows[w, HI] = a, mid, b
         if a < b:
             acc = load(rest, w)
@@ -120,12 +123,12 @@ def index(far, near, table):
 
 
 @kernel
-def recall(op, columns, rings, current, keys, lo, hi, out):
+def recall(op, columns, rings, current, keys, edges, out):
     """As `lookup`, but windows of key 0 that are kept current are found. Returns how many others were folded.
 
     current = far, near, table, answers, and the tail that far and near count from.
     """
-    far, near, table, answers, tail = current
+    (far, near, table, answers, tail), (lo, hi) = current, edges
     folded = 0
     for i in range(keys.size):
         offset, mask = rings[keys[i], OFFSET], rings[keys[i], CAPACITY] - 1
@@ -136,7 +139,7 @@ def recall(op, columns, rings, current, keys, lo, hi, out):
             found = table[find(far, near, table, tail - a, tail - b)] if keys[i] == 0 else 0
             if found == 0:
                 folded += 1
-                store(out, i * lo.shape[1] + w, fold(op, columns, offset, mask, a, b))
+                store(out, i * lo.shape[1] + w, fold(op, (columns, offset, mask), a, b))
             else:
                 store(out, i * lo.shape[1] + w, load(answers, found - 1))
     return folded

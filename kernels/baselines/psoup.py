@@ -18,12 +18,25 @@ Tried: a function that renews one node, called where one has changed. References
 counted at every call: two to three times slower than the one loop in `climb`.
 """
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from kernels.compile.jit import kernel
 from kernels.operators.monoids import combine, lift, load, store
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 LEFT, RIGHT, PARENT, HEIGHT = range(4)
 NONE = -1
+
+
+class Tree(NamedTuple):
+    """One search tree per key: the links and the partial of each node, where nodes lie, and which is the root."""
+
+    links: np.ndarray
+    state: Any
+    rings: np.ndarray
+    roots: np.ndarray
 
 
 @kernel
@@ -80,9 +93,9 @@ def climb(op, columns, links, state, place, p):
 
 
 @kernel
-def expire(op, columns, rings, nodes, own, roots, keys):
-    """Take out the nodes of rows that are no longer kept. nodes = links, state; `rings`: the rows, `own`: the nodes."""
-    links, state = nodes
+def expire(op, columns, rings, tree, keys):
+    """Take out the nodes of rows that are no longer kept. `rings`: where the rows are."""
+    links, state, own, roots = tree
     for r in range(keys.size):
         k = keys[r]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
@@ -100,9 +113,9 @@ def expire(op, columns, rings, nodes, own, roots, keys):
 
 
 @kernel
-def update(op, columns, rings, nodes, own, roots, keys):
-    """Rows from own's tail to that of `rings` are new."""
-    links, state = nodes
+def update(op, columns, rings, tree, keys):
+    """Rows from the tree's tail to that of `rings` are new."""
+    links, state, own, roots = tree
     for r in range(keys.size):
         k = keys[r]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
@@ -118,9 +131,9 @@ def update(op, columns, rings, nodes, own, roots, keys):
 
 
 @kernel
-def lookup(op, columns, rings, nodes, own, roots, keys, lo, hi, out):
-    """out[i, w] = the aggregate of positions [lo, hi)[i, w] of keys[i]; empty windows are left alone."""
-    links, state = nodes
+def lookup(op, columns, rings, tree, keys, edges, out):
+    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i]; empty windows are left alone."""
+    (links, state, own, roots), (lo, hi) = tree, edges
     for i in range(keys.size):
         k = keys[i]
         offset, mask, tail = own[k, OFFSET], own[k, CAPACITY] - 1, own[k, TAIL]

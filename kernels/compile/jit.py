@@ -20,8 +20,8 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.types import NamedTuple, NamedUniTuple
 
-FLAGS = {"nogil": True, "error_model": "numpy"}
-
+# Kernels are called from Python and by each other, never by a C address: a wrapper for that is not worth its compiling.
+FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 _IMPORT = re.compile(r"^from (kernels[.\w]*) import (\([^)]*\)|.+)$", re.MULTILINE)
 _SELF = "kernels.compile.jit"

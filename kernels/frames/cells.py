@@ -12,7 +12,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 
 NULL_CELL = np.iinfo(np.int64).min
-FARTHEST = 9.2e18  # what no int64 can number goes to the outermost cells
+OUTERMOST = 9.2e18  # what no int64 can number goes to the outermost cells
 WIDTH, WHOLE_WIDTH, BREAKS, WHOLE_BREAKS = range(4)
 
 
@@ -45,7 +45,7 @@ def of_width(values, valid, width, codes):
     """n, as a float, with (n-1) width < value <= n width; NaN for null and NaN."""
     for e in range(values.size):
         at = values[e] / width
-        n = np.ceil(min(max(at, -FARTHEST), FARTHEST)) + 0.0  # -0.0 and 0.0 are one cell
+        n = np.ceil(min(max(at, -OUTERMOST), OUTERMOST)) + 0.0  # -0.0 and 0.0 are one cell
         n = max(n, 1.0) if values[e] > 0 else n  # a quotient too small for a float is 0, but its value is not
         codes[e] = n if at == at else np.nan
     for e in range(valid.size):

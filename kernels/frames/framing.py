@@ -28,11 +28,10 @@ from kernels.compile.jit import kernel
 LAST, START, ROWS, SLOT, GAP_START, GAP_END, GAP_ROWS, GAP_SLOT = range(8)  # of a key's state
 KEY, BEGIN, END, COUNT, AT, OPEN, GAP, SENT = range(8)  # of a frame
 LEAD = SENT  # of a frame that no detector has looked at yet: how many of its events come before the one AT
-NEVER = np.iinfo(np.int64).min
 BLOCK = 2048  # rows whose numbers and keys stay in the first-level cache
 
 
-class Events(NamedTuple):
+class ScannedEvents(NamedTuple):
     """Rows of a batch up to `last`, of those the ones whose key is in a part: id % 2^shift == part.
 
     ids: the key of each row, empty if all have the same. One scan sees one part, and numbers its keys id >> shift.
@@ -45,7 +44,7 @@ class Events(NamedTuple):
     shift: int
 
 
-class Found(NamedTuple):
+class FoundFrames(NamedTuple):
     """frames[:count[0]] are in use."""
 
     frames: np.ndarray

@@ -13,18 +13,14 @@ from numba.extending import overload
 
 from kernels.compile.jit import kernel
 from kernels.operators import monoids
-from kernels.windows.running import plus
+from kernels.operators.numbers import plus
 
 
-class Count(NamedTuple):
+class GrowingFirst(NamedTuple):
     tag: int = 0
 
 
-class First(NamedTuple):
-    tag: int = 0
-
-
-class Last(NamedTuple):
+class GrowingLast(NamedTuple):
     tag: int = 0
 
 
@@ -44,18 +40,18 @@ class FloatSum(NamedTuple):
     mean: bool = False
 
 
-class WeightedMean(NamedTuple):
+class GrowingWeightedMean(NamedTuple):
     """Two double-doubles: of x w, and of w."""
 
     tag: int = 0
 
 
-class Variance(NamedTuple):
+class GrowingVariance(NamedTuple):
     ddof: int
     root: bool
 
 
-class Covariance(NamedTuple):
+class GrowingCovariance(NamedTuple):
     ddof: int
     correlation: bool
 
@@ -65,11 +61,6 @@ class Split(NamedTuple):
 
     phi: float
     linear: bool
-
-
-@kernel
-def _one(x):
-    return 1
 
 
 @kernel
@@ -192,15 +183,19 @@ def _split_value(op, n, a):
 
 
 _OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any], Any, Callable[..., Any]]] = {
-    Count: (_one, monoids.add, np.int64, _value),
-    First: (monoids.lift_value, _first, None, _value),
-    Last: (monoids.lift_value, _last, None, _value),
+    GrowingFirst: (monoids.lift_value, _first, None, _value),
+    GrowingLast: (monoids.lift_value, _last, None, _value),
     WholeSum: (_lift_whole, _whole, (np.int64, np.int64), _whole_value),
     WholeMean: (_lift_whole, _whole, (np.int64, np.int64), _whole_mean),
     FloatSum: (_lift_float, _float, (np.float64, np.float64), _float_value),
-    WeightedMean: (_lift_weighted, _weighted, (np.float64,) * 4, _weighted_value),
-    Variance: (monoids.lift_moments, monoids.combine_moments, monoids.STATE[monoids.Moments], _variance),
-    Covariance: (monoids.lift_comoments, monoids.combine_comoments, monoids.STATE[monoids.CoMoments], _covariance),
+    GrowingWeightedMean: (_lift_weighted, _weighted, (np.float64,) * 4, _weighted_value),
+    GrowingVariance: (monoids.lift_moments, monoids.combine_moments, monoids.STATE[monoids.Moments], _variance),
+    GrowingCovariance: (
+        monoids.lift_comoments,
+        monoids.combine_comoments,
+        monoids.STATE[monoids.CoMoments],
+        _covariance,
+    ),
     Split: (_lift_split, _split, (np.float64,) * 4, _split_value),
 }
 _MEASURE: dict[type, Callable[..., Any]] = {monoids.Max: _value, monoids.Min: _value, monoids.Sum: _value}

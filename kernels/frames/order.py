@@ -11,6 +11,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import AT
+from kernels.operators.numbers import EARLIEST, LATEST
 
 DIGIT = 11
 
@@ -18,10 +19,10 @@ DIGIT = 11
 @kernel
 def certainty(frames, instants, sure):
     """sure[f] = the ts of the event that made frame f certain. Are they in order?"""
-    fall, before = 0, np.iinfo(np.int64).min
+    fall, before = 0, EARLIEST
     for f in range(frames.shape[0]):
         at = frames[f, AT]
-        sure[f] = instants[np.uint64(at)] if at >= 0 else np.iinfo(np.int64).max
+        sure[f] = instants[np.uint64(at)] if at >= 0 else LATEST
         fall += sure[f] < before
         before = sure[f]
     return fall == 0

@@ -54,9 +54,9 @@ def threshold(events, values, rule, state, found, first):
                 until = t
                 j += np.uint64(1)
             if (inside ^ (state[k, ROWS] > 0)) | (inside & (state[k, SLOT] < 0)) | gaps:
-                stretch = rows[i:j]
-                n += enter(ts, base, stretch, k, rule, state, frames, n) if inside else 0
-                n += 0 if inside else leave(ts, base, stretch, k, gaps, state, frames, n)
+                stretch = base, rows[i:j]
+                n += enter(ts, stretch, k, rule, state, frames, n) if inside else 0
+                n += 0 if inside else leave(ts, stretch, k, gaps, state, frames, n)
             state[k, ROWS] += np.int64(j - i) * inside
             state[k, LAST] = until
             i = j
@@ -65,15 +65,18 @@ def threshold(events, values, rule, state, found, first):
 
 
 @kernel
-def enter(ts, base, stretch, k, rule, state, frames, n):
-    """Before a stretch inside: is it now that the run of key k becomes a frame? Returns how many slots were taken."""
-    min_rows, min_span = rule[2], rule[3]
+def enter(ts, stretch, k, rule, state, frames, n):
+    """Before a stretch inside: is it now that the run of key k becomes a frame? Returns how many slots were taken.
+
+    stretch = the first row of the block, and the rows of the stretch, counted from there.
+    """
+    (base, rows), min_rows, min_span = stretch, rule[2], rule[3]
     if state[k, ROWS] == 0:
-        state[k, START] = ts[base + stretch[0]]
+        state[k, START] = ts[base + rows[0]]
     if state[k, SLOT] >= 0:
         return 0
-    for i in range(stretch.size):
-        e = base + stretch[i]
+    for i in range(rows.size):
+        e = base + rows[i]
         if state[k, ROWS] + i + 1 >= min_rows and np.uint64(ts[e] - state[k, START]) >= min_span:
             close_slot(frames, state[k, GAP_SLOT], state[k, GAP_END], state[k, GAP_ROWS])
             state[k, GAP_SLOT], state[k, GAP_ROWS] = -1, 0
@@ -84,8 +87,9 @@ def enter(ts, base, stretch, k, rule, state, frames, n):
 
 
 @kernel
-def leave(ts, base, stretch, k, gaps, state, frames, n):
+def leave(ts, stretch, k, gaps, state, frames, n):
     """Before a stretch outside: the run of key k is over. A gap is certain at its first event outside."""
+    base, rows = stretch
     if state[k, SLOT] >= 0 or not gaps:
         close_slot(frames, state[k, SLOT], state[k, LAST], state[k, ROWS])
         state[k, SLOT], state[k, ROWS] = -1, 0
@@ -94,12 +98,12 @@ def leave(ts, base, stretch, k, gaps, state, frames, n):
     run_joins_gap(state, k)
     before = state[k, GAP_ROWS]
     if before == 0:
-        state[k, GAP_START] = ts[base + stretch[0]]
-    state[k, GAP_ROWS] += stretch.size
-    state[k, GAP_END] = ts[base + stretch[-1]]
+        state[k, GAP_START] = ts[base + rows[0]]
+    state[k, GAP_ROWS] += rows.size
+    state[k, GAP_END] = ts[base + rows[-1]]
     if state[k, GAP_SLOT] >= 0:
         return 0
-    take_slot(frames, n, k, state[k, GAP_START], base + stretch[0], 1, before)
+    take_slot(frames, n, k, state[k, GAP_START], base + rows[0], 1, before)
     state[k, GAP_SLOT] = n
     return 1
 

@@ -12,36 +12,37 @@ import numpy as np
 from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.key_filters.bands import (
+    BANDS,
     CHUNK,
     COUNT,
-    HEAD,
+    END,
     ITEMS,
-    LEAST,
     LIVE,
-    MOST,
+    PILE,
     SPARE,
-    TAIL,
     band_of,
     free,
     push,
     tidy,
 )
+from kernels.operators.numbers import EARLIEST
 
 PATIENCE = 16  # comparisons in vain that a walk takes without cutting
 
 
 @helper
-def walk(cells, piles, rows, r, x, out):
+def walk(order, r, x, out):
     """out = the entries with time > x, in any order; how many, or (out holding anything) out.size + 1 if they do not
     fit.
 
     Cuts the band that x is in if comparing it was mostly in vain (and two chunks are spare to do it with).
     """
+    cells, piles, rows = order
     found, last = 0, band_of(rows, r, x)
     for j in range(last):
         if rows[r, ITEMS + j] > 2 * rows[r, LIVE + j]:
-            tidy(cells, piles, rows, r, j)
-        at, end, stale = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
+            tidy(order, r, j)
+        at, end, stale = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
         if found + rows[r, LIVE + j] > out.size:
             return out.size + 1
         while end > 0 and at != end:
@@ -54,14 +55,15 @@ def walk(cells, piles, rows, r, x, out):
             at += 1
     if last > 0 and rows[r, last - 1] == x:
         return found
-    return compare(cells, piles, rows, r, last, x, out, found)
+    return compare(order, r, last, x, out, found)
 
 
 @helper
-def compare(cells, piles, rows, r, j, x, out, found):
+def compare(order, r, j, x, out, found):
     """The band that x is in, entry by entry."""
-    vain, newest, oldest = 0, np.int64(LEAST), x
-    at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
+    cells, piles, rows = order
+    vain, newest, oldest = 0, np.int64(EARLIEST), x
+    at, end = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j]
     while end > 0 and at != end:
         if at & (CHUNK - 1) == 0:
             at = np.int64(piles[at - CHUNK]) * CHUNK + 1
@@ -78,17 +80,18 @@ def compare(cells, piles, rows, r, j, x, out, found):
                 return out.size + 1
         at += 1
     if vain > PATIENCE + found and rows[0, SPARE] > 2:
-        divide(cells, piles, rows, r, newest, oldest, vain > 8 * (PATIENCE + found))
+        divide(order, r, newest, oldest, vain > 8 * (PATIENCE + found))
     return found
 
 
 @kernel
-def divide(cells, piles, rows, r, newest, oldest, halve):
+def divide(order, r, newest, oldest, halve):
     """Cut below the times that a walk took, and (halve) once more between the newest and the oldest that it did not."""
-    cut(cells, piles, rows, r, newest)
+    _, piles, rows = order
+    cut(order, r, newest)
     middle = (newest >> 1) + (oldest >> 1) + (newest & oldest & 1)
     if halve and oldest < newest:
-        cut(cells, piles, rows, r, middle)
+        cut(order, r, middle)
     newer, j = np.int64(0), 0
     while j + 1 < rows[r, COUNT]:
         if rows[r, LIVE + j] + rows[r, LIVE + j + 1] <= newer:
@@ -99,19 +102,20 @@ def divide(cells, piles, rows, r, newest, oldest, halve):
 
 
 @kernel
-def cut(cells, piles, rows, r, t):
+def cut(order, r, t):
     """The band of t becomes two, of the times above t and the others. Takes two spare chunks at most."""
-    if rows[r, COUNT] == MOST:
+    cells, piles, rows = order
+    if rows[r, COUNT] == BANDS:
         join(piles, rows, r, least_needed(rows, r))
     j, last = band_of(rows, r, t), rows[r, COUNT] - 1
-    chunk, end = rows[r, HEAD + j], rows[r, TAIL + j]
+    chunk, end = rows[r, PILE + j], rows[r, END + j]
     for i in range(last, j - 1, -1):
-        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+        for column in (0, PILE, END, LIVE, ITEMS):
             rows[r, column + i + 1] = rows[r, column + i]
     rows[r, j] = t
     rows[r, COUNT] += 1
     for i in (j, j + 1):
-        for column in (HEAD, TAIL, LIVE, ITEMS):
+        for column in (PILE, END, LIVE, ITEMS):
             rows[r, column + i] = 0
     moved = np.empty(CHUNK, np.int64)
     while chunk > 0:
@@ -123,7 +127,7 @@ def cut(cells, piles, rows, r, t):
         piles[chunk * CHUNK] = 0
         free(piles, rows, chunk)
         for i in range(n):
-            push(cells, piles, rows, r, j + (cells[moved[i], 0] <= t), moved[i])
+            push(order, r, j + (cells[moved[i], 0] <= t), moved[i])
         chunk = after
 
 
@@ -142,24 +146,24 @@ def least_needed(rows, r):
 @kernel
 def join(piles, rows, r, j):
     """Bands j and j + 1 become one: the pile of the older one, then that of the newer."""
-    end = rows[r, TAIL + j + 1]
-    if rows[r, TAIL + j] == 0:
-        rows[r, HEAD + j], rows[r, TAIL + j] = rows[r, HEAD + j + 1], end
+    end = rows[r, END + j + 1]
+    if rows[r, END + j] == 0:
+        rows[r, PILE + j], rows[r, END + j] = rows[r, PILE + j + 1], end
     elif end > 0:
         while end & (CHUNK - 1) != 0:
             piles[end] = 0
             rows[r, ITEMS + j] += 1
             end += 1
-        piles[end - CHUNK] = rows[r, HEAD + j]
-        rows[r, HEAD + j] = rows[r, HEAD + j + 1]
+        piles[end - CHUNK] = rows[r, PILE + j]
+        rows[r, PILE + j] = rows[r, PILE + j + 1]
     rows[r, LIVE + j] += rows[r, LIVE + j + 1]
     rows[r, ITEMS + j] += rows[r, ITEMS + j + 1]
     last = rows[r, COUNT] - 1
     rows[r, j] = rows[r, j + 1]
     for i in range(j + 1, last):
-        for column in (0, HEAD, TAIL, LIVE, ITEMS):
+        for column in (0, PILE, END, LIVE, ITEMS):
             rows[r, column + i] = rows[r, column + i + 1]
-    for column in (HEAD, TAIL, LIVE, ITEMS):
+    for column in (PILE, END, LIVE, ITEMS):
         rows[r, column + last] = 0
-    rows[r, last] = LEAST
+    rows[r, last] = EARLIEST
     rows[r, COUNT] = last

@@ -32,13 +32,14 @@ import numpy as np
 
 from kernels.compile.inlining import bare, fetch, helper
 from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST
 
-MOST = 16  # bands of an order: enough for each to be at most four times what is newer, with 10^6 entries
+BANDS = 16  # bands of an order: enough for each to be at most four times what is newer, with 10^6 entries
 CHUNK = 64  # a chunk's number of the next one, 0 for none, and 63 entries
-COUNT, HEAD, TAIL, LIVE, ITEMS = MOST, MOST + 2, 2 * MOST + 2, 3 * MOST + 2, 4 * MOST + 2  # columns of rows, per band
-WIDTH = 5 * MOST + 2  # columns 0 .. MOST - 1: times, band j holds those above the j-th
-SPARE, FIRST, PLACED = 0, 1, 2  # columns of row 0: how many chunks are spare, the first of them; a tally
-LEAST = np.iinfo(np.int64).min
+COUNT, PILE = BANDS, BANDS + 2  # columns of rows: how many bands there are; of each, its first chunk,
+END, LIVE, ITEMS = PILE + BANDS, PILE + 2 * BANDS, PILE + 3 * BANDS  # its pile's end, its entries, its items
+WIDTH = ITEMS + BANDS  # columns 0 .. BANDS - 1: times, band j holds those above the j-th
+SPARE, FIRST_SPARE, PLACED = 0, 1, 2  # columns of row 0: how many chunks are spare, the first of them; a tally
 
 
 class Bands(NamedTuple):
@@ -72,17 +73,16 @@ def with_spare(state: Bands, wanted: int) -> Bands:
     piles, rows = np.zeros(count * CHUNK, np.int32), state.rows
     piles[: state.piles.size] = state.piles
     piles[have * CHUNK :: CHUNK] = np.arange(have + 1, count + 1)
-    piles[-CHUNK] = rows[0, FIRST]
-    rows[0, FIRST] = have
+    piles[-CHUNK] = rows[0, FIRST_SPARE]
+    rows[0, FIRST_SPARE] = have
     rows[0, SPARE] += count - have
     return state._replace(piles=piles)
 
 
 @helper
 def opened(state):
-    """The arrays as helpers take them."""
-    cells, piles, rows = state
-    return bare(cells), bare(piles), bare(rows)
+    """The same with bare arrays, as helpers take them."""
+    return Bands(bare(state.cells), bare(state.piles), bare(state.rows))
 
 
 @helper
@@ -95,7 +95,7 @@ def begun(rows, r):
 def begin(rows, r):
     """An order with one band, which is empty."""
     rows[r, :] = 0
-    rows[r, :MOST] = LEAST
+    rows[r, :BANDS] = EARLIEST
     rows[r, COUNT] = 1
 
 
@@ -109,22 +109,23 @@ def band_of(rows, r, t):
 
 
 @helper
-def push(cells, piles, rows, r, j, entry):
+def push(order, r, j, entry):
     """Add an entry to a pile. Takes one spare chunk at most."""
-    at = rows[r, TAIL + j]
+    cells, piles, rows = order
+    at = rows[r, END + j]
     if at & (CHUNK - 1) == 0:
-        chunk = rows[0, FIRST]
-        rows[0, FIRST] = piles[chunk * CHUNK]
+        chunk = rows[0, FIRST_SPARE]
+        rows[0, FIRST_SPARE] = piles[chunk * CHUNK]
         rows[0, SPARE] -= 1
         piles[chunk * CHUNK] = 0
         if at == 0:
-            rows[r, HEAD + j] = chunk
+            rows[r, PILE + j] = chunk
         else:
             piles[at - CHUNK] = chunk
         at = chunk * CHUNK + 1
     piles[at] = entry
     cells[entry, 1] = at
-    rows[r, TAIL + j] = at + 1
+    rows[r, END + j] = at + 1
     rows[r, LIVE + j] += 1
     rows[r, ITEMS + j] += 1
 
@@ -134,16 +135,17 @@ def free(piles, rows, chunk):
     """Hand back a chunk and those after it."""
     while chunk > 0:
         after = np.int64(piles[chunk * CHUNK])
-        piles[chunk * CHUNK] = rows[0, FIRST]
-        rows[0, FIRST] = chunk
+        piles[chunk * CHUNK] = rows[0, FIRST_SPARE]
+        rows[0, FIRST_SPARE] = chunk
         rows[0, SPARE] += 1
         chunk = after
 
 
 @kernel
-def tidy(cells, piles, rows, r, j):
+def tidy(order, r, j):
     """Write what is not stale in a pile side by side, and hand back the chunks behind it."""
-    at, end = rows[r, HEAD + j] * CHUNK + 1, rows[r, TAIL + j]
+    cells, piles, rows = order
+    at, end = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j]
     to = at
     while at != end:
         if at & (CHUNK - 1) == 0:
@@ -159,47 +161,51 @@ def tidy(cells, piles, rows, r, j):
         at += 1
     rows[r, ITEMS + j] = rows[r, LIVE + j]
     if rows[r, LIVE + j] == 0:
-        free(piles, rows, rows[r, HEAD + j])
-        rows[r, HEAD + j] = rows[r, TAIL + j] = 0
+        free(piles, rows, rows[r, PILE + j])
+        rows[r, PILE + j] = rows[r, END + j] = 0
     else:
         last = (to - 1) // CHUNK * CHUNK
         free(piles, rows, np.int64(piles[last]))
         piles[last] = 0
-        rows[r, TAIL + j] = to
+        rows[r, END + j] = to
 
 
 @helper
-def leave(cells, piles, rows, r, j):
+def leave(order, r, j):
     """One entry of band j is stale now."""
+    rows = order.rows
     live = rows[r, LIVE + j] - 1
     rows[r, LIVE + j] = live
     if live == 0 or rows[r, ITEMS + j] > 4 * (live + CHUNK):
-        tidy(cells, piles, rows, r, j)
+        tidy(order, r, j)
 
 
 @helper
-def place(cells, piles, rows, r, entry, t):
+def place(order, r, entry, t):
     """Put an entry, which is in no order, into the one in row r. Takes one spare chunk at most."""
+    cells, _, rows = order
     cells[entry, 0] = t
     rows[0, PLACED] += 1
-    push(cells, piles, rows, r, band_of(rows, r, t), entry)
+    push(order, r, band_of(rows, r, t), entry)
 
 
 @helper
-def remove(cells, piles, rows, r, entry):
+def remove(order, r, entry):
     """Take an entry out."""
+    cells, _, rows = order
     cells[entry, 1] = 0
-    leave(cells, piles, rows, r, band_of(rows, r, cells[entry, 0]))
+    leave(order, r, band_of(rows, r, cells[entry, 0]))
 
 
 @helper
-def move(cells, piles, rows, r, entry, t):
+def move(order, r, entry, t):
     """An entry of the order in row r gets another time. Takes one spare chunk at most."""
+    cells, _, rows = order
     old, j = cells[entry, 0], band_of(rows, r, t)
     cells[entry, 0] = t
     if old > t or old <= rows[r, j]:
         was = band_of(rows, r, old)
         if was != j:
             rows[0, PLACED] += 1
-            push(cells, piles, rows, r, j, entry)
-            leave(cells, piles, rows, r, was)
+            push(order, r, j, entry)
+            leave(order, r, was)

@@ -35,9 +35,9 @@ import numpy as np
 from kernels.compile.inlining import bare, fetch, helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
+from kernels.operators.numbers import EARLIEST
 
-NEVER = np.iinfo(np.int64).min  # a time that is in no window
-FIRST, TOTAL = 0, 1  # columns of keys
+FIRST_BLOCK, TOTAL = 0, 1  # columns of keys
 OWNER, UPPER, SIZE, FILL = range(4)  # columns of blocks; UPPER: the block of the next size, 0 for none
 
 
@@ -94,9 +94,8 @@ def indexed(state: Levels, level: int) -> Levels:
 
 @helper
 def opened(state):
-    """The arrays of a state as helpers take them."""
-    cells, piles, rows = bands.opened(state.order)
-    return state.p, bare(state.keys), bare(state.blocks), cells, piles, rows
+    """The same with bare arrays, as helpers take them."""
+    return Levels(state.p, bare(state.keys), bare(state.blocks), bands.opened(state.order))
 
 
 @helper
@@ -110,42 +109,47 @@ def take_block(blocks, owner, size):
 
 
 @helper
-def put(cells, piles, rows, level, entry, fresh, t):
+def put(order, level, entry, fresh, t):
     """An entry gets time t; fresh: it had none."""
+    cells, rows = order.cells, order.rows
     if not bands.begun(rows, level + 1):
         cells[entry, 0] = t
     elif fresh:
-        bands.place(cells, piles, rows, level + 1, entry, t)
+        bands.place(order, level + 1, entry, t)
     else:
-        bands.move(cells, piles, rows, level + 1, entry, t)
+        bands.move(order, level + 1, entry, t)
 
 
 @helper
-def shift_in(p, blocks, cells, piles, rows, b, t):
-    """Time t enters a block, everything in it moves one level up; returns the time that falls off, or NEVER."""
+def shift_in(levels, b, t):
+    """Time t enters a block, everything in it moves one level up; returns the time that falls off, or EARLIEST."""
+    p, _, blocks, order = levels
+    cells = order.cells
     fill, level, entry = np.int64(blocks[b, FILL]), np.int64(blocks[b, SIZE]) * p, b * p
-    out = cells[entry + p - 1, 0] if fill == p else NEVER
+    out = cells[entry + p - 1, 0] if fill == p else EARLIEST
     for q in range(min(fill, p - 1), -1, -1):
-        put(cells, piles, rows, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
+        put(order, level + q, entry + q, q == fill, cells[entry + q - 1, 0] if q > 0 else t)
     blocks[b, FILL] = min(fill + 1, p)
     return out
 
 
 @kernel
-def drop(p, blocks, cells, piles, rows, b, keep):
+def drop(levels, b, keep):
     """Forget all but the first `keep` levels of a block."""
+    p, _, blocks, order = levels
     for q in range(keep, blocks[b, FILL]):
         row = np.int64(blocks[b, SIZE]) * p + q + 1
-        if bands.begun(rows, row):
-            bands.remove(cells, piles, rows, row, b * p + q)
+        if bands.begun(order.rows, row):
+            bands.remove(order, row, b * p + q)
     blocks[b, FILL] = keep
 
 
 @kernel
-def drop_chain(p, blocks, cells, piles, rows, b):
+def drop_chain(levels, b):
     """Free a block and all above it."""
+    blocks = levels.blocks
     while b > 0:
-        drop(p, blocks, cells, piles, rows, b, 0)
+        drop(levels, b, 0)
         above = np.int64(blocks[b, UPPER])
         blocks[b, SIZE] = -1
         blocks[b, UPPER] = blocks[0, UPPER]
@@ -155,15 +159,16 @@ def drop_chain(p, blocks, cells, piles, rows, b):
 
 
 @helper
-def trim(p, blocks, cells, piles, rows, b, horizon):
+def trim(levels, b, horizon):
     """If the oldest time of a block is past the horizon, forget it and what is older. Was it?"""
+    p, blocks, cells = levels.p, levels.blocks, levels.order.cells
     keep = np.int64(blocks[b, FILL])
     if cells[b * p + keep - 1, 0] > horizon:
         return False
     while keep > 1 and cells[b * p + keep - 1, 0] <= horizon:
         keep -= 1
-    drop(p, blocks, cells, piles, rows, b, keep)
-    drop_chain(p, blocks, cells, piles, rows, np.int64(blocks[b, UPPER]))
+    drop(levels, b, keep)
+    drop_chain(levels, np.int64(blocks[b, UPPER]))
     blocks[b, UPPER] = 0
     return True
 
@@ -192,22 +197,23 @@ def put_at(places, column, out):
 
 
 @helper
-def fetch_block(p, blocks, cells, b):
+def fetch_block(levels, b):
+    p, blocks, cells = levels.p, levels.blocks, levels.order.cells
     fetch(blocks, b)
     fetch(cells, b * p)
     fetch(cells, b * p + p - 1)
 
 
 @helper
-def fetch_ahead(p, keys, blocks, cells, ids, e):
+def fetch_ahead(levels, ids, e):
     """Ask for what later events touch: their keys, a while later the first blocks, then the blocks above these.
 
     With 10^6 keys and no level indexed an event took 220 ns without, 130 with first blocks only, and takes 68 now.
     """
-    last = ids.size - 1
+    keys, blocks, last = levels.keys, levels.blocks, ids.size - 1
     fetch(keys, ids[min(e + 24, last)])
-    fetch_block(p, blocks, cells, keys[ids[min(e + 16, last)], FIRST])
-    fetch_block(p, blocks, cells, np.int64(blocks[keys[ids[min(e + 8, last)], FIRST], UPPER]))
+    fetch_block(levels, keys[ids[min(e + 16, last)], FIRST_BLOCK])
+    fetch_block(levels, np.int64(blocks[keys[ids[min(e + 8, last)], FIRST_BLOCK], UPPER]))
 
 
 @kernel
@@ -216,23 +222,24 @@ def update(state, ids, ts, begin, horizon):
 
     horizon: times up to this one are in no window any more.
     """
-    p, keys, blocks, cells, piles, rows = opened(state)
+    levels = opened(state)
+    p, keys, blocks, order = levels
     for e in range(begin, ids.size):
-        fetch_ahead(p, keys, blocks, cells, ids, e)
+        fetch_ahead(levels, ids, e)
         k, t = ids[e], ts[e]
         z, rest = 0, keys[k, TOTAL] + 1 + p
         while rest & 1 == 0:
             z += 1
             rest >>= 1
-        if blocks[0, FILL] < 2 or rows[0, bands.SPARE] < p * (z + 1):
+        if blocks[0, FILL] < 2 or order.rows[0, bands.SPARE] < p * (z + 1):
             return e
         keys[k, TOTAL] += 1
-        if keys[k, FIRST] == 0:
-            keys[k, FIRST] = take_block(blocks, k, 0)
-        b = keys[k, FIRST]
+        if keys[k, FIRST_BLOCK] == 0:
+            keys[k, FIRST_BLOCK] = take_block(blocks, k, 0)
+        b = keys[k, FIRST_BLOCK]
         for s in range(z + 1):
-            t = shift_in(p, blocks, cells, piles, rows, b, t)
-            if trim(p, blocks, cells, piles, rows, b, horizon) or t <= horizon or s == z:
+            t = shift_in(levels, b, t)
+            if trim(levels, b, horizon) or t <= horizon or s == z:
                 break
             if blocks[b, UPPER] == 0:
                 blocks[b, UPPER] = take_block(blocks, k, s + 1)
@@ -243,18 +250,20 @@ def update(state, ids, ts, begin, horizon):
 @kernel
 def expire(state, begin, end, horizon):
     """Forget what no window can reach of keys [begin, end): all of a silent key, whose memory is then free."""
-    p, keys, blocks, cells, piles, rows = opened(state)
+    levels = opened(state)
+    p, keys, blocks, order = levels
+    cells = order.cells
     for k in range(begin, end):
-        fetch_block(p, blocks, cells, keys[min(k + 16, end - 1), FIRST])
-        fetch_block(p, blocks, cells, np.int64(blocks[keys[min(k + 8, end - 1), FIRST], UPPER]))
-        b = keys[k, FIRST]
+        fetch_block(levels, keys[min(k + 16, end - 1), FIRST_BLOCK])
+        fetch_block(levels, np.int64(blocks[keys[min(k + 8, end - 1), FIRST_BLOCK], UPPER]))
+        b = keys[k, FIRST_BLOCK]
         if b > 0 and cells[b * p, 0] <= horizon:
-            drop_chain(p, blocks, cells, piles, rows, b)
-            keys[k, FIRST] = b = 0
-        while b > 0 and not trim(p, blocks, cells, piles, rows, b, horizon):
+            drop_chain(levels, b)
+            keys[k, FIRST_BLOCK] = b = 0
+        while b > 0 and not trim(levels, b, horizon):
             above = np.int64(blocks[b, UPPER])
             if above > 0 and cells[above * p, 0] <= horizon:
-                drop_chain(p, blocks, cells, piles, rows, above)
+                drop_chain(levels, above)
                 blocks[b, UPPER] = above = 0
             b = above
 
@@ -265,12 +274,12 @@ def expire(state, begin, end, horizon):
 @kernel
 def build(state, level):
     """Index a level that was not asked for before, for which there is a row and room."""
-    p, _, blocks, cells, piles, rows = opened(state)
-    bands.begin(rows, level + 1)
+    p, _, blocks, order = opened(state)
+    bands.begin(order.rows, level + 1)
     for b in range(1, blocks.shape[0]):
         if blocks[b, SIZE] == level // p and blocks[b, FILL] > level % p:
             entry = b * p + level % p
-            bands.place(cells, piles, rows, level + 1, entry, cells[entry, 0])
+            bands.place(order, level + 1, entry, order.cells[entry, 0])
 
 
 @helper
@@ -282,8 +291,8 @@ def block_of(entry, share):
 @kernel
 def newer(state, level, x, out):
     """out = the keys whose kept time at a level is after x; how many, or out.size + 1 if they do not fit."""
-    p, _, blocks, cells, piles, rows = opened(state)
-    found = band_walks.walk(cells, piles, rows, level + 1, x, out)
+    p, _, blocks, order = opened(state)
+    found = band_walks.walk(order, level + 1, x, out)
     for i in range(found if found <= out.size else 0):
         out[i] = blocks[block_of(out[i], 1 / p), OWNER]
     return found
@@ -296,8 +305,9 @@ def decided(state, level, beyond, x, out):
     level, beyond: the level within and the one beyond the v-th event from the end. They are at most two apart, so the
     entry found leads to the other one; the keys that come first have v events for certain, only the rest need a check.
     """
-    p, _, blocks, cells, piles, rows = opened(state)
-    found = band_walks.walk(cells, piles, rows, level + 1, x, out)
+    p, _, blocks, order = opened(state)
+    cells = order.cells
+    found = band_walks.walk(order, level + 1, x, out)
     certain = 0
     for i in range(found if found <= out.size else 0):
         b = block_of(out[i], 1 / p)
@@ -314,21 +324,21 @@ def decided(state, level, beyond, x, out):
 
 
 @helper
-def kept_time(p, keys, blocks, cells, k, level):
-    """The time kept for a key at a level, or NEVER."""
-    b = keys[k, FIRST]
+def kept_time(levels, k, level):
+    """The time kept for a key at a level, or EARLIEST."""
+    p, keys, blocks, cells = levels.p, levels.keys, levels.blocks, levels.order.cells
+    b = keys[k, FIRST_BLOCK]
     for _ in range(level // p):
         b = np.int64(blocks[b, UPPER]) if b > 0 else b
-    return cells[b * p + level % p, 0] if b > 0 and level % p < blocks[b, FILL] else NEVER
+    return cells[b * p + level % p, 0] if b > 0 and level % p < blocks[b, FILL] else EARLIEST
 
 
 @kernel
 def without(state, level, x, chosen):
     """Keep of the keys in `chosen`, in place, those whose kept time at a level is not after x; how many."""
-    p, keys, blocks, cells, _, _ = opened(state)
-    found = 0
+    levels, found = opened(state), 0
     for i in range(chosen.size):
-        if kept_time(p, keys, blocks, cells, chosen[i], level) <= x:
+        if kept_time(levels, chosen[i], level) <= x:
             chosen[found] = chosen[i]
             found += 1
     return found

@@ -30,9 +30,9 @@ import numpy as np
 from kernels.compile.inlining import bare, fetch, helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
+from kernels.operators.numbers import EARLIEST
 
-NEVER = np.iinfo(np.int64).min  # a time that is in no window
-NEWEST, LATEST, NAN = range(3)  # columns of keys
+NEWEST, LAST_TIME, NAN_TIME = range(3)  # columns of keys
 OWNER, OLDER, RANK, NODES = range(4)  # columns of stairs; row 0: in RANK how many are free, in OLDER the first
 STAIR, SIBLING, NODE = range(3)  # columns of entries; row 0: in STAIR how many are free, in SIBLING the first
 
@@ -47,7 +47,7 @@ class Stairs(NamedTuple):
 
 
 def empty(ladder: np.ndarray, keys: int = 0) -> Stairs:
-    about = np.full((keys, 3), NEVER, np.int64)
+    about = np.full((keys, 3), EARLIEST, np.int64)
     about[:, NEWEST] = 0
     stairs, entries = np.zeros((1, 4), np.int32), np.zeros((1, 3), np.int32)
     order = bands.empty(2 * ladder.size - 1, 1)
@@ -57,7 +57,7 @@ def empty(ladder: np.ndarray, keys: int = 0) -> Stairs:
 
 
 def with_keys(state: Stairs, keys: int) -> Stairs:
-    about = np.full((keys, 3), NEVER, np.int64)
+    about = np.full((keys, 3), EARLIEST, np.int64)
     about[:, NEWEST] = 0
     about[: state.keys.shape[0]] = state.keys
     return state._replace(keys=about)
@@ -117,18 +117,18 @@ def rank(ladder, value):
 
 @helper
 def opened(state):
-    """The arrays of a state as helpers take them."""
-    cells, piles, rows = bands.opened(state.order)
+    """The same with bare arrays, as helpers take them."""
     stairs, times, entries = bare(state.stairs), bare(state.times), bare(state.entries)
-    return bare(state.keys), stairs, times, entries, cells, piles, rows
+    return Stairs(state.ladder, bare(state.keys), stairs, times, entries, bands.opened(state.order))
 
 
 @helper
-def clear_band(stairs, entries, cells, piles, rows, stair):
+def clear_band(state, stair):
     """Take a stair out of all its nodes."""
+    stairs, entries, order = state.stairs, state.entries, state.order
     entry = np.int64(stairs[stair, NODES])
     while entry > 0:
-        bands.remove(cells, piles, rows, np.int64(entries[entry, NODE]), entry)
+        bands.remove(order, np.int64(entries[entry, NODE]), entry)
         after = np.int64(entries[entry, SIBLING])
         entries[entry, SIBLING] = entries[0, SIBLING]
         entries[0, SIBLING] = entry
@@ -138,8 +138,9 @@ def clear_band(stairs, entries, cells, piles, rows, stair):
 
 
 @helper
-def set_band(stairs, entries, cells, piles, rows, stair, lo, hi, t):
+def set_band(state, stair, lo, hi, t):
     """Put a stair with time t into the nodes that make up the leaves [lo, hi)."""
+    stairs, entries, order = state.stairs, state.entries, state.order
     while lo < hi:
         for _ in range((lo & 1) + (hi & 1)):
             if lo & 1:
@@ -153,24 +154,26 @@ def set_band(stairs, entries, cells, piles, rows, stair, lo, hi, t):
             entries[0, STAIR] -= 1
             entries[entry, STAIR], entries[entry, SIBLING], entries[entry, NODE] = stair, stairs[stair, NODES], node
             stairs[stair, NODES] = entry
-            bands.place(cells, piles, rows, node, entry, t)
+            bands.place(order, node, entry, t)
         lo >>= 1
         hi >>= 1
 
 
 @helper
-def move_band(stairs, entries, cells, piles, rows, stair, t):
+def move_band(state, stair, t):
     """A stair's time moves on; its band stays."""
+    stairs, entries, order = state.stairs, state.entries, state.order
     entry = np.int64(stairs[stair, NODES])
     while entry > 0:
-        bands.move(cells, piles, rows, np.int64(entries[entry, NODE]), entry, t)
+        bands.move(order, np.int64(entries[entry, NODE]), entry, t)
         entry = np.int64(entries[entry, SIBLING])
 
 
 @helper
-def free_stair(stairs, entries, cells, piles, rows, stair):
+def free_stair(state, stair):
     """Free a stair; returns the one before it."""
-    clear_band(stairs, entries, cells, piles, rows, stair)
+    stairs = state.stairs
+    clear_band(state, stair)
     older = np.int64(stairs[stair, OLDER])
     stairs[stair, OLDER] = stairs[0, OLDER]
     stairs[0, OLDER] = stair
@@ -189,8 +192,9 @@ def take_stair(stairs, times, k, r, older, t):
 
 
 @helper
-def fetch_ahead(keys, stairs, times, entries, cells, ids, e):
+def fetch_ahead(state, ids, e):
     """Ask for what later elements touch: their keys, a while later the newest stairs, then the entries of these."""
+    keys, stairs, times, entries, cells = state.keys, state.stairs, state.times, state.entries, state.order.cells
     last = ids.size - 1
     fetch(keys, ids[min(e + 24, last)])
     stair = keys[ids[min(e + 16, last)], NEWEST]
@@ -204,38 +208,40 @@ def fetch_ahead(keys, stairs, times, entries, cells, ids, e):
 @kernel
 def update(state, ids, ts, values, begin):
     """Elements [begin, …) arrive. Returns the first one that there was no room for, or ids.size."""
-    keys, stairs, times, entries, cells, piles, rows = opened(state)
-    ladder, m, need = state.ladder, state.ladder.size, room(state.ladder.size)
+    state = opened(state)
+    ladder, keys, stairs, times, entries, order = state
+    m, need = ladder.size, room(ladder.size)
     for e in range(begin, ids.size):
-        fetch_ahead(keys, stairs, times, entries, cells, ids, e)
+        fetch_ahead(state, ids, e)
         k, t = ids[e], ts[e]
-        if min(stairs[0, RANK] * need, entries[0, STAIR], rows[0, bands.SPARE]) < need:
+        if min(stairs[0, RANK] * need, entries[0, STAIR], order.rows[0, bands.SPARE]) < need:
             return e
-        keys[k, LATEST] = t
+        keys[k, LAST_TIME] = t
         if values[e] != values[e]:
-            keys[k, NAN] = t
+            keys[k, NAN_TIME] = t
             continue
         r, stair = rank(ladder, values[e]), keys[k, NEWEST]
         if r > 0 and stair > 0 and stairs[stair, RANK] == r:  # the band of the newest stair, as so often
             times[stair] = t
-            move_band(stairs, entries, cells, piles, rows, stair, t)
+            move_band(state, stair, t)
         elif r > 0:
             while stair > 0 and stairs[stair, RANK] <= r:
-                stair = free_stair(stairs, entries, cells, piles, rows, stair)
+                stair = free_stair(state, stair)
             new = take_stair(stairs, times, k, r, stair, t)
             keys[k, NEWEST] = new
             for which, low in ((stair, r), (new, 0)):  # the stair before gives up what the new one reaches
                 if which > 0:
-                    clear_band(stairs, entries, cells, piles, rows, which)
+                    clear_band(state, which)
                     high = np.int64(stairs[which, RANK])
-                    set_band(stairs, entries, cells, piles, rows, which, m + low, m + high, times[which])
+                    set_band(state, which, m + low, m + high, times[which])
     return ids.size
 
 
 @kernel
 def expire(state, begin, end, horizon):
     """Forget the stairs of keys [begin, end) that no window can reach, and free their memory."""
-    keys, stairs, times, entries, cells, piles, rows = opened(state)
+    state = opened(state)
+    _, keys, stairs, times, _, _ = state
     for k in range(begin, end):
         newer, stair = np.int64(0), keys[k, NEWEST]
         while stair > 0 and times[stair] > horizon:
@@ -245,7 +251,7 @@ def expire(state, begin, end, horizon):
         elif stair > 0:
             keys[k, NEWEST] = 0
         while stair > 0:
-            stair = free_stair(stairs, entries, cells, piles, rows, stair)
+            stair = free_stair(state, stair)
 
 
 @kernel
@@ -254,16 +260,16 @@ def newer(state, threshold, x, end, out):
 
     A key whose last NaN is in (x, end] is left out: exact for windows (x, end] with end at or after all elements.
     """
-    keys, stairs, _, entries, cells, piles, rows = opened(state)
+    _, keys, stairs, _, entries, order = opened(state)
     found, node = 0, state.ladder.size + threshold
     while node > 0:
         rest = out[found:]
-        more = band_walks.walk(cells, piles, rows, node, x, rest)
+        more = band_walks.walk(order, node, x, rest)
         if more > rest.size:
             return out.size + 1
         for i in range(more):
             k = stairs[entries[rest[i], STAIR], OWNER]
-            if not x < keys[k, NAN] <= end:
+            if not x < keys[k, NAN_TIME] <= end:
                 out[found] = k
                 found += 1
         node >>= 1
@@ -276,15 +282,15 @@ def without(state, threshold, x, chosen):
 
     threshold: its index, or the number of thresholds for none. Returns how many.
     """
-    keys, stairs, times, _, _, _, _ = opened(state)
+    _, keys, stairs, times, _, _ = opened(state)
     found = 0
     for i in range(chosen.size):
         k = chosen[i]
         stair = keys[k, NEWEST]
         while stair > 0 and stairs[stair, RANK] <= threshold:
             stair = np.int64(stairs[stair, OLDER])
-        reached = times[stair] if stair > 0 else NEVER
-        if keys[k, LATEST] > x and keys[k, NAN] <= x and reached <= x:
+        reached = times[stair] if stair > 0 else EARLIEST
+        if keys[k, LAST_TIME] > x and keys[k, NAN_TIME] <= x and reached <= x:
             chosen[found] = k
             found += 1
     return found

@@ -27,8 +27,19 @@ import numpy as np
 from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.key_filters import bands
-from kernels.key_filters.ci_count import FILL, FIRST, NEVER, TOTAL, UPPER, fetch_ahead, opened, put, take_block, trim
+from kernels.key_filters.ci_count import (
+    FILL,
+    FIRST_BLOCK,
+    TOTAL,
+    UPPER,
+    fetch_ahead,
+    opened,
+    put,
+    take_block,
+    trim,
+)
 from kernels.key_filters.ci_levels import SIZES
+from kernels.operators.numbers import EARLIEST
 
 LARGEST = 1 << 55  # a larger value counts as this; thresholds above it are asked as this
 WRAP = (1 << 61) - 1  # sums are kept modulo 2^61: positions matter up to the largest size only
@@ -77,28 +88,30 @@ def chain_of(blocks, b, z, chain):
 
 
 @helper
-def kept_before(p, blocks, cells, chain, s, place, before):
-    """The time that was kept for position `place`, a multiple of 2^s, when M + p was `before`; or NEVER."""
+def kept_before(levels, chain, s, place, before):
+    """The time that was kept for position `place`, a multiple of 2^s, when M + p was `before`; or EARLIEST."""
+    p, blocks, cells = levels.p, levels.blocks, levels.order.cells
     q = (before >> s) - p - (place >> s)
     while q < 0:
         s -= 1
         q = (before >> s) - p - (place >> s)
     b = chain[s]
-    return cells[b * p + q, 0] if b > 0 and q < blocks[b, FILL] else NEVER
+    return cells[b * p + q, 0] if b > 0 and q < blocks[b, FILL] else EARLIEST
 
 
 @helper
-def redo_size(p, blocks, cells, piles, rows, chain, s, k, before, after, t):
+def redo_size(levels, chain, s, k, before, after, t):
     """The levels of one size, once the sum has gone from before - p to after - p at time t."""
+    p, _, blocks, order = levels
     fill = np.int64(blocks[chain[s], FILL]) if chain[s] > 0 else 0
     filled = fill
     for q in range(p - 1, -1, -1):
         place = ((after >> s) - p - q) << s
-        new = t if place > before - p else kept_before(p, blocks, cells, chain, s, place, before)
-        if new != NEVER:
+        new = t if place > before - p else kept_before(levels, chain, s, place, before)
+        if new != EARLIEST:
             if chain[s] == 0:
                 chain[s] = take_block(blocks, k, s)
-            put(cells, piles, rows, s * p + q, chain[s] * p + q, q >= fill, new)
+            put(order, s * p + q, chain[s] * p + q, q >= fill, new)
             filled = max(filled, q + 1)
     if chain[s] > 0:
         blocks[chain[s], FILL] = filled
@@ -107,27 +120,28 @@ def redo_size(p, blocks, cells, piles, rows, chain, s, k, before, after, t):
 @kernel
 def update(state, ids, ts, values, begin, horizon):
     """Elements [begin, …) arrive, values >= 0. Returns the first one that there was no room for, or ids.size."""
-    p, keys, blocks, cells, piles, rows = opened(state)
+    levels = opened(state)
+    p, keys, blocks, order = levels
     chain = np.zeros(SIZES + 1, np.int64)
     for e in range(begin, ids.size):
-        fetch_ahead(p, keys, blocks, cells, ids, e)
+        fetch_ahead(levels, ids, e)
         a, k = min(values[e], LARGEST), ids[e]
         if a == 0:
             continue
         before = keys[k, TOTAL] + p
         z = top_bit(before ^ (before + a))
-        if blocks[0, FILL] < z + 2 or rows[0, bands.SPARE] < p * (z + 1):
+        if blocks[0, FILL] < z + 2 or order.rows[0, bands.SPARE] < p * (z + 1):
             return e
-        chain_of(blocks, keys[k, FIRST], z, chain)
+        chain_of(blocks, keys[k, FIRST_BLOCK], z, chain)
         top = np.int64(blocks[chain[z], UPPER]) if chain[z] > 0 else 0
         for s in range(z, -1, -1):
-            redo_size(p, blocks, cells, piles, rows, chain, s, k, before, before + a, ts[e])
+            redo_size(levels, chain, s, k, before, before + a, ts[e])
         keys[k, TOTAL] = (before - p + a) & WRAP
-        keys[k, FIRST] = chain[0]
+        keys[k, FIRST_BLOCK] = chain[0]
         for s in range(z + 1):
             if chain[s] > 0:
                 blocks[chain[s], UPPER] = chain[s + 1] if s < z else top
         for s in range(z + 1):
-            if chain[s] == 0 or trim(p, blocks, cells, piles, rows, chain[s], horizon):
+            if chain[s] == 0 or trim(levels, chain[s], horizon):
                 break
     return ids.size

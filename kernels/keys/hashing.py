@@ -24,14 +24,17 @@ def mix(h):
 
 @kernel
 def encode_integers(values, table, known, count, ids):
-    """ids[e] of every value; new values are added to `known`, which has room for them all. Returns the new count."""
+    """ids[e] of every value; new values are added to `known`, which has room for them all. Returns the new count.
+
+    count: how many are known so far; -1: nothing is added, and unknown ones get id -1.
+    """
     mask = np.uint64(table.size - 1)
     for e in range(values.size):
         v = values[e]
         at = mix(v) & mask
         while table[at] != 0 and known[table[at] - 1] != v:
             at = (at + np.uint64(1)) & mask
-        if table[at] == 0:
+        if table[at] == 0 and count >= 0:
             known[count] = v
             count += 1
             table[at] = count
@@ -39,15 +42,9 @@ def encode_integers(values, table, known, count, ids):
     return count
 
 
-@kernel
 def find_integers(values, table, known, ids):
     """ids[e] of every value, -1 for unknown ones; adds nothing."""
-    mask = np.uint64(table.size - 1)
-    for e in range(values.size):
-        at = mix(values[e]) & mask
-        while table[at] != 0 and known[table[at] - 1] != values[e]:
-            at = (at + np.uint64(1)) & mask
-        ids[e] = table[at] - 1
+    encode_integers(values, table, known, -1, ids)
 
 
 @kernel
@@ -108,7 +105,7 @@ def encode_bytes(data, offsets, hashes, table, known, count, ids):
             if seen[i] == h and same_bytes(text, ends[i], ends[i + 1], data, offsets[e], offsets[e + 1]):
                 break
             at = (at + np.uint64(1)) & mask
-        if table[at] == 0:
+        if table[at] == 0 and count >= 0:
             seen[count] = h
             size = offsets[e + 1] - offsets[e]
             for b in range(size):
@@ -120,19 +117,9 @@ def encode_bytes(data, offsets, hashes, table, known, count, ids):
     return count
 
 
-@kernel
 def find_bytes(data, offsets, hashes, table, known, ids):
-    seen, text, ends = known
-    mask = np.uint64(table.size - 1)
-    for e in range(hashes.size):
-        at = hashes[e] & mask
-        ids[e] = -1
-        while table[at] != 0:
-            i = table[at] - 1
-            if seen[i] == hashes[e] and same_bytes(text, ends[i], ends[i + 1], data, offsets[e], offsets[e + 1]):
-                ids[e] = i
-                break
-            at = (at + np.uint64(1)) & mask
+    """As find_integers, for strings."""
+    encode_bytes(data, offsets, hashes, table, known, -1, ids)
 
 
 @kernel

@@ -1,8 +1,10 @@
-"""Small parts of arithmetic that kernels of every room are made of."""
+"""Small parts of arithmetic that kernels of every room are made of, and the ends of time."""
 
 import numpy as np
 
 from kernels.compile.jit import kernel
+
+EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # the first and the last time that int64 has
 
 
 @kernel
@@ -17,3 +19,19 @@ def two_sum(a, b):
     s = a + b
     c = s - a
     return s, (a - (s - c)) + (b - c)
+
+
+@kernel
+def plus(hi, lo, x):
+    """The double-double hi + lo, and x, renormalised."""
+    s, e = two_sum(hi, x)
+    e += lo
+    hi = s + e
+    return hi, e - (hi - s)
+
+
+@kernel
+def minus(a_hi, a_lo, b_hi, b_lo):
+    """The difference of two double-doubles, rounded."""
+    s, e = two_sum(a_hi, -b_hi)
+    return s + (e + (a_lo - b_lo))

@@ -21,8 +21,8 @@ LANES = 8  # with 4 they wait more; 16 take as long
 @kernel
 def starts_after(rings, ts, keys, x, starts):
     """starts[i] = the first position of keys[i] whose timestamp is > x, or its tail."""
-    offsets, masks = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    at, left = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    offsets, masks = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    at, left = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for first in range(0, keys.size, LANES):
         used, most = min(LANES, keys.size - first), 0
         for j in range(LANES):

@@ -8,12 +8,33 @@ coarser: with `shift` s it holds one entry per 2^s positions.
 
 A batch arrives as runs: run r appends `counts[r]` rows to key `keys[r]`. Structures are updated from positions alone,
 after the columns were written, which makes rebuilding one the same call as keeping it up to date.
+
+Windows are asked for as `edges`, a pair of arrays lo, hi[i, w]: positions [lo, hi) of window w for keys[i]. It is a
+plain pair: a named tuple takes 1 us longer to hand over, and one lookup hands over several.
 """
 
+from typing import NamedTuple
+
+import numpy as np
+
 from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST
 
 OFFSET, CAPACITY, HEAD, TAIL = range(4)
 SMALLEST = 8  # slots of the smallest ring: one cache line of values
+
+
+class Batch(NamedTuple):
+    """The rows of a batch by key: run r is rows order[starts[r]:starts[r + 1]], all of keys[r]."""
+
+    order: np.ndarray
+    keys: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many rows each run has."""
+        return np.diff(self.starts)
 
 
 @kernel
@@ -53,10 +74,11 @@ def group_by_key(ids, seen, order, keys, starts):
 
 
 @kernel
-def first_disorder(ts, order, keys, starts, runs, latest):
+def first_disorder(ts, batch, latest):
     """The first row (in arrival order) that is older than its key's previous one, or -1."""
+    order, keys, starts = batch
     worst = ts.size
-    for r in range(runs):
+    for r in range(keys.size):
         last = latest[keys[r]]
         for i in range(starts[r], starts[r + 1]):
             t = ts[order[i]]
@@ -67,10 +89,9 @@ def first_disorder(ts, order, keys, starts, runs, latest):
     return worst if worst < ts.size else -1
 
 
-@kernel
-def note_latest(ts, order, keys, starts, runs, latest):
-    for r in range(runs):
-        latest[keys[r]] = ts[order[starts[r + 1] - 1]]
+def note_latest(ts, batch, latest):
+    """latest[k] = the time of the last row of each key in the batch. Not worth a kernel: it is one of many passes."""
+    latest[batch.keys] = ts[batch.order[batch.starts[1:] - 1]]
 
 
 @kernel
@@ -171,7 +192,10 @@ def overfull(rings, keys, coming, which):
 
 @kernel
 def relocate(source, target, shift, rings, keys, offsets, capacities):
-    """Copy the kept part of each ring to its new place; `rings` still tells the old one."""
+    """Copy the kept part of each ring to its new place; `rings` still tells the old one.
+
+    source, target: one row per entry, of as many words as it takes: arrays of all types are moved by one kernel.
+    """
     for r in range(keys.size):
         k = keys[r]
         head, tail = rings[k, HEAD], rings[k, TAIL]
@@ -180,13 +204,16 @@ def relocate(source, target, shift, rings, keys, offsets, capacities):
         old, new = rings[k, OFFSET] >> shift, offsets[r] >> shift
         old_mask, new_mask = (rings[k, CAPACITY] >> shift) - 1, (capacities[r] >> shift) - 1
         for q in range(head >> shift, ((tail - 1) >> shift) + 1):
-            target[new + (q & new_mask)] = source[old + (q & old_mask)]
+            to, at = new + (q & new_mask), old + (q & old_mask)
+            for word in range(source.shape[1]):
+                target[to, word] = source[at, word]
 
 
 @kernel
-def take_slots(rings, keys, starts, runs, slots):
+def take_slots(rings, batch, slots):
     """Advance the tails; slots[i] is where row i of the grouped batch goes."""
-    for r in range(runs):
+    _, keys, starts = batch
+    for r in range(keys.size):
         k = keys[r]
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
         for i in range(starts[r], starts[r + 1]):
@@ -196,15 +223,20 @@ def take_slots(rings, keys, starts, runs, slots):
 
 @kernel
 def scatter(values, order, slots, column):
+    """column[slots[i]] = values[order[i]]."""
     for i in range(order.size):
         column[slots[i]] = values[order[i]]
 
 
 @kernel
-def take_ranks(chosen, order, keys, starts, runs, tails, slots, rank):
-    """rank[slot] = rows of the key before this one that a masked space counts (chosen[e]: it counts row e)."""
-    for r in range(runs):
-        tail = tails[keys[r], TAIL]
+def take_ranks(chosen, batch, rings, slots, rank):
+    """rank[slot] = rows of the key before this one that a masked space counts (chosen[e]: it counts row e).
+
+    rings: those of the masked space. slots: where the rows of the batch went in the space that has all rows.
+    """
+    order, keys, starts = batch
+    for r in range(keys.size):
+        tail = rings[keys[r], TAIL]
         for i in range(starts[r], starts[r + 1]):
             rank[slots[i]] = tail
             tail += chosen[order[i]]
@@ -231,13 +263,14 @@ def to_ranks(positions, keys, parent, rank, rings):
 
 
 @kernel
-def edges(rings, ts, lost, keys, windows, now, lo, hi):
-    """lo, hi[i, w]: the positions [lo, hi) of window w for keys[i], at time `now`.
+def edges(rings, ts, lost, keys, windows, now, out):
+    """out = lo, hi: the positions [lo, hi)[i, w] of window w for keys[i], at time `now`.
 
     windows[w] = by_time, far, near. By time: far < ts <= near. By rows: the last `far` rows without the last `near`.
     lost[k]: the timestamp of the newest row of k that is no longer kept. Returns the first (i, w) whose window reaches
     back to rows that are gone, as i * windows + w, or -1.
     """
+    lo, hi = out
     short = -1
     for i in range(keys.size):
         k = keys[i]
@@ -271,12 +304,12 @@ def seen_at(rings, ts, keys, instants, seen):
 
 
 @kernel
-def edges_each(rings, ts, keys, instants, seen, windows, lo, hi):
+def edges_each(rings, ts, keys, instants, seen, windows, out):
     """As `edges`, with a time of its own for every row: lo, hi[i, w] of keys[i] at instants[i], of rows before seen[i].
 
     windows[w] = by_time, far, near, both as lengths. Rows that are no longer kept are in no window.
     """
-    never = -(1 << 63)
+    lo, hi = out
     for i in range(keys.size):
         k, now = keys[i], instants[i]
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
@@ -285,8 +318,8 @@ def edges_each(rings, ts, keys, instants, seen, windows, lo, hi):
         for w in range(windows.shape[0]):
             far, near = windows[w, 1], windows[w, 2]
             if windows[w, 0]:
-                since = now - far if now >= never + far else never
-                until = now - near if now >= never + near else never
+                since = now - far if now >= EARLIEST + far else EARLIEST
+                until = now - near if now >= EARLIEST + near else EARLIEST
                 lo[i, w] = first_after(ts, offset, mask, head, m, since)
                 hi[i, w] = first_after(ts, offset, mask, lo[i, w], m, until)
             else:
@@ -295,12 +328,13 @@ def edges_each(rings, ts, keys, instants, seen, windows, lo, hi):
 
 
 @kernel
-def judge(ts, due, order, starts, runs, latest, keys, waiting, late):
+def judge(ts, due, batch, latest, waiting, late):
     """late[e]: an event of the same key, newer than e, was already applied when e arrived.
 
     due[e]: the time up to which events had been applied then. waiting: scratch, the key's accepted timestamps in order.
     """
-    for r in range(runs):
+    order, keys, starts = batch
+    for r in range(keys.size):
         n = 0
         for i in range(starts[r], starts[r + 1]):
             e = order[i]

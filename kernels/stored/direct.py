@@ -8,12 +8,23 @@ costs   O(rows in windows); a running sum of rows takes ten times as long for ea
 error   pieces of 512 rows in four lanes, each within 128 eps of its absolute sum; pieces are put together compensated
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.operators.numbers import unsigned
 
 PIECE = 512
+
+
+class Panes(NamedTuple):
+    """Runs of rows: run r is rows order[starts[r]:starts[r + 1]], those of key keys[r] in window windows[r]."""
+
+    order: np.ndarray
+    starts: np.ndarray
+    windows: np.ndarray
+    keys: np.ndarray
 
 
 @kernel
@@ -82,13 +93,14 @@ def piece_sums(values, bounds, covered, out):
 
 
 @kernel
-def group(ids, rows, ends, widths, keys, order, starts, ticks, owners):
-    """Rows in windows, window after window; within each, key by key: order lists them, a run for every key there is.
+def group(ids, rows, ends, widths, key_count, panes):
+    """Rows in windows, window after window; within each, key by key: a run for every key there is.
 
     Window w is the rows ends[w] - widths[w] … ends[w] - 1 of ids. rows: where those are (none given: as they are
-    here). Returns the number of runs.
+    here). Fills in the panes and returns the number of runs.
     """
-    counts, met = np.zeros(keys, np.int64), np.empty(keys, np.int64)
+    order, starts, windows, owners = panes
+    counts, met = np.zeros(key_count, np.int64), np.empty(key_count, np.int64)
     runs, at = 0, 0
     for w in range(ends.size):
         first, end, found = ends[w] - widths[w], ends[w], 0
@@ -98,9 +110,9 @@ def group(ids, rows, ends, widths, keys, order, starts, ticks, owners):
                 met[found] = ids[p]
                 found += 1
             counts[k] += 1
-        if found * 8 > keys:
+        if found * 8 > key_count:
             found = 0
-            for k in range(keys):
+            for k in range(key_count):
                 if counts[k] > 0:
                     met[found] = k
                     found += 1
@@ -108,7 +120,7 @@ def group(ids, rows, ends, widths, keys, order, starts, ticks, owners):
             met[:found].sort()
         for i in range(found):
             k = met[i]
-            starts[runs], ticks[runs], owners[runs] = at, w, k
+            starts[runs], windows[runs], owners[runs] = at, w, k
             at += counts[k]
             counts[k] = starts[runs]
             runs += 1

@@ -12,19 +12,28 @@ arrivals, each step a branch mispredicted; this costs 1.6 ns, about as much as t
 bucket is crowded (bursts, a gap of years) a gallop from the last edge found takes over.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.operators.numbers import unsigned
+from kernels.operators.numbers import LATEST, unsigned
 
-LATEST = np.iinfo(np.int64).max
 BUCKETS = 4  # at most, per row; half as many cost 0.5 ns per edge more
-FEW = 8  # rows that need no index
+FEW_ROWS = 8  # so few need no index
 PAGE = 1024  # rows that are looked at without a branch
 
 # Two tables, each with one row more for the end:
 START, SHIFT, OFFSET = range(3)  # segment k: rows from segments[k, START] on; buckets of 2^SHIFT from OFFSET on
 FIRST, SEGMENT = range(2)  # run r: requests from runs[r, FIRST] on, all of one segment
+
+
+class Timeline(NamedTuple):
+    """Rows in time: ts, segment after segment; the table of segments; and the index, empty where there is none."""
+
+    ts: np.ndarray
+    segments: np.ndarray
+    index: np.ndarray
 
 
 @kernel
@@ -66,7 +75,7 @@ def measure(ts, segments):
     for k in range(segments.shape[0] - 1):
         first, end = segments[k, START], segments[k + 1, START]
         buckets, shift = 0, -1
-        if end - first > FEW and (ts[first] >= 0 or ts[end - 1] <= LATEST + ts[first]):
+        if end - first > FEW_ROWS and (ts[first] >= 0 or ts[end - 1] <= LATEST + ts[first]):
             span, shift = ts[end - 1] - ts[first], 0
             while (span >> shift) + 1 > BUCKETS * (end - first):
                 shift += 1
@@ -111,8 +120,9 @@ def gallop(ts, lo, end, x):
 
 
 @kernel
-def search(ts, first, end, shift, index, now, back, out):
-    """out[i] = the first row of a segment first:end with ts > now[i] - back."""
+def search(ts, segment, index, now, back, out):
+    """out[i] = the first row of a segment with ts > now[i] - back. segment = its first row, its end, its shift."""
+    first, end, shift = segment
     t0, last, i, stop = ts[first], ts[end - 1], 0, now.size
     if t0 > 0 and back > LATEST - t0:  # t0 + back would wrap: nothing has left the window
         i = stop
@@ -140,9 +150,23 @@ def search(ts, first, end, shift, index, now, back, out):
 
 
 @kernel
-def by_time(ts, segments, index, runs, now, back, at, out):
+def run_of(runs, at):
+    """The run that request `at` is in. (NumPy's search, made for any type, takes half a second to compile.)"""
+    lo, hi = np.int64(0), runs.shape[0]
+    while hi - lo > 1:
+        mid = (lo + hi) >> 1
+        if runs[mid, FIRST] <= at:
+            lo = mid
+        else:
+            hi = mid
+    return lo
+
+
+@kernel
+def by_time(timeline, runs, now, back, at, out):
     """out[i] = the first row of its segment with ts > now[at + i] - back, for as many requests as out has room for."""
-    r, i = np.searchsorted(runs[:, FIRST], at, side="right") - 1, 0
+    ts, segments, index = timeline
+    r, i = run_of(runs, at), 0
     while i < out.size:
         stop, k = min(out.size, runs[r + 1, FIRST] - at), runs[r, SEGMENT]
         first, end = segments[k, START], segments[k + 1, START]
@@ -150,7 +174,7 @@ def by_time(ts, segments, index, runs, now, back, at, out):
             out[i:stop] = first
         else:
             buckets = index[segments[k, OFFSET] : segments[k + 1, OFFSET]]
-            search(ts, first, end, segments[k, SHIFT], buckets, now[at + i : at + stop], back, out[i:stop])
+            search(ts, (first, end, segments[k, SHIFT]), buckets, now[at + i : at + stop], back, out[i:stop])
         i = stop
         r += 1
 
@@ -158,7 +182,7 @@ def by_time(ts, segments, index, runs, now, back, at, out):
 @kernel
 def by_rows(segments, runs, end, back, at, out):
     """out[i] = the row `back` before end[at + i], no further back than its segment begins."""
-    r, i = np.searchsorted(runs[:, FIRST], at, side="right") - 1, 0
+    r, i = run_of(runs, at), 0
     while i < out.size:
         stop, start = min(out.size, runs[r + 1, FIRST] - at), segments[runs[r, SEGMENT], START]
         last, edge = end[at + i : at + stop], out[i:stop]

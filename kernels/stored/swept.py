@@ -20,6 +20,8 @@ Tried: certifying by rows * |run[lo]| * 2^-103, answer by answer, doubts every w
 two double-doubles by two_sum, not by two subtractions: 0.7 ns more, for the last bit.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kernels.compile.jit import kernel
@@ -32,6 +34,19 @@ DOUBT = 8 * 2.0**-53 * SURE  # of the sum of squares: y, its square and what is 
 LEAST = 2.0**-100
 PAGE = 512
 HALF = np.int64(32)
+
+
+class CentredSums(NamedTuple):
+    """Running sums of y = x - c and y^2 over rows `base` … of values, c near them, and how often x has changed.
+
+    sums, changes: as accumulate_centred leaves them. An m2 of less than `error` is not certain.
+    """
+
+    values: np.ndarray
+    base: int
+    sums: np.ndarray
+    changes: np.ndarray
+    error: float
 
 
 def certainty(values, lost, size):
@@ -137,12 +152,12 @@ def accumulate_centred(values, centre, sums, changes):
 
 
 @kernel
-def variances(sums, base, error, lo, hi, ddof, root, out):
-    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root; sums begin at row `base` and are off by `error`.
+def variances(centred, lo, hi, ddof, root, out):
+    """out[i] = m2 / (n - ddof) of rows [lo[i], hi[i]), or its root. Returns how many are in doubt; those are NaN.
 
-    Returns how many are in doubt; those are NaN. Page by page: to gather, divide and take
-    roots in one loop is 3 ns slower, as nothing of it is vectorised.
+    Page by page: to gather, divide and take roots in one loop is 3 ns slower, as nothing of it is vectorised.
     """
+    _, base, sums, _, error = centred
     n, squares, doubted = np.empty(PAGE), np.empty(PAGE), 0
     for first in range(0, lo.size, PAGE):
         stop = min(first + PAGE, lo.size)
@@ -193,8 +208,9 @@ def differences(sums, base, lo, hi, n, squares, out):
 
 
 @kernel
-def reconsider_variances(values, changes, base, lo, hi, ddof, root, out):
+def reconsider_variances(centred, lo, hi, ddof, root, out):
     """Compute those in doubt from their own rows. False: that would cost too much."""
+    values, base, _, changes, _ = centred
     budget = PATIENCE * lo.size
     for i in range(lo.size):
         if lo[i] < hi[i] and np.isnan(out[i]):

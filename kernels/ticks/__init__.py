@@ -1,0 +1,1 @@
+"""When jumping windows answer, and which keys they report."""

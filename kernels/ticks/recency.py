@@ -7,10 +7,22 @@ needs   rows of all keys in order of time
 costs   O(1) per row, O(1) per key reported; nothing per key that is not
 """
 
+from typing import NamedTuple
+
+import numpy as np
+
 from kernels.compile.jit import kernel
 
 NEWER, OLDER = range(2)  # of links; node 0 is both ends, key k is node k + 1
 TICK, ROW = range(2)  # of `at`: how far it is
+
+
+class RecentKeys(NamedTuple):
+    """Of each key: its neighbours in the list (-1: never seen), the time of its last row, and how many it has had."""
+
+    links: np.ndarray
+    latest: np.ndarray
+    rows: np.ndarray
 
 
 @kernel
@@ -40,26 +52,27 @@ def renumbered(links, new, out):
 
 
 @kernel
-def reported(ts, ids, ends, since, links, latest, seen, at, tick, key, rows):
+def reported(ts, ids, ends, since, seen, at, out):
     """The keys with a row newer than since[i] among the first ends[i] rows, and how many rows of theirs there are.
 
-    links: -1 for a key that was never seen. seen: the rows of each key before; brought up to date, as is latest. Goes
-    on from `at` and returns how many are in tick, key, rows: stops before a tick for which there is no more room.
+    seen: before these rows; brought up to date. out = tick, key, rows, one column each. Goes on from `at` and returns
+    how many columns are filled in: stops before a tick for which there is no more room.
     """
+    links, latest, rows = seen
     n, i, row = 0, at[TICK], at[ROW]
     while i < ends.size:
         while row < ends[i]:
             k = ids[row]
             latest[k] = ts[row]
-            seen[k] += 1
+            rows[k] += 1
             to_front(links, k + 1)
             row += 1
         at[TICK], at[ROW], whole = i, row, n
         node = links[0, OLDER]
         while node != 0 and latest[node - 1] > since[i]:
-            if n == tick.size:
+            if n == out.shape[1]:
                 return whole
-            tick[n], key[n], rows[n] = i, node - 1, seen[node - 1]
+            out[0, n], out[1, n], out[2, n] = i, node - 1, rows[node - 1]
             n += 1
             node = links[node, OLDER]
         i += 1

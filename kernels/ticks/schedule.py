@@ -15,9 +15,9 @@ from    the sequence model of frequency operators F_n, F_t over windows W_n, W_t
 import numpy as np
 
 from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.stored.edges import gallop
 
-EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 NUMBER, NOW, END, SEGMENT = range(4)  # the rows of `out`: tick j, its time, the rows before it, whose it is
 FIRST, LAST = range(2)  # of bounds
 
@@ -115,23 +115,24 @@ def anchored(ts, starts, bounds, reaches, rows_from, step, out):
 
 
 @kernel
-def per_key(ts, place, starts, now, end, reaches, least, out):
+def per_key(ts, place, starts, ticks, reaches, least, out):
     """Ticks of the whole stream, key by key: those at which the key has a row in a window.
 
-    place: where each row stands in the stream. end: how many rows of the stream a tick sees. least: as many rows fill
-    a window by rows (0: there is none). Into out: the tick, its time, the row of the key it sees up to, the key.
+    place: where each row stands in the stream. ticks = their times, and how many rows of the stream each sees. least:
+    as many rows fill a window by rows (0: there is none). Into out: the tick, its time, the row of the key it sees up
+    to, the key.
     """
-    n, ticks = 0, now.size
+    (now, end), n, count = ticks, 0, ticks[0].size
     at = np.empty(reaches.shape[0], np.int64)
     for k in range(starts.size - 1):
         first, stop = starts[k], starts[k + 1]
         at[:] = first
         seen = first
-        i = 0 if first < stop else ticks
-        while i < ticks:
+        i = 0 if first < stop else count
+        while i < count:
             if seen < stop and place[seen] < end[i]:
                 seen = gallop(place, seen, stop, end[i] - 1)
-            some, again = least > 0 and seen - first >= least, ticks
+            some, again = least > 0 and seen - first >= least, count
             for r in range(reaches.shape[0]):
                 if some:
                     break
@@ -163,11 +164,13 @@ def first_sight(now, end, i, place, time):
 
 
 @kernel
-def lay_out(ts, order, starts, runs, newest, out, rows, ends):
+def lay_out(ts, batch, runs, newest, out, rows, ends):
     """Row by row, segment s: its newest row that is not here, if any, then those of run runs[s] (-1: it has none).
 
-    rows: where each was. ends: where segments begin, and the end. Returns the number of rows.
+    batch: the rows by segment (kernels/rings/timeline.py). rows: where each was. ends: where segments begin, and the
+    end. Returns the number of rows.
     """
+    order, _, starts = batch
     n = 0
     for s in range(runs.size):
         ends[s] = n

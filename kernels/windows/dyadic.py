@@ -13,17 +13,20 @@ from    Arasu & Widom 2004, section 3.1.1 (whose level arrays are interleaved he
 Intervals that begin before the ring's head are never completed and never asked for.
 """
 
+import numpy as np
+
 from kernels.compile.jit import kernel
 from kernels.operators.monoids import combine, lift, load, store
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 
 @kernel
-def node(op, columns, state, offset, mask, start, level):
-    """The partial of the base interval of 2^level rows from `start` on."""
-    if level == 0:
+def node(op, columns, state, ring, start, size):
+    """The partial of the base interval of `size` rows from `start` on. ring = offset, mask of the key."""
+    offset, mask = ring
+    if size == 1:
         return lift(op, columns, offset + (start & mask))
-    return load(state, offset + ((start + (1 << (level - 1))) & mask))
+    return load(state, offset + ((start + (size >> 1)) & mask))
 
 
 @kernel
@@ -34,23 +37,23 @@ def update(op, columns, state, rings, keys, counts):
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         head, tail = rings[k, HEAD], rings[k, TAIL]
         for end in range(tail - counts[r] + 1, tail + 1):
-            half, level = 1, 0
+            half = np.int64(1)  # not a literal, for which `node` would be compiled a second time
             while end & half == 0 and end - 2 * half >= head:
-                left = node(op, columns, state, offset, mask, end - 2 * half, level)
-                right = node(op, columns, state, offset, mask, end - half, level)
+                left = node(op, columns, state, (offset, mask), end - 2 * half, half)
+                right = node(op, columns, state, (offset, mask), end - half, half)
                 store(state, offset + ((end - half) & mask), combine(op, left, right))
                 half *= 2
-                level += 1
 
 
 @kernel
-def lookup(op, columns, state, rings, keys, lo, hi, out):
-    """out[i, w] (flat) = the aggregate of positions [lo, hi)[i, w] of keys[i]; empty windows are left alone.
+def lookup(op, columns, state, rings, keys, edges, out):
+    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i]; empty windows are left alone.
 
     Intervals grow from the left end, then shrink towards the right end; walking the right ones from the end needs no
     search for the next size. Both loops run over the intervals used, so a lookup mispredicts a handful of branches:
     five times faster than stepping through the levels and asking at each whether it is used.
     """
+    lo, hi = edges
     for i in range(keys.size):
         k = keys[i]
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
@@ -61,13 +64,14 @@ def lookup(op, columns, state, rings, keys, lo, hi, out):
             acc = lift(op, columns, offset + (a & mask))
             if b - a > 1:
                 last = lift(op, columns, offset + ((b - 1) & mask))
-                acc = combine(op, acc, between(op, columns, state, offset, mask, a + 1, b - 1, last))
+                acc = combine(op, acc, between(op, columns, state, (offset, mask), a + 1, b - 1, last))
             store(out, i * lo.shape[1] + w, acc)
 
 
 @kernel
-def between(op, columns, state, offset, mask, a, b, last):
+def between(op, columns, state, ring, a, b, last):
     """The partial of rows [a, b) followed by `last`."""
+    offset, mask = ring
     right = last
     if b & 1 and a < b:
         b -= 1

@@ -23,7 +23,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.operators.monoids import combine, invert, lift, load, store
-from kernels.operators.numbers import two_sum
+from kernels.operators.numbers import minus, plus, two_sum
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
 STRIDE = 2  # float sums keep a running sum every 2^STRIDE positions
@@ -51,8 +51,9 @@ def update(op, columns, state, total, rings, keys, counts):
 
 
 @kernel
-def lookup(op, state, total, rings, keys, lo, hi, out):
-    """out[i, w] = the aggregate of positions [lo, hi)[i, w] of keys[i]."""
+def lookup(op, state, total, rings, keys, edges, out):
+    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i]."""
+    lo, hi = edges
     for i in range(keys.size):
         k = keys[i]
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
@@ -61,22 +62,6 @@ def lookup(op, state, total, rings, keys, lo, hi, out):
             if a < b:
                 upto_b = load(total, k) if b == tail else load(state, offset + (b & mask))
                 store(out, i * lo.shape[1] + w, invert(op, upto_b, load(state, offset + (a & mask))))
-
-
-@kernel
-def plus(hi, lo, x):
-    """The double-double hi + lo, and x, renormalised."""
-    s, e = two_sum(hi, x)
-    e += lo
-    hi = s + e
-    return hi, e - (hi - s)
-
-
-@kernel
-def minus(a_hi, a_lo, b_hi, b_lo):
-    """The difference of two double-doubles, rounded."""
-    s, e = two_sum(a_hi, -b_hi)
-    return s + (e + (a_lo - b_lo))
 
 
 @kernel
@@ -90,8 +75,9 @@ def add_up(column, offset, mask, lo, hi):
 
 
 @kernel
-def add_up_each(column, rings, keys, lo, hi, out):
+def add_up_each(column, rings, keys, edges, out):
     """out[i, w] (flat) = the float sum of each window, row by row: to tell whether an integer sum has wrapped."""
+    lo, hi = edges
     for i in range(keys.size):
         k = keys[i]
         for w in range(lo.shape[1]):
@@ -117,12 +103,13 @@ def update_floats(column, run, total, rings, keys, counts):
 
 
 @kernel
-def lookup_floats(column, run, total, rings, keys, lo, hi, out):
-    """out[i, w] (flat) = the sum of positions [lo, hi)[i, w] of keys[i]; returns how many were added up row by row.
+def lookup_floats(column, run, total, rings, keys, edges, out):
+    """out[i, w] (flat) = the sum of the positions in edges[i, w] of keys[i]; returns how many were added up by rows.
 
     The 0 to 3 rows at either end are weighted by 0 or 1 rather than chosen: branches cost three times as much here. A
     NaN or inf times 0 spoils the sum, which is then not certain, and added up by itself.
     """
+    lo, hi = edges
     uncertain = 0
     for i in range(keys.size):
         k = keys[i]

@@ -68,8 +68,9 @@ def rebuild_level(runs, level, rings):
 
 
 @kernel
-def cover(offset, mask, top, lo, hi, level_of, left, right):
-    """The runs that make up [lo, hi), no higher than level `top`: their level and slots. Returns how many."""
+def cover(ring, top, lo, hi, parts):
+    """The runs that make up [lo, hi), no higher than level `top`: parts = their level and slots. Returns how many."""
+    (offset, mask), (level_of, left, right) = ring, parts
     n, level = 0, 0
     while lo < hi:
         while level < top and (lo >> level) & 1 == 0 and lo + (2 << level) <= hi:
@@ -99,8 +100,12 @@ def below(row, left, right, x, or_equal):
 
 
 @kernel
-def select(runs, level_of, left, right, n, k):
-    """The k-th smallest (from 0) of n runs, and the one after it (the same if there is none)."""
+def select(runs, parts, n, k):
+    """The k-th smallest (from 0) of the first n parts; how many are less, or no more than it, and k among what is left.
+
+    Parts get narrower on the way: what is certainly less or more is cut off.
+    """
+    level_of, left, right = parts
     while True:
         widest = 0
         for i in range(1, n):
@@ -124,8 +129,9 @@ def select(runs, level_of, left, right, n, k):
 
 
 @kernel
-def lookup(runs, rings, keys, lo, hi, ranks, out, after):
-    """out[i, w] = the element of rank ranks[i, w] (from 0) in positions [lo, hi)[i, w]; after: the next one."""
+def lookup(runs, rings, keys, edges, ranks, out, after):
+    """out[i, w] = the element of rank ranks[i, w] (from 0) in the positions edges[i, w]; after: the next one."""
+    lo, hi = edges
     most = 2 * 64
     top = runs.shape[0] - 1
     level_of = np.empty(most, np.int64)
@@ -141,7 +147,7 @@ def lookup(runs, rings, keys, lo, hi, ranks, out, after):
                 level_of = np.empty(2 * left.size, np.int64)
                 left, right = np.empty(2 * left.size, np.int64), np.empty(2 * left.size, np.int64)
                 ends = np.empty(left.size, np.int64)
-            n = cover(offset, mask, top, a, b, level_of, left, right)
+            n = cover((offset, mask), top, a, b, (level_of, left, right))
             poisoned = False
             for j in range(n):
                 ends[j] = right[j]
@@ -150,7 +156,7 @@ def lookup(runs, rings, keys, lo, hi, ranks, out, after):
                     out[i, w], after[i, w], poisoned = last, last, True
             if poisoned:
                 continue
-            v, _, upto, rank = select(runs, level_of, left, right, n, ranks[i, w])
+            v, _, upto, rank = select(runs, (level_of, left, right), n, ranks[i, w])
             out[i, w] = v
             after[i, w] = v
             if rank + 1 >= upto and ranks[i, w] + 1 < b - a:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import (
     Parts,
     State,
@@ -22,7 +23,6 @@ from swag.durable.state import (
 )
 
 VERSION = 2
-MIN = int(np.iinfo(np.int64).min)
 STRUCTURES = {
     "Running": "running",
     "RunningFloats": "running floats",
@@ -43,13 +43,13 @@ def upgraded(header: dict[str, Any], arrays: Arrays, parse: Parse) -> State:
     held, store = header["held"], dict(header["store"])
     if held is not None and "now" not in held:  # version 0.1 said only what the latest time was, and answered as of it
         held = held | {"now": store["now"]}
-        store["now"] = max(MIN, store["now"] - held["lateness"])
+        store["now"] = max(EARLIEST, store["now"] - held["lateness"])
     grouping = {
         "store": _store(store, header, arrays, types),
         "plan": _plan(header, arrays),
         "filters": _filters(header["filters"], arrays),
     }
-    closed = MIN if store["promised"] == MIN else store["promised"] - 1
+    closed = EARLIEST if store["promised"] == EARLIEST else store["promised"] - 1
     core = nested(
         {"now": store["now"], "closed": closed, "asked": header["lookups"]},
         {"dictionary": _dictionary(header.get("words", {}), arrays, types), "groupings": [nested({}, grouping)]},
@@ -70,7 +70,7 @@ def _advanced(saved: Any, arrays: Arrays) -> dict[str, np.ndarray]:
 
 def _store(saved: dict[str, Any], header: dict[str, Any], arrays: Arrays, types: dict[str, pa.DataType]) -> State:
     kept = {"rows": saved["keep_rows"], "time": saved["keep_time"], "tidy": saved["tidy"]}
-    events = {"events": saved["events"], "forgotten": saved.get("forgotten", MIN)}
+    events = {"events": saved["events"], "forgotten": saved.get("forgotten", EARLIEST)}
     keys: State | None = (
         None if header["keys"] is None else ({}, {name: arrays[i] for name, i in header["keys"].items()})
     )
@@ -137,7 +137,7 @@ def _held(entry: dict[str, Any], arrays: Arrays) -> State:
 
 
 def _emission(saved: dict[str, Any] | None, arrays: Arrays, parse: Parse) -> State:
-    saved = saved or {"tickers": [], "inner": [], "chosen": [], "since": {}, "top": MIN, "outbox": []}
+    saved = saved or {"tickers": [], "inner": [], "chosen": [], "since": {}, "top": EARLIEST, "outbox": []}
     header = {"since": saved["since"], "top": saved["top"], "errors": saved.get("errors", [])}
     header["outbox"] = [entry["query"] for entry in saved["outbox"]]
     inside: Parts = {

@@ -7,7 +7,9 @@ import numpy as np
 
 from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.rings.timeline import Batch as Batch
 from swag.durable.state import State
+from swag.tables.columns import fixed
 
 LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
 
@@ -18,19 +20,6 @@ class Column:
 
     data: np.ndarray
     shift: int = 0
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows to add, grouped: run r adds rows order[starts[r]:starts[r+1]] to keys[r]."""
-
-    order: np.ndarray
-    keys: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.diff(self.starts)
 
 
 def group(ids: np.ndarray, seen: np.ndarray) -> Batch:
@@ -83,8 +72,10 @@ class Arena:
         runs = np.empty(keys.size, np.int64)
         full = runs[: timeline.overfull(self.rings, keys, coming, runs)]
         if full.size:
-            expire(keys[full], coming[full])
-            self._resize(keys[full], coming[full])
+            keys, coming = keys[full], coming[full]
+            if (self.rings[keys, TAIL] > self.rings[keys, HEAD]).any():
+                expire(keys, coming)
+            self._resize(keys, coming)
 
     def tidy(self, keys: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Give back what silent keys no longer need."""
@@ -109,7 +100,7 @@ class Arena:
 
     def take_slots(self, batch: Batch) -> np.ndarray:
         slots = np.empty(batch.order.size, np.int64)
-        timeline.take_slots(self.rings, batch.keys, batch.starts, batch.keys.size, slots)
+        timeline.take_slots(self.rings, batch, slots)
         return slots
 
     def kept(self, key_count: int) -> np.ndarray:
@@ -184,7 +175,7 @@ class Arena:
             source, entries = column.data, None if size is None else size >> column.shift
             target = source if entries is None else np.zeros((*source.shape[:-1], entries), source.dtype)
             for s, t in zip(np.atleast_2d(source), np.atleast_2d(target), strict=True):
-                timeline.relocate(s, t, column.shift, self.rings, keys, offsets, capacities)
+                timeline.relocate(_words(s), _words(t), column.shift, self.rings, keys, offsets, capacities)
             column.data = target
         self.rings[keys, OFFSET] = offsets
         self.rings[keys, CAPACITY] = capacities
@@ -197,3 +188,17 @@ class Arena:
         header, arrays = state
         self.rings, self._slots, self._used = arrays["rings"], header["slots"], header["used"]
         self._free = {int(size): arrays[f"free/{size}"] for size in header["free"]}
+
+
+def _words(array: np.ndarray) -> np.ndarray:
+    """A row of words for each entry: whatever its type, it is moved by the same kernel."""
+    size = array.dtype.itemsize
+    word, words = (np.dtype(np.int64), size // 8) if size % 8 == 0 else (np.dtype(f"i{size}"), 1)
+    return array.view(word).reshape(array.size, words)
+
+
+def write(values: np.ndarray, order: np.ndarray, slots: np.ndarray, column: np.ndarray) -> None:
+    """column[slots[i]] = values[order[i]], as words where both are of one type, by one kernel for all types."""
+    if values.dtype == column.dtype and values.dtype.itemsize == 8:
+        values, column = values.view(np.int64), column.view(np.int64)
+    timeline.scatter(fixed(values), order, slots, column)

@@ -37,24 +37,24 @@ class PSoup(Structure):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._expire(keys, counts)
         self.arena.make_room(keys, counts, lambda keys, coming: None)
-        psoup.update(self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys)
+        psoup.update(self.op, self.columns, self.rings, self._tree, keys)
         self.updates += int(counts.sum())
 
     def _expire(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        psoup.expire(self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys)
+        psoup.expire(self.op, self.columns, self.rings, self._tree, keys)
         own = self.arena.rings
         empty = own[keys, HEAD] == own[keys, TAIL]
         own[keys[empty], HEAD] = own[keys[empty], TAIL] = self.rings[keys[empty], TAIL] - counts[empty]
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        psoup.lookup(self.op, self.columns, self.rings, self._nodes, self.arena.rings, self.roots, keys, lo, hi, out)
+        psoup.lookup(self.op, self.columns, self.rings, self._tree, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
     @property
-    def _nodes(self) -> Partials:
-        return self.links.data, partials_of(self.op, self.aggregates)
+    def _tree(self) -> psoup.Tree:
+        return psoup.Tree(self.links.data, partials_of(self.op, self.aggregates), self.arena.rings, self.roots)
 
     @property
     def bytes_apart(self) -> int:
@@ -75,7 +75,7 @@ class MaterializeNone(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        naive.lookup(self.op, self.columns, self.rings, keys, lo, hi, out)
+        naive.lookup(self.op, self.columns, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -122,7 +122,7 @@ class MaterializeAll(Structure):
             self._materialize()
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         current = self.far, self.near, self.table, self.answers, self.upto[0]
-        self.folded += naive.recall(self.op, self.columns, self.rings, current, keys, lo, hi, out)
+        self.folded += naive.recall(self.op, self.columns, self.rings, current, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -133,7 +133,7 @@ class MaterializeAll(Structure):
         lo, hi = self._edges()
         self._make_room(hi - lo)
         rows = self.columns, ring[OFFSET], ring[CAPACITY] - 1
-        naive.slide(self.op, rows, self.windows, self.front, self.back, lo, hi, self.answers)
+        naive.slide(self.op, rows, self.windows, self.front, self.back, (lo, hi), self.answers)
         far, near = ring[TAIL] - lo, ring[TAIL] - hi
         if not (np.array_equal(far, self.far) and np.array_equal(near, self.near)):  # by rows they stay where they are
             self.far, self.near = far, near

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import Parts, State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
@@ -23,7 +24,7 @@ from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.space import Mask
 from swag.live.store import Rows
-from swag.live.time import MIN, Time
+from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.windows import reach
@@ -89,7 +90,7 @@ class Core:
             intake.chosen_rows([Mask(query.where) for query in simple], table, found)
 
     def add(
-        self, queries: list[Query], flowing: bool = False, unread: Callable[[Query], int] = lambda query: MIN
+        self, queries: list[Query], flowing: bool = False, unread: Callable[[Query], int] = lambda query: EARLIEST
     ) -> None:
         """Queries that were checked. flowing: events have come before; unread: up to when some wait that lack its
         columns."""
@@ -113,7 +114,7 @@ class Core:
 
     def restart(self) -> None:
         """The first batch was refused: nobody knows what time is again."""
-        self.time.clock, self.time.now, self.time.closed, self.store.keys = None, MIN, MIN, None
+        self.time.clock, self.time.now, self.time.closed, self.store.keys = None, EARLIEST, EARLIEST, None
 
     @contextmanager
     def trying(self, table: pa.Table) -> Iterator[Incoming]:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from kernels.key_filters import ci_extrema
-from swag.live.indexes import MAX, MIN, CountIndex, Op, SubstreamIndex, order_of
+from kernels.operators.numbers import EARLIEST, LATEST
+from swag.live.indexes import CountIndex, Op, SubstreamIndex, order_of
 
 
 class ExtremaIndex(SubstreamIndex):
@@ -67,10 +68,10 @@ class ExtremaIndex(SubstreamIndex):
         if self.dtype.kind == "f":
             v = -v if turned else v
             return v if not strict else None if v == math.inf else math.nextafter(v, math.inf)
-        exact = Fraction(min(max(v, 2 * MIN), 2 * MAX))
+        exact = Fraction(min(max(v, 2 * EARLIEST), 2 * LATEST))
         exact = -exact - 1 if turned else exact  # as values are: ~x, which can not overflow
-        step = max(MIN, math.floor(exact) + 1 if strict else math.ceil(exact))
-        return step if step <= MAX else None
+        step = max(EARLIEST, math.floor(exact) + 1 if strict else math.ceil(exact))
+        return step if step <= LATEST else None
 
     @property
     def _capacity(self) -> int:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import judge
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType
 from swag.live.arena import group
-from swag.live.time import MIN
 
 
 class Held:
@@ -27,7 +27,7 @@ class Held:
 
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
-        self.now = MIN  # the latest time known: of an event, held or not, or of `advance`
+        self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
         self.table: pa.Table | None = None
         self.ts = np.zeros(0, np.int64)
         self.ids = np.zeros(0, np.int64)
@@ -58,7 +58,7 @@ class Held:
     @property
     def watermark(self) -> int:
         """The time up to which events have been applied, and as of which lookups answer."""
-        return max(MIN, self.now - self.lateness)
+        return max(EARLIEST, self.now - self.lateness)
 
     def due(self) -> tuple[pa.Table, np.ndarray, np.ndarray] | None:
         """What the watermark has passed, in order of time, ties as they arrived; it waits until it is `released`."""
@@ -101,7 +101,7 @@ class Held:
     ) -> np.ndarray:
         before = np.maximum.accumulate(np.concatenate([[self.now], ts]))[:-1]  # `now` as each event arrives
         with np.errstate(over="ignore"):
-            due = np.where(before < MIN + self.lateness, MIN, before - self.lateness)
+            due = np.where(before < EARLIEST + self.lateness, EARLIEST, before - self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)
         missed = np.zeros(ts.size, bool)
@@ -113,11 +113,11 @@ class Held:
         all_ts, all_ids = np.concatenate([self.ts[earlier], ts]), np.concatenate([self.ids[earlier], ids])
         if together:
             all_ids, latest, seen = np.zeros_like(all_ids), latest.max(keepdims=True), np.zeros(1, np.int64)
-        all_due = np.concatenate([np.full(self.ts.size, MIN), due])
+        all_due = np.concatenate([np.full(self.ts.size, EARLIEST), due])
         batch = group(all_ids, seen)
         late = np.zeros(all_ts.size, np.bool_)
         waiting = np.empty(all_ts.size, np.int64)
-        judge(all_ts, all_due, batch.order, batch.starts, batch.keys.size, latest, batch.keys, waiting, late)
+        judge(all_ts, all_due, batch, latest, waiting, late)
         missed[on_time] = late[self.ts.size :]
         return missed
 

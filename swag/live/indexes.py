@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 
 from kernels.key_filters import bands, ci_count, ci_levels, ci_sum
+from kernels.operators.numbers import EARLIEST, LATEST
 
 Op = Literal[">", ">=", "<", "<="]
-MIN, MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 UNCOUNTED = 2.0**60  # units beyond all levels: no index tells that a sum is above
 NEIGHBOURHOOD = 12  # 2^12 keys and their levels fit the cache
 
@@ -35,7 +35,7 @@ class SubstreamIndex:
 
     def __init__(self, longest: int | None = None) -> None:
         self.longest = longest  # the longest window asked for, in the unit of ts; None: forget nothing
-        self.now = MIN
+        self.now = EARLIEST
         self.key_count = 0
         self._out = np.empty(1024, np.int64)
         self._next_to_expire = 0
@@ -73,7 +73,7 @@ class SubstreamIndex:
         """The keys whose aggregate over (now - far, now - near] satisfies `op v`, and maybe others; in order."""
         if now - far < self.horizon:  # further back than anything is remembered
             return np.arange(self.key_count)
-        return self._candidates(min(max(MIN, now - far), MAX), op, v, now, near)
+        return self._candidates(min(max(EARLIEST, now - far), LATEST), op, v, now, near)
 
     def serves(self, longest: int, conditions: Sequence[tuple[Op, float]]) -> bool:
         """Is this index as good for these conditions, on windows up to that long, as one made for them?"""
@@ -100,7 +100,7 @@ class SubstreamIndex:
 
     @property
     def horizon(self) -> int:
-        return MIN if self.longest is None else max(MIN, self.now - self.longest)
+        return EARLIEST if self.longest is None else max(EARLIEST, self.now - self.longest)
 
     @property
     def bytes(self) -> int:
@@ -167,7 +167,7 @@ class CountIndex(SubstreamIndex):
             return np.empty(0, np.int64), self.candidates(far, op, v, now, near)
         level = self._asked(least)
         while True:
-            found, certain = ci_count.decided(self.state, level, beyond, max(MIN, now - far), self._out)
+            found, certain = ci_count.decided(self.state, level, beyond, max(EARLIEST, now - far), self._out)
             if found <= self._out.size:
                 return np.sort(self._out[:certain]), np.sort(self._out[certain:found])
             self._out = np.empty(2 * self._out.size, np.int64)
@@ -176,7 +176,7 @@ class CountIndex(SubstreamIndex):
         return ci_levels.level_beyond(least, self.state.p)
 
     def present(self, far: int, now: int) -> np.ndarray:
-        return np.arange(self.key_count) if now - far < self.horizon else self._at_least(1, max(MIN, now - far))
+        return np.arange(self.key_count) if now - far < self.horizon else self._at_least(1, max(EARLIEST, now - far))
 
     def _least(self, op: Op, v: float) -> int | None:
         """The smallest count that satisfies the condition, None if none does."""

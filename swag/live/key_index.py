@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.space import Mask, Space
 from swag.live.store import Rows, Store
-from swag.live.time import MIN
 from swag.query.query import Query
 from swag.query.windows import reach
 from swag.tables.comparing import within
@@ -52,7 +52,7 @@ class Entry:
     key: Key
     queries: list[Query]
     index: SubstreamIndex | None = None
-    waits_for: int = MIN
+    waits_for: int = EARLIEST
 
     def can_be_made(self, store: Store) -> bool:
         typed = self.key.column is None or self.key.column in store.types  # else there are only nulls so far
@@ -62,7 +62,7 @@ class Entry:
         """From those rows kept that windows reach, now or later."""
         longest = self.longest(store)
         ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column)
-        reached = ts > max(MIN, store.now - longest)
+        reached = ts > max(EARLIEST, store.now - longest)
         ids, ts, values = ids[reached], ts[reached], None if values is None else values[reached]
         if self._takes(store, ts, values):
             self.index = self._empty(store, p, longest)

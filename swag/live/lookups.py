@@ -169,7 +169,7 @@ class _Lookup:
             return state
         space = self.store.spaces[mask]
         about = np.empty(lo.size)
-        running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, lo, hi, about)
+        running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, (lo, hi), about)
         exact = state[1] if isinstance(state, tuple) else state
         wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
         if not wrapped.any():

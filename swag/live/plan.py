@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, parts
 from swag.live.baselines import MaterializeAll
 from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
-from swag.live.time import MAX, MIN
 from swag.query.families import PRODUCT, Part, check_columns, parts_of
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -68,8 +68,8 @@ class Plan:
         since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
         if since:
             self._since[query.label] = since
-        missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=MIN)))
-        if max(missing, unread) > MIN:
+        missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
+        if max(missing, unread) > EARLIEST:
             self._kept_since[query.label] = max(missing, unread)
 
     def _is_kept(self, query: Query, since: int) -> bool:
@@ -319,7 +319,7 @@ class Plan:
             now = self.store.now
             start, since = self._kept_since[query.label], self._since.get(query.label, 0)
             if not self.store.has_all_rows(query.window.n, start, since > 0):
-                return min(now + 1, int(MAX))
+                return min(now + 1, int(LATEST))
             self._complete[query.label] = now
         return self._complete[query.label]
 

@@ -30,6 +30,13 @@ class Mask(NamedTuple):
         return Mask(entry["where"], frozenset(entry["required"]), entry["since"])
 
 
+def _words(array: np.ndarray) -> np.ndarray:
+    """A row of words for each entry: whatever its type, it is moved by the same kernel."""
+    size = array.dtype.itemsize
+    word, words = (np.dtype(np.int64), size // 8) if size % 8 == 0 else (np.dtype(f"i{size}"), 1)
+    return array.view(word).reshape(array.size, words)
+
+
 class Space:
     """The rows of one mask. It owns an arena, the raw columns that structures are made from, and its ranks in `parent`.
 

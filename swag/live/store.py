@@ -5,22 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
-from swag.live.arena import Batch, group
+from swag.live.arena import Batch, group, write
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
-from swag.live.time import MAX, MIN, Time
+from swag.live.time import Time
 from swag.query.families import PRODUCT
 from swag.query.windows import Reach
-from swag.tables.columns import Clock, Field
+from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
-FEW = 4  # windows for each of which all keys are searched in step; with 60, going key by key was 5 to 20 % faster
+FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Retention:
 
     rows: int = 0
     time: int | None = None
-    since: int = MAX
+    since: int = LATEST
     everything: bool = False
 
     def over(self, reaches: list[Reach], more: bool = False) -> "Retention":
@@ -82,7 +83,7 @@ class Store:
         self.seen = np.zeros(0, np.int64)  # scratch of `group`
         self.events = 0
         self.retention = Retention()
-        self.forgotten = MIN  # the newest timestamp of a key that is no longer known
+        self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
         self._next_to_tidy = 0
         self._known = 0  # keys, when some were last looked after
         self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
@@ -120,10 +121,10 @@ class Store:
     def horizons(self) -> np.ndarray:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
         if self.retention.time is None:
-            return np.array([MAX])
+            return np.array([LATEST])
         now = self.latest if self.keeps_own_time else np.array([min(self.now, self.retention.since)])
-        far = min(self.retention.time, int(MAX))
-        return np.where(now < MIN + far, MIN, now - far)
+        far = min(self.retention.time, int(LATEST))
+        return np.where(now < EARLIEST + far, EARLIEST, now - far)
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
@@ -135,15 +136,15 @@ class Store:
         known = self.latest.size
         if count > known:
             more = max(count, 2 * known if self.keyed else 1) - known
-            self.latest = np.concatenate([self.latest, np.full(more, MIN)])
+            self.latest = np.concatenate([self.latest, np.full(more, EARLIEST)])
             self.lost = np.concatenate([self.lost, np.full(more, self.forgotten)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
     def grouped(self, rows: Rows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
-        bad = timeline.first_disorder(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
-        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > MIN else rows.ts[:0]
+        bad = timeline.first_disorder(fixed(rows.ts), batch, self.latest)
+        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
             raise self._disorder(rows, min(wrong))
@@ -152,7 +153,7 @@ class Store:
     def _disorder(self, rows: Rows, row: int) -> OutOfOrder:
         assert self.clock is not None
         same_key = rows.ids[:row] == rows.ids[row]
-        applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=MIN)))
+        applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=EARLIEST)))
         before = max(applied, self.time.promised)
         gap = before - int(rows.ts[row])
         late = f'"{gap}{self.clock.unit}"' if self.clock.unit not in (None, "d") else str(gap)
@@ -168,8 +169,8 @@ class Store:
         main = self.main.arena
         main.make_room(batch.keys, batch.counts, self.expire)
         slots = main.take_slots(batch)
-        timeline.scatter(rows.ts, batch.order, slots, self.ts.data)
-        timeline.note_latest(rows.ts, batch.order, batch.keys, batch.starts, batch.keys.size, self.latest)
+        write(rows.ts, batch.order, slots, self.ts.data)
+        timeline.note_latest(rows.ts, batch, self.latest)
         self._write(self.main, rows.fields, batch.order, slots)
         for mask, space in self.spaces.items():
             if space is not self.main:
@@ -182,10 +183,7 @@ class Store:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
-        rings = space.arena.rings
-        timeline.take_ranks(
-            counted, batch.order, batch.keys, batch.starts, batch.keys.size, rings, slots, space.rank.data
-        )
+        timeline.take_ranks(counted, batch, space.arena.rings, slots, space.rank.data)
         keep = counted[batch.order]
         ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
         own = Batch(batch.order[keep], batch.keys, ends)
@@ -195,13 +193,13 @@ class Store:
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
-            timeline.scatter(values_of(name, fields), order, slots, column.data)
+            write(values_of(name, fields), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         if self.retention.everything:
             return
         rings = self.main.arena.rings
-        if self.retention.since < MAX:  # rows after it push none out of a window by rows
+        if self.retention.since < LATEST:  # rows after it push none out of a window by rows
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.retention.since), seen)
             coming = np.minimum(coming, seen - rings[keys, TAIL])
@@ -262,7 +260,7 @@ class Store:
         self._grow(int(kept.max(initial=-1)) + 1)
         gone = np.ones(self.lost.size, bool)
         gone[kept] = False
-        self.forgotten = max(self.forgotten, int(self.lost[gone].max(initial=MIN)))
+        self.forgotten = max(self.forgotten, int(self.lost[gone].max(initial=EARLIEST)))
         self.latest, self.lost, self.seen = self.latest[kept], self.lost[kept], np.zeros(kept.size, np.int64)
         for space in self.spaces.values():
             space.arena.renumber(kept)
@@ -273,19 +271,19 @@ class Store:
     ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
         """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
         usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
-        if usual and len(reaches) <= FEW:
-            return *self._until_now(keys, [max(MIN, at - reach.far) for reach in reaches]), None
+        if usual and len(reaches) <= FEW_WINDOWS:
+            return *self._until_now(keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
         windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         rings = self.main.arena.rings
-        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, lo, hi)
+        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, (lo, hi))
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
         return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
 
     def reaches_forgotten(self, reaches: list[Reach], at: int) -> int | None:
         """The first of these windows that may hold rows of keys that are no longer known, if any does."""
-        if self.forgotten == MIN:
+        if self.forgotten == EARLIEST:
             return None
         early = (w for w, reach in enumerate(reaches) if reach.by_time and at - reach.far < self.forgotten)
         return next(early, None)
@@ -303,7 +301,7 @@ class Store:
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `edges`, every key at a time of its own. seen: of the rows before these positions, else of all."""
         rings, ts = self.main.arena.rings, self.ts.data
-        most = int(MAX)
+        most = int(LATEST)
         windows = np.array(
             [(r.by_time, min(r.far, most), min(r.near, most)) for r in reaches], np.int64
         ).reshape(len(reaches), 3)  # fmt: skip
@@ -311,7 +309,7 @@ class Store:
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
-        timeline.edges_each(rings, ts, keys, instants, seen, windows, lo, hi)
+        timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
         return lo, hi
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
@@ -326,8 +324,8 @@ class Store:
         there = (oldest >= rings[:, HEAD]) & (rings[:, TAIL] > oldest)
         newer = there.copy()
         newer[there] = self.ts.data[slots[there]] > after
-        whole = (lost == MIN) & (not none_before)
-        return self.forgotten == MIN and bool((newer & ((oldest > 0) | (lost == MIN)) | whole).all())
+        whole = (lost == EARLIEST) & (not none_before)
+        return self.forgotten == EARLIEST and bool((newer & ((oldest > 0) | (lost == EARLIEST)) | whole).all())
 
     def kept_from(self, key: int) -> int:
         """The oldest timestamp kept of a key."""
@@ -373,4 +371,4 @@ class Store:
 def _window(reach: Reach, at: int) -> tuple[int, int, int]:
     if not reach.by_time:
         return 0, reach.far, reach.near
-    return 1, max(MIN, at - reach.far), max(MIN, at - reach.near)
+    return 1, max(EARLIEST, at - reach.far), max(EARLIEST, at - reach.near)

@@ -139,7 +139,7 @@ class Running(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, lo, hi, out)
+        running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -176,9 +176,8 @@ class RunningFloats(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = np.empty(lo.size)
-        self.uncertain += running.lookup_floats(
-            self.columns, self.held[0].data, self.total, self.rings, keys, lo, hi, out
-        )
+        run = self.held[0].data
+        self.uncertain += running.lookup_floats(self.columns, run, self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -213,7 +212,7 @@ class Dyadic(Structure):
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
-        dyadic.lookup(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, lo, hi, out)
+        dyadic.lookup(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
 
@@ -244,7 +243,7 @@ class Landmark(Structure):
         for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
             depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
             group = self._group(int(level), depth)
-            landmark.lookup(self.op, int(level), group.partials(self), group.arena.rings, keys, lo, hi, out)
+            landmark.lookup(self.op, group.record(self), keys, (lo, hi), out)
         return out
 
     def _group(self, level: int, depth: int) -> "LandmarkGroup":
@@ -278,8 +277,10 @@ class LandmarkGroup:
         keys = np.flatnonzero(kept)
         self.update(owner, keys, kept[keys])
 
-    def partials(self, owner: Landmark) -> Partials:
-        return tuple(partials_of(owner.op, lane) for lane in self.lanes)
+    def record(self, owner: Landmark) -> landmark.Landmarks:
+        """As kernels take it."""
+        prefix, longer, suffix = (partials_of(owner.op, lane) for lane in self.lanes)
+        return landmark.Landmarks(self.level, prefix, longer, suffix, self.arena.rings)
 
     def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
         self.arena.add_keys(owner.rings.shape[0])
@@ -297,9 +298,7 @@ class LandmarkGroup:
 
         self.arena.make_room(keys, coming, expire)
         self.arena.rings[keys, TAIL] += coming
-        landmark.update(
-            owner.op, owner.columns, owner.rings, self.level, self.partials(owner), self.arena.rings, keys, coming
-        )
+        landmark.update(owner.op, owner.columns, owner.rings, self.record(owner), keys, coming)
 
 
 class SortedRuns(Structure):
@@ -328,7 +327,7 @@ class SortedRuns(Structure):
         self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
-        sorted_runs.lookup(self.held[0].data, self.rings, keys, lo, hi, ranks, out, after)
+        sorted_runs.lookup(self.held[0].data, self.rings, keys, (lo, hi), ranks, out, after)
         self.lookups += lo.size
         return out, after
 

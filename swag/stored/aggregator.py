@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.operators import monoids
-from kernels.windows import landmark
+from kernels.stored.moving_landmark import sweep
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.windows import Reach
@@ -19,19 +19,19 @@ Answer = Callable[[Block], None]
 Outputs = dict[Aggregate, Output]
 
 
-class Sweep:
-    """One window of a chunk by moving landmarks (kernels/windows/landmark.py): any monoid, two combines per answer."""
+class LandmarkSweep:
+    """One window of a chunk by a landmark that moves on (kernels/stored/moving_landmark.py), for any monoid."""
 
     def __init__(self, op: Any, columns: Any, scratch: Any) -> None:
         self.op, self.columns, self.scratch = op, columns, scratch
         self.mark = np.zeros(3, np.int64)
 
     def __call__(self, block: Block, out: Any) -> None:
-        landmark.sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
+        sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
 
 
 @dataclass(eq=False)
-class Part(ABC):
+class Aggregator(ABC):
     """What answers are read from: columns within a selection, for all windows and aggregates of a family that ask."""
 
     columns: tuple[str, ...]
@@ -57,11 +57,11 @@ class Part(ABC):
     def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
         return self.selection.column(self.columns[i], dtype)
 
-    def sweep(self, chunk: Chunk, op: Any, columns: Any, name: str = "") -> Sweep:
+    def sweep(self, chunk: Chunk, op: Any, columns: Any, name: str = "") -> LandmarkSweep:
         """Windows are answered one after another, so one scratch serves them all."""
         a, b = self.rows(chunk)
         scratch = chunk.once((self, name, "scratch"), lambda: monoids.empty_state(op, _dtype(columns), b - a + 1))
-        return Sweep(op, columns, scratch)
+        return LandmarkSweep(op, columns, scratch)
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         """Room for the answers of one window."""
@@ -76,7 +76,7 @@ def _dtype(columns: Any) -> Any:
     return columns[0].dtype if isinstance(columns, tuple) else columns.dtype
 
 
-def swept_and_lowered(part: Part, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
+def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
     """Sweep once, then lower for each aggregate."""
     sweep = part.sweep(chunk, op, columns)
 

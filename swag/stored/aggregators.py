@@ -18,13 +18,13 @@ from swag.errors import SwagError
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.user_calls import raised_by
-from swag.stored.aggregator import Answer, Outputs, Part, swept_and_lowered
+from swag.stored.aggregator import Aggregator, Answer, Outputs, swept_and_lowered
 from swag.stored.blocks import Block, Chunk, Output
 from swag.stored.ordered_rows import Requests
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
 
 
-class Count(Part):
+class Count(Aggregator):
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         return Output(requests, np.int64, least=0)
 
@@ -39,7 +39,7 @@ class Count(Part):
         return answer
 
 
-class End(Part):
+class End(Aggregator):
     """first and last: the input row to take the answer from, whatever the column's type."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
@@ -61,7 +61,7 @@ class End(Part):
         return answer
 
 
-class Swept(Part):
+class Swept(Aggregator):
     """cov and corr; user-defined aggregates."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
@@ -87,7 +87,7 @@ class Swept(Part):
         return told
 
 
-class Extreme(Part):
+class Extreme(Aggregator):
     """min or max, straight into the output."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
@@ -106,7 +106,7 @@ class Extreme(Part):
         return answer
 
 
-class Quantile(Part):
+class Quantile(Aggregator):
     """Quantiles: rows are ranked once; each aggregate has a set and a cursor of its own."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
@@ -135,7 +135,7 @@ class Quantile(Part):
         return answer
 
 
-def part_for(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> type[Part]:
+def part_for(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> type[Aggregator]:
     """The kind of part that answers an aggregate."""
     if aggregate.kind in ("sum", "mean"):
         discrete = families.result_type(Aggregate("sum", aggregate.columns), kinds) == pa.int64()
@@ -143,7 +143,7 @@ def part_for(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> type[Part]:
     return _PARTS[aggregate.kind]
 
 
-_PARTS: dict[str, type[Part]] = {
+_PARTS: dict[str, type[Aggregator]] = {
     "count": Count,
     "first": End,
     "last": End,

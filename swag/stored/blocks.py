@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from kernels.operators.numbers import LATEST
 from kernels.stored import edges
+from kernels.stored.edges import Timeline
 from swag.query.windows import Reach
-from swag.stored.ordered_rows import Requests, Selection, Timeline
+from swag.stored.ordered_rows import Requests, Selection
 from swag.tables.columns import room
 
-FARTHEST = 2**63 - 1
 CHUNK = 1 << 17  # requests that a thread takes at a time. The same on any machine: so are the answers, to the last bit
 MOST_ROWS = 1 << 19  # rows that a chunk should see, where there are many for each request
 BLOCK = 1 << 16  # requests whose edges are found together: they stay in the second-level cache
@@ -72,7 +73,10 @@ class Output:
         if block.any_below(self.least):
             self._blank(block, slot)
         if self._order is not None:
-            edges.scatter(slot, self._order[block.first : block.first + block.lo.size], self.values)
+            values = self.values
+            if values.dtype.itemsize == 8:  # as words: one kernel for all types
+                slot, values = slot.view(np.int64), values.view(np.int64)
+            edges.scatter(slot, self._order[block.first : block.first + block.lo.size], values)
 
     def row(self, request: int) -> int:
         """The input row of a request."""
@@ -127,7 +131,7 @@ class Chunk:
         if back == 0 or not reach.by_time:
             return first - back
         uneven = self.requests.uneven
-        if uneven is None or uneven[first] != uneven[last - 1] or back > FARTHEST:
+        if uneven is None or uneven[first] != uneven[last - 1] or back > LATEST:
             return -1
         a, b = (int(self._edge(reach, back, at, at + 1, "lo")[0]) for at in (first, last - 1))
         return a - 1 if b - a == last - 1 - first and uneven[a] == uneven[b] else -1
@@ -135,10 +139,10 @@ class Chunk:
     def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
         out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
         requests = self.requests
-        if reach.by_time and back <= FARTHEST:
-            edges.by_time(*self.timeline, requests.runs, requests.now, back, first, out)
+        if reach.by_time and back <= LATEST:
+            edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
         else:  # by rows; or further back than any two timestamps lie apart
-            edges.by_rows(self.timeline[1], requests.runs, requests.end, min(back, FARTHEST), first, out)
+            edges.by_rows(self.timeline.segments, requests.runs, requests.end, min(back, LATEST), first, out)
         return out
 
     def seen(self, reach: Reach) -> tuple[int, int]:

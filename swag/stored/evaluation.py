@@ -16,7 +16,7 @@ from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
-from swag.stored.aggregator import Part
+from swag.stored.aggregator import Aggregator
 from swag.stored.aggregators import family, part_for
 from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
@@ -62,7 +62,7 @@ class AnswerColumn:
 
     query: Query
     output: Output
-    part: Part
+    part: Aggregator
     type: pa.DataType
     events: Output | None
 
@@ -110,9 +110,9 @@ class Evaluation:
 
     stored: Stored
     requests: Requests
-    parts: dict[Any, Part] = field(default_factory=dict)
+    parts: dict[Any, Aggregator] = field(default_factory=dict)
     selections: dict[Any, Selection] = field(default_factory=dict)
-    windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
+    windows: dict[Reach, dict[Aggregator, dict[Aggregate, Output]]] = field(default_factory=dict)
     columns: list[AnswerColumn] = field(default_factory=list)
 
     def add(self, query: Query) -> AnswerColumn | ComputedColumn:
@@ -142,7 +142,7 @@ class Evaluation:
 
     def _share(
         self, aggregate: Aggregate, window: Reach, kinds: dict[str, pa.DataType], selection: Selection
-    ) -> tuple[Part, Output]:
+    ) -> tuple[Aggregator, Output]:
         """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
         known = (family(aggregate), aggregate.columns, selection)
         part = self.parts.setdefault(known, part_for(aggregate, kinds)(aggregate.columns, selection))

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.stored import edges
+from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
-from swag.tables.columns import Clock, Field, clock_of, column, instants, valid_rows
+from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.keys import KeyTable
 
-Timeline = tuple[np.ndarray, np.ndarray, np.ndarray]  # ts, segments, index: see kernels/stored/edges.py
 SAMPLE = 512  # steps in time that show whether events come evenly
 
 
@@ -22,10 +22,10 @@ def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.n
     """The order of rows by (id, ts), stable (None: they are in it), and where each segment starts."""
     if ids is None:
         starts = np.array([0, ts.size])
-        return (None if edges.ordered(ts, starts) else np.argsort(ts, kind="stable")), starts
+        return (None if edges.ordered(fixed(ts), starts) else np.argsort(ts, kind="stable")), starts
     starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=segments))])
-    order = None if edges.ordered(ids, np.array([0, ids.size])) else _grouped(ids, starts)
-    if not edges.ordered(ts if order is None else ts[order], starts):
+    order = None if edges.ordered(fixed(ids), np.array([0, ids.size])) else _grouped(ids, starts)
+    if not edges.ordered(fixed(ts if order is None else ts[order]), starts):
         by_time = np.argsort(ts, kind="stable")
         order = by_time[_grouped(ids[by_time], starts)]
     return order, starts
@@ -52,6 +52,9 @@ class Stored:
     keys: KeyTable | None
     fields: dict[str, Field] = field(default_factory=dict)
     as_given: bool = True
+
+    def __post_init__(self) -> None:
+        self.ts = fixed(self.ts)
 
     @classmethod
     def of(cls, table: pa.Table, ts: str, key: str | None) -> "Stored":
@@ -80,13 +83,13 @@ class Stored:
         edges.measure(self.ts, segments)
         index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
         edges.fill(self.ts, segments, index)
-        return self.ts, segments, index
+        return Timeline(self.ts, segments, index)
 
     def timeline(self, lookups: int) -> Timeline:
         """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
         if 4 * lookups >= self.ts.size:
             return self.indexed
-        return self.ts, self.segments, np.empty(0, np.int32)
+        return Timeline(self.ts, self.segments, np.empty(0, np.int32))
 
     def field(self, name: str, asked_by: str) -> Field:
         if name not in self.fields:
@@ -127,14 +130,14 @@ class Selection:
         with self._lock:
             if (x, y, "*") not in self._columns:
                 with np.errstate(all="ignore"):
-                    self._columns[x, y, "*"] = self._column(x, np.float64) * self._column(y, np.float64)
+                    self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
             return self._columns[x, y, "*"]
 
     def _column(self, name: str, dtype: Any) -> np.ndarray:
         if (name, dtype) not in self._columns:
             values = self.stored.fields[name].values
             values = values if self.rows is None else values[self.rows]
-            self._columns[name, dtype] = values if dtype is None else values.astype(dtype, copy=False)
+            self._columns[name, dtype] = fixed(values if dtype is None else values.astype(dtype, copy=False))
         return self._columns[name, dtype]
 
 
@@ -149,6 +152,9 @@ class Requests:
     each_event: bool
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
+
+    def __post_init__(self) -> None:
+        self.now = fixed(self.now)
 
     @property
     def count(self) -> int:
@@ -187,7 +193,7 @@ class Requests:
         requests = cls(
             times if order is None else times[order], np.empty(times.size, np.int64), runs_of(starts), order, False
         )
-        edges.by_time(*stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
+        edges.by_time(stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
         return requests
 
 

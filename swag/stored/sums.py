@@ -8,15 +8,16 @@ from kernels.operators import compensated, monoids
 from kernels.stored import direct, swept
 from swag.query import families
 from swag.query.aggregates import Aggregate
-from swag.stored.aggregator import Answer, Outputs, Part, Sweep, swept_and_lowered
-from swag.stored.blocks import FARTHEST, Block, Chunk, Output
+from swag.stored.aggregator import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
+from swag.stored.blocks import Block, Chunk, Output
 from swag.stored.ordered_rows import Requests
+from swag.tables.columns import fixed
 
 SPARSE = 16  # rows per request from which on pieces are cheaper than a running sum of every row
 
 
 @dataclass(eq=False)
-class Running:
+class RunningSums:
     """Double-double running sums of rows `base` …; a sum that is at least `sure` is certain."""
 
     values: np.ndarray
@@ -25,7 +26,7 @@ class Running:
     sure: float
 
     @classmethod
-    def of(cls, values: np.ndarray, a: int, b: int) -> "Running":
+    def of(cls, values: np.ndarray, a: int, b: int) -> "RunningSums":
         pairs = np.empty((b - a + 1, 2))
         lost, size = swept.accumulate(values[a:b], pairs)
         return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
@@ -59,7 +60,7 @@ class Apart:
 
 
 @dataclass(eq=False)
-class Pieces:
+class PieceSums:
     """Sums of few windows over many rows: of the pieces that their edges cut rows into, then running sums of those."""
 
     values: np.ndarray
@@ -72,7 +73,7 @@ class Pieces:
         pieces = np.empty(count)
         if not direct.piece_sums(self.values, bounds, covered, pieces):
             return False
-        running = Running.of(pieces, 0, count)
+        running = RunningSums.of(fixed(pieces), 0, count)
         doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
         return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
 
@@ -83,16 +84,16 @@ class Pieces:
 class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
-    def __init__(self, part: Part, chunk: Chunk, name: str, values: np.ndarray) -> None:
-        self.running: Running | Apart | Pieces
+    def __init__(self, part: Aggregator, chunk: Chunk, name: str, values: np.ndarray) -> None:
+        self.running: RunningSums | Apart | PieceSums
         if chunk.requests.apart:
             self.running = Apart(values)
         elif part.rows_per_request(chunk) >= SPARSE:
-            self.running = Pieces(values)
+            self.running = PieceSums(values)
         else:
-            self.running = chunk.once((part, name), lambda: Running.of(values, *part.rows(chunk)))
+            self.running = chunk.once((part, name), lambda: RunningSums.of(values, *part.rows(chunk)))
         self._part, self._chunk, self._name = part, chunk, name
-        self._sweep: Sweep | None = None
+        self._sweep: LandmarkSweep | None = None
 
     def __call__(self, block: Block, out: np.ndarray) -> None:
         if self._sweep is None:
@@ -118,7 +119,7 @@ def divide(sums: np.ndarray, block: Block, out: np.ndarray) -> None:
         swept.divide(sums, block.lo, block.hi, out)
 
 
-class Sums(Part):
+class Sums(Aggregator):
     """sum and mean of a float column."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
@@ -139,7 +140,7 @@ class Sums(Part):
 
 
 @dataclass(eq=False)
-class IntegerSums(Part):
+class IntegerSums(Aggregator):
     """sum and mean of an integer column: exact. `beyond`: requests whose sum does not fit int64, and its place."""
 
     beyond: list[tuple[int, Output]] = field(default_factory=list)
@@ -174,13 +175,13 @@ class IntegerSums(Part):
 def _running_integers(values: np.ndarray) -> tuple[np.ndarray, bool]:
     """Running sums, and whether a window's sum might not fit int64: they are kept in two halves then."""
     largest = max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
-    wide = largest * values.size > FARTHEST
+    wide = largest * values.size >= 2**63
     run = np.empty((values.size + 1, 2) if wide else values.size + 1, np.int64)
     (swept.accumulate_halves if wide else swept.accumulate_integers)(values, run)
     return run, wide
 
 
-class WeightedMean(Part):
+class WeightedMean(Aggregator):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         ((aggregate, output),) = outputs.items()
         weighted = FloatSums(self, chunk, "weighted", self.selection.product(*self.columns))
@@ -198,16 +199,9 @@ class WeightedMean(Part):
 
 @dataclass(eq=False)
 class Centred:
-    """Running sums of x - c and (x - c)^2 over rows `base` …, c near them, and how often x has changed.
+    """The running sums that variances are read from, by differences."""
 
-    An m2 of less than `error` is not certain.
-    """
-
-    values: np.ndarray
-    base: int
-    sums: np.ndarray
-    changes: np.ndarray
-    error: float
+    running: swept.CentredSums
 
     @classmethod
     def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
@@ -215,20 +209,21 @@ class Centred:
             centre = values[a:b].mean() if b > a else 0.0
         sums, changes = np.empty((b - a + 1, 4)), np.empty(b - a + 1, np.int32)
         error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
-        return cls(values, a, sums, changes, swept.SURE * error)
+        return cls(swept.CentredSums(values, a, sums, changes, swept.SURE * error))
 
     def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
         lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
         if block.in_step:
-            left, right = self.sums[lo[0] - self.base :], self.sums[hi[0] - self.base :]
-            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], self.error, ddof, root, out)
+            _, base, sums, _, error = self.running
+            left, right = sums[lo[0] - base :], sums[hi[0] - base :]
+            doubted = swept.variances_in_step(left, right, hi[0] - lo[0], error, ddof, root, out)
         else:
-            doubted = swept.variances(self.sums, self.base, self.error, lo, hi, ddof, root, out)
-        return not doubted or swept.reconsider_variances(self.values, self.changes, self.base, lo, hi, ddof, root, out)
+            doubted = swept.variances(self.running, lo, hi, ddof, root, out)
+        return not doubted or swept.reconsider_variances(self.running, lo, hi, ddof, root, out)
 
 
-class Variance(Part):
+class Variance(Aggregator):
     """var and std, of any ddof."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:

@@ -81,6 +81,13 @@ def room(size: int, dtype: Any) -> np.ndarray:
     return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
 
 
+def fixed(array: np.ndarray) -> np.ndarray:
+    """A view that can not be written to, as Arrow's memory can not: kernels are compiled for one of the two only."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
     """A column by name; a misspelt one is refused with the nearest name there is."""
     if not isinstance(name, str):

@@ -168,6 +168,8 @@ class KeyTable:
     def _make_table(self, most: int) -> None:
         if 2 * most > self._table.size:
             self._table = np.zeros(1 << (3 * most - 1).bit_length(), np.int32)
+            if self.count == 0:
+                return
             if self._by_value:
                 hashing.rehash_integers(self._table, self._values, 0, self.count)
             else:

@@ -18,7 +18,7 @@ SMALLEST = -(2**63)
 _FINER = {"ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9)}
 _NUMPY: dict[str, Any] = {**NANOSECONDS, "D": NANOSECONDS["d"], **_FINER}
 _PLURALS = {"d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-FARTHEST = 10**12  # years, months or weeks that NumPy can turn into days without wrapping round
+MOST_PERIODS = 10**12  # years, months or weeks that NumPy can turn into days without wrapping round
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -84,7 +84,7 @@ def _read_numpy(at: np.datetime64, zoned: bool) -> tuple[int | Fraction, bool] |
         return None
     unit, count = np.datetime_data(at.dtype)
     if unit in ("Y", "M", "W"):
-        if abs(int(at.astype(np.int64))) * count > FARTHEST:
+        if abs(int(at.astype(np.int64))) * count > MOST_PERIODS:
             return None
         at, unit, count = at.astype("datetime64[D]"), "D", 1
     return int(at.astype(np.int64)) * count * _NUMPY[unit], zoned

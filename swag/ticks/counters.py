@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernels.operators.numbers import EARLIEST
 from kernels.ticks import schedule as kernels
 from swag.durable.state import State
 from swag.live.arena import group
-from swag.live.time import MIN
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import NEVER
 
@@ -33,19 +33,19 @@ class Progress:
         """Per segment, the time up to which everything has come. Of an event's own time more may follow."""
         if whole:
             return np.array([self.done_of_all])
-        seen = np.maximum(self.top if self.together else self.latest, MIN + 1) - 1
+        seen = np.maximum(self.top if self.together else self.latest, EARLIEST + 1) - 1
         return np.maximum(seen, np.full(self.latest.size, self.closed))
 
     @property
     def done_of_all(self) -> int:
         """The same where all keys are in order together."""
-        return max(self.closed, self.top - 1 if self.top > MIN else MIN)
+        return max(self.closed, self.top - 1 if self.top > EARLIEST else EARLIEST)
 
 
 @dataclass(eq=False)
 class Counters:
     """Per segment: the first tick not decided (NEVER: no row yet), the rows it has had, how many of them wait no
-    longer, and the time of the last of those (MIN: none)."""
+    longer, and the time of the last of those (EARLIEST: none)."""
 
     next: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     total: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -70,7 +70,7 @@ class Counters:
             before = np.zeros(more, np.int64) if total is None else total[self.next.size : segments]
             self.next = np.concatenate([self.next, np.full(more, NEVER)])
             self.gone, self.total = np.concatenate([self.gone, before]), np.concatenate([self.total, before])
-            self.newest = np.concatenate([self.newest, np.full(more, MIN)])
+            self.newest = np.concatenate([self.newest, np.full(more, EARLIEST)])
 
     def renumber(self, kept: np.ndarray) -> None:
         """Segment kept[i] is segment i from now on."""
@@ -108,5 +108,5 @@ class Layout:
         runs[batch.keys] = np.arange(batch.keys.size)
         ts, rows = np.empty((2, waiting.size + segments.size), np.int64)
         starts = np.empty(segments.size + 1, np.int64)
-        n = kernels.lay_out(waiting, batch.order, batch.starts, runs[segments], newest[segments], ts, rows, starts)
+        n = kernels.lay_out(waiting, batch, runs[segments], newest[segments], ts, rows, starts)
         return cls(segments, ts[:n], rows[:n], starts)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from swag import errors
 from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.live.core import Core
-from swag.live.time import MAX, MIN
 from swag.query.as_json import every_to_json, query_to_json
 from swag.query.every import Every
 from swag.query.lowering import simple_ones
@@ -54,7 +54,7 @@ class Emission:
     since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
     outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
     errors: list[SwagError] = field(default_factory=list)
-    top: int = MIN  # the latest time of any event
+    top: int = EARLIEST  # the latest time of any event
 
     @property
     def ts(self) -> str:
@@ -167,7 +167,7 @@ class Emission:
             rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
             before = np.array([self.core.store.events]) if ticker.whole else rows
             ticker.counters.grow(before.size, before)
-            self.top = max(self.top, int(self.core.store.latest.max(initial=MIN)))
+            self.top = max(self.top, int(self.core.store.latest.max(initial=EARLIEST)))
         ticker.add(query)
 
     def remove(self, query: Query) -> None:
@@ -230,7 +230,7 @@ class Emission:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were applied."""
         assert self.core.time.clock is not None
-        self.top = max(self.top, int(ts.max(initial=MIN)))
+        self.top = max(self.top, int(ts.max(initial=EARLIEST)))
         for ticker in self.all_tickers:
             ticker.take(table, ts, ids, self.core.store.key_count, self.core.time.clock)
         for each in self.chosen.values():
@@ -329,8 +329,8 @@ class Emission:
             return None
         reaches = [reach(leaf.window, clock.unit) for leaf in simple_ones([query])]
         if not all(each.by_time for each in reaches):
-            return clock.value(min(max(self.core.time.now, self.since[name]) + 1, MAX))
-        return clock.value(min(self.since[name] + max(each.far for each in reaches), MAX))
+            return clock.value(min(max(self.core.time.now, self.since[name]) + 1, LATEST))
+        return clock.value(min(self.since[name] + max(each.far for each in reaches), LATEST))
 
     @property
     def undelivered(self) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swag.live.time import MIN
+from kernels.operators.numbers import EARLIEST
 from swag.query.every import Every
 from swag.query.windows import Reach
 from swag.ticks.counters import Counters, Progress
@@ -36,13 +36,13 @@ class Horizon:
         """No window by time will see what is not newer than this, of the whole stream."""
         soonest, undecided = self.progress.top, int(self.counters.next[0])  # no tick to come is before soonest
         if self.far == 0 or undecided == NEVER:
-            return NEVER if self.far == 0 else MIN
+            return NEVER if self.far == 0 else EARLIEST
         if self.every.by_time:
             at_tick = self.every.anchor == "tick"
             soonest = undecided * self.step if at_tick else max(soonest, (undecided - 1) * self.step)
         elif self.progress.kept:
-            soonest = max(soonest, self.progress.closed + 1 if self.progress.closed > MIN else MIN)
-        return max(MIN, soonest - self.far)
+            soonest = max(soonest, self.progress.closed + 1 if self.progress.closed > EARLIEST else EARLIEST)
+        return max(EARLIEST, soonest - self.far)
 
     @property
     def needed_from(self) -> int:
@@ -56,20 +56,22 @@ class Horizon:
         return (0 if undecided == NEVER else undecided) * self.step - rows
 
     def is_seen(self, newest: np.ndarray) -> np.ndarray:
-        """May a tick to come see the newest row of each key, which is of this time (MIN: there is none)?"""
+        """May a tick to come see the newest row of each key, which is of this time (EARLIEST: there is none)?"""
         if not self.by_time_only:
-            return newest > MIN
+            return newest > EARLIEST
         if self.whole:
             return newest > self.oldest
         stream = self.progress
-        over = max(stream.closed, stream.top - 1 if stream.together and stream.top > MIN else MIN)
-        soonest = np.full(newest.size, MIN if over == MIN else over + 1)  # an event to come may be as old as that
+        over = max(stream.closed, stream.top - 1 if stream.together and stream.top > EARLIEST else EARLIEST)
+        soonest = np.full(
+            newest.size, EARLIEST if over == EARLIEST else over + 1
+        )  # an event to come may be as old as that
         undecided = self.counters.next[: newest.size]
         some = np.flatnonzero(undecided != NEVER)
         if self.every.by_time and self.every.anchor == "tick":
             soonest[some] = undecided[some] * self.step
-        seen = newest > np.where(soonest < MIN + self.far, MIN, soonest - self.far)
+        seen = newest > np.where(soonest < EARLIEST + self.far, EARLIEST, soonest - self.far)
         if self.every.by_time:  # it may be the tuple that stands for a slot
-            some = some[newest[some] > MIN]
+            some = some[newest[some] > EARLIEST]
             seen[some] |= slots_of(newest[some], self.step) >= undecided[some]
         return seen

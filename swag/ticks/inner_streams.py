@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
-from swag.live.time import MIN
 from swag.query.aggregates import Aggregate
 from swag.query.as_json import query_to_json
 from swag.query.query import Query
@@ -46,7 +46,7 @@ class Answers:
             self.waiting = ticks if self.waiting is None else pa.concat_tables([self.waiting, ticks])
         if self.waiting is not None:
             self.stream.take(self._due(closed), checked=True)  # there is nobody to give an answer back to
-        now = MIN if closed == MIN else closed + 1
+        now = EARLIEST if closed == EARLIEST else closed + 1
         self.stream.pass_time(now, closed)
 
     def _due(self, closed: int) -> pa.Table:
@@ -59,7 +59,7 @@ class Answers:
             return ticks
         ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
         times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
-        due = 0 if closed == MIN else int(np.searchsorted(times, closed, side="right"))
+        due = 0 if closed == EARLIEST else int(np.searchsorted(times, closed, side="right"))
         self.waiting = ticks[due:] if due < ticks.num_rows else None
         return ticks[:due]
 

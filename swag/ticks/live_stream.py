@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
-from swag.live.time import MIN
 from swag.query.query import Query
 from swag.tables.columns import Clock, clock_of
 from swag.ticks.emission import Emission
@@ -39,7 +39,7 @@ class LiveStream:
         self,
         queries: list[Query],
         waiting: Callable[[list[Query]], pa.Table | None] = lambda readers: None,
-        unread: Callable[[list[Query]], int] = lambda readers: MIN,
+        unread: Callable[[list[Query]], int] = lambda readers: EARLIEST,
     ) -> None:
         """Queries whose names are new: all or none of them.
 

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part
 from swag.errors import SwagError
 from swag.live import intake
 from swag.live.composites import combine
 from swag.live.core import Core
-from swag.live.time import MIN
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
@@ -25,7 +25,7 @@ from swag.tables.keys import KeyTable
 from swag.ticks.recency import Recency
 from swag.ticks.stored_ticks import Jumped
 
-FEW = 4096  # keys that are looked after one by one
+FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
 
@@ -94,8 +94,8 @@ class Lookback:
         return self.core.bytes + self.recent.bytes
 
     def newest(self, count: int) -> np.ndarray:
-        """Of each key, the time of the newest row it has been given (MIN: none)."""
-        latest, found = self.core.store.latest[:count], np.full(count, MIN)
+        """Of each key, the time of the newest row it has been given (EARLIEST: none)."""
+        latest, found = self.core.store.latest[:count], np.full(count, EARLIEST)
         found[: latest.size] = latest
         return found
 
@@ -174,7 +174,7 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.core.store
-        store.tidy_keys(np.unique(ids) if ids.size < FEW else np.arange(store.key_count))
+        store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:
         """The table of keys is the stream's: it is not handed over twice."""

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.operators.numbers import EARLIEST
 from swag.errors import BadQuery
 from swag.live.intake import needed
-from swag.live.time import MIN
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Events, Query
@@ -65,7 +65,7 @@ def last_of(table: pa.Table, ts: str, end: int | None) -> int:
     """The time of the last event, or `end` if that is later."""
     times = column(table, ts, "ts is")
     clock_of(times, ts)
-    return int(instants(times, ts).max(initial=MIN if end is None else end))
+    return int(instants(times, ts).max(initial=EARLIEST if end is None else end))
 
 
 def read_from(

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.ticks import recency
 from swag.durable.state import State
-from swag.live.time import MIN
 from swag.ticks.counters import new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
@@ -38,7 +38,7 @@ class Recency:
         more = max(keys, 2 * self.latest.size) - self.latest.size
         if keys > self.latest.size:
             self.links = np.concatenate([self.links, np.full((more, 2), -1)])
-            self.latest = np.concatenate([self.latest, np.full(more, MIN)])
+            self.latest = np.concatenate([self.latest, np.full(more, EARLIEST)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
     def renumber(self, kept: np.ndarray) -> None:
@@ -53,13 +53,14 @@ class Recency:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tick, key and the rows that the key has then: for every tick, the keys with a row newer than `since`."""
         at, found = np.zeros(2, np.int64), [np.empty((3, 0), np.int64)]
+        keys = recency.RecentKeys(self.links, self.latest, self.seen)
         while at[recency.TICK] < ends.size:
             room = np.empty((3, max(ROOM, self.latest.size)), np.int64)
-            n = recency.reported(ts, ids, ends, since, self.links, self.latest, self.seen, at, *room)
+            n = recency.reported(ts, ids, ends, since, keys, at, room)
             found.append(room[:, :n])
         tick, key, rows = np.concatenate(found, axis=1)
         return tick, key, rows
 
     def note(self, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows, without a tick."""
-        self.reported(ts, ids, np.array([ts.size]), np.array([np.iinfo(np.int64).max]))
+        self.reported(ts, ids, np.array([ts.size]), np.array([LATEST]))

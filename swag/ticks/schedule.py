@@ -10,6 +10,7 @@ from kernels.ticks.schedule import END, FIRST, LAST, NOW, NUMBER, SEGMENT
 from swag.errors import BadEvents, BadQuery
 from swag.query.every import Every
 from swag.query.windows import Reach
+from swag.tables.columns import fixed
 
 MOST = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
 FARTHEST = 2**62  # further back than this is as good as for ever
@@ -75,6 +76,7 @@ def schedule(
     rows_from: per segment, since when a window by rows holds one (NEVER: there is none); it matters where a slot ticks
     only if its window holds a row.
     """
+    ts = fixed(ts)
     if not every.by_time:
         wanted = int(np.maximum(span.bounds[:, LAST] - span.bounds[:, FIRST] + 1, 0).sum())
         return _filled(wanted, lambda out: kernels.by_rows(ts, starts, span.before, span.bounds, step, out))
@@ -108,7 +110,8 @@ def per_key(ticks: Ticks, ts: np.ndarray, place: np.ndarray, starts: np.ndarray,
     """Ticks of the whole stream, for every key with a row in its window: `number` is the index of the tick."""
     wanted = list(reaches)
     backs, least = by_time(wanted), fewest_rows(wanted)
-    return _counted(lambda out: kernels.per_key(ts, place, starts, ticks.now, ticks.end, backs, least, out))
+    ts, place, seen = fixed(ts), fixed(place), (fixed(ticks.now), fixed(ticks.end))
+    return _counted(lambda out: kernels.per_key(ts, place, starts, seen, backs, least, out))
 
 
 def _counted(fill) -> Ticks:  # type: ignore[no-untyped-def]

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.stored import direct, edges
+from kernels.stored.edges import Timeline
 from kernels.ticks import schedule as kernels
 from swag.errors import SwagError
 from swag.query.every import Every
@@ -25,7 +26,7 @@ from swag.query.query import Query
 from swag.query.windows import Range, Reach, Window, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, taken
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
@@ -205,7 +206,7 @@ def _by_time(
     """Ticks of a keyed stream as a whole, windows by time: what none sees is left before keys are even looked at."""
     ticks = _of_all(every, rows, span, reaches, schedules.NEVER)
     segments = np.array([[0, -1, 0], [rows.ts.size, -1, 0]])
-    timeline = rows.ts, segments, np.empty(0, np.int32)
+    timeline = Timeline(fixed(rows.ts), segments, np.empty(0, np.int32))
     seen = Seen.of(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
     if seen.apart:
         return _panes(rows, ticks, seen, in_place)
@@ -249,7 +250,7 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     most = min(total, ticks.count * len(values))
     order, starts = np.empty(total, np.int64), np.empty(most + 1, np.int64)
     tick, key = np.empty(most, np.int64), np.empty(most, np.int64)
-    runs = direct.group(ids, places, ends, widths, max(len(values), 1), order, starts, tick, key)
+    runs = direct.group(ids, places, ends, widths, max(len(values), 1), direct.Panes(order, starts, tick, key))
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
     ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
@@ -306,7 +307,7 @@ class Seen:
     @classmethod
     def of(
         cls,
-        timeline: tuple[np.ndarray, np.ndarray, np.ndarray],
+        timeline: Timeline,
         runs: np.ndarray,
         now: np.ndarray,
         end: np.ndarray,
@@ -316,13 +317,13 @@ class Seen:
         lo, edge, ends = end.copy(), np.empty_like(end), np.empty_like(end)
         for back in {(r.by_time, min(r.far, schedules.FARTHEST)) for r in reaches}:
             if back[0]:
-                edges.by_time(*timeline, runs, now, back[1], 0, edge)
+                edges.by_time(timeline, runs, fixed(now), back[1], 0, edge)
             else:
-                edges.by_rows(timeline[1], runs, end, back[1], 0, edge)
+                edges.by_rows(timeline.segments, runs, end, back[1], 0, edge)
             np.minimum(lo, edge, out=lo)
         count = int(kernels.cover(lo, end, np.empty(0, np.int64), ends))
         only = reaches[0] if len(reaches) == 1 and reaches[0].near == 0 else None
-        return cls(lo, end, ends, count, timeline[0].size, only)
+        return cls(lo, end, ends, count, timeline.ts.size, only)
 
     @classmethod
     def in_segments(cls, ts: np.ndarray, starts: np.ndarray, ticks: Ticks, wanted: Iterable[Reach]) -> "Seen":
@@ -330,7 +331,7 @@ class Seen:
         segments = np.zeros((starts.size, 3), np.int64)
         segments[:, edges.START], segments[:, edges.SHIFT] = starts, -1
         runs = _runs(ticks.segment, starts.size - 1)
-        return cls.of((ts, segments, np.empty(0, np.int32)), runs, ticks.now, ticks.end, wanted)
+        return cls.of(Timeline(fixed(ts), segments, np.empty(0, np.int32)), runs, ticks.now, ticks.end, wanted)
 
     @property
     def few(self) -> bool:

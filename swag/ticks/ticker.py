@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
 from swag.errors import BadType
 from swag.live import intake
 from swag.live.arena import group
-from swag.live.time import MIN
 from swag.query.as_json import every_to_json
 from swag.query.every import Every
 from swag.query.lowering import components, simple_ones
@@ -196,7 +196,7 @@ class Ticker:
     def _scheduled(self, layout: Layout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
         newest, starts = self.counters.newest[layout.segments], layout.starts
-        span = Span(bounds, self.counters.gone[layout.segments] - (newest != MIN))
+        span = Span(bounds, self.counters.gone[layout.segments] - (newest != EARLIEST))
         far = max((r.far for r in reaches if r.by_time), default=0)
         longest = [Reach(True, far, 0)] if far else []
         since = np.full(layout.segments.size, NEVER)
@@ -229,23 +229,23 @@ class Ticker:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
-        since = np.full(ticks.count, MIN)
+        since = np.full(ticks.count, EARLIEST)
         if any(not r.by_time for r in reaches):
             rows = np.arange(int(ends[-1]))
         else:
             seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
             rows = seen[seen >= 0]
             far = max(min(r.far, FARTHEST) for r in reaches)
-            since = np.where(ticks.now < MIN + far, MIN, ticks.now - far)
+            since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
         ts, ids = self.pending.ts[rows], self.pending.ids[rows]
         tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)
         return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
     def closed(self, progress: Progress, clock: Clock) -> int:
-        """Every tick up to this time has come; MIN: nothing is known."""
+        """Every tick up to this time has come; EARLIEST: nothing is known."""
         over = progress.done_of_all if self.whole or progress.together else progress.closed
-        if over == MIN or not self.every.by_time:
+        if over == EARLIEST or not self.every.by_time:
             return over
         step = self.every.step(clock.unit)
         slot = over // step  # the last one that is over
@@ -262,7 +262,7 @@ class Ticker:
         if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
             needed[np.flatnonzero(self.counters.total[:count])] = True
         newest = self.lookback.newest(count)
-        return needed | (newest > MIN if self._horizon is None else self._horizon.is_seen(newest))
+        return needed | (newest > EARLIEST if self._horizon is None else self._horizon.is_seen(newest))
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, and there are no others."""

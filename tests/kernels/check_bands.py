@@ -3,6 +3,7 @@
 import numpy as np
 
 from kernels.key_filters import bands
+from kernels.operators.numbers import EARLIEST
 
 
 def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:
@@ -10,11 +11,11 @@ def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:
     used: set[int] = set()
     for r in range(1, state.rows.shape[0]):
         count = int(state.rows[r, bands.COUNT])
-        bounds = state.rows[r, : bands.MOST].tolist()
+        bounds = state.rows[r, : bands.BANDS].tolist()
         assert (
-            0 <= count <= bands.MOST and bounds[: max(count, 1) - 1] == sorted(set(bounds[: max(count, 1) - 1]))[::-1]
+            0 <= count <= bands.BANDS and bounds[: max(count, 1) - 1] == sorted(set(bounds[: max(count, 1) - 1]))[::-1]
         )
-        assert count == 0 or set(bounds[count - 1 :]) == {bands.LEAST}
+        assert count == 0 or set(bounds[count - 1 :]) == {EARLIEST}
         seen: dict[int, int] = {}
         for j in range(count):
             newest = bounds[j - 1] if j else np.iinfo(np.int64).max
@@ -22,7 +23,7 @@ def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:
             assert all((j == count - 1 or t > bounds[j]) and t <= newest for t in live.values())
             seen |= live
         assert seen == held.get(r, {}), (r, seen, held.get(r))
-    spare, chunk = set(), int(state.rows[0, bands.FIRST])
+    spare, chunk = set(), int(state.rows[0, bands.FIRST_SPARE])
     for _ in range(state.rows[0, bands.SPARE]):
         spare.add(chunk)
         chunk = int(state.piles[chunk * bands.CHUNK])
@@ -32,7 +33,7 @@ def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:
 
 def _check_pile(state: bands.Bands, r: int, j: int, used: set[int]) -> dict[int, int]:
     chunk, end, live, items = (
-        int(state.rows[r, column + j]) for column in (bands.HEAD, bands.TAIL, bands.LIVE, bands.ITEMS)
+        int(state.rows[r, column + j]) for column in (bands.PILE, bands.END, bands.LIVE, bands.ITEMS)
     )
     found, seen = {}, 0
     while chunk > 0:

@@ -58,7 +58,7 @@ def check_landmarks_of_key(
     stream: Stream, operator: Operator, group: LandmarkGroup, structure: Landmark, k: int
 ) -> None:
     """Up to every row from its landmark and the one before, and from every row of a full block to the next landmark."""
-    prefix, longer, suffix = group.state(structure)
+    _, prefix, longer, suffix, _ = group.record(structure)
     offset, capacity, head, tail = group.arena.rings[k].tolist()
     assert tail == stream.space.arena.rings[k, TAIL]
     head = max(head, int(stream.space.arena.rings[k, HEAD]))  # older rows are not asked for

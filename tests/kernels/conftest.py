@@ -15,4 +15,4 @@ if not JIT:
 
     @pytest.fixture(autouse=True, scope="session")
     def short_stretches() -> None:
-        landmark.STRETCH, naive.STRETCH = 2, 4
+        landmark.STRETCH_BITS, naive.STRETCH = 2, 4

@@ -18,26 +18,22 @@ TIMES = st.one_of(SMALL, NEAR, ANY)
 
 @kernel
 def place(state, row, entry, t):
-    cells, piles, rows = bands.opened(state)
-    bands.place(cells, piles, rows, row, entry, t)
+    bands.place(bands.opened(state), row, entry, t)
 
 
 @kernel
 def move(state, row, entry, t):
-    cells, piles, rows = bands.opened(state)
-    bands.move(cells, piles, rows, row, entry, t)
+    bands.move(bands.opened(state), row, entry, t)
 
 
 @kernel
 def remove(state, row, entry):
-    cells, piles, rows = bands.opened(state)
-    bands.remove(cells, piles, rows, row, entry)
+    bands.remove(bands.opened(state), row, entry)
 
 
 @kernel
 def walk(state, row, x, out):
-    cells, piles, rows = bands.opened(state)
-    return band_walks.walk(cells, piles, rows, row, x, out)
+    return band_walks.walk(bands.opened(state), row, x, out)
 
 
 def begun(rows: range, entries: int) -> bands.Bands:
@@ -125,9 +121,9 @@ def test_crowds_that_move_on_while_they_are_asked(seed: int) -> None:
         for t in rng.integers(1, 4000, 8):
             model.act("walk", 0, 1, int(now - t))
         check_bands(model.state, model.held)
-    assert 2 < model.state.rows[1, bands.COUNT] <= bands.MOST
-    items = model.state.rows[1, bands.ITEMS : bands.ITEMS + bands.MOST].sum()
-    assert items <= 4 * (len(model.held[1]) + bands.MOST * bands.CHUNK)
+    assert 2 < model.state.rows[1, bands.COUNT] <= bands.BANDS
+    items = model.state.rows[1, bands.ITEMS : bands.ITEMS + bands.BANDS].sum()
+    assert items <= 4 * (len(model.held[1]) + bands.BANDS * bands.CHUNK)
 
 
 @pytest.mark.parametrize("spread", [0, 1, 10**3, 10**9, 10**18])

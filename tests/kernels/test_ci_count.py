@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.key_filters import bands, ci_count, ci_levels, ci_sum
+from kernels.operators.numbers import EARLIEST
 from tests.kernels.check_bands import check_bands
 from tests.reference_ci import ReferenceCount, ReferenceSum
 
@@ -19,7 +20,7 @@ FIGURE_8 = {
 }
 
 
-def grown(update, state, *columns, horizon=ci_count.NEVER):
+def grown(update, state, *columns, horizon=EARLIEST):
     """A batch, with room made where it runs out."""
     begin = 0
     while (begin := update(state, *columns, begin, horizon)) < columns[0].size:
@@ -31,7 +32,7 @@ def kept(state: ci_count.Levels) -> dict[tuple[int, int], int]:
     """{(key, level): time}, as the reference has it."""
     found = {}
     for k in range(state.keys.shape[0]):
-        b = int(state.keys[k, ci_count.FIRST])
+        b = int(state.keys[k, ci_count.FIRST_BLOCK])
         while b > 0:
             size, fill = int(state.blocks[b, ci_count.SIZE]), int(state.blocks[b, ci_count.FILL])
             assert state.blocks[b, ci_count.OWNER] == k
@@ -49,7 +50,7 @@ def check(state: ci_count.Levels) -> None:
         b = int(state.blocks[b, ci_count.UPPER])
     held: dict[int, dict[int, int]] = {}
     for k in range(state.keys.shape[0]):
-        b, size, last = int(state.keys[k, ci_count.FIRST]), 0, np.iinfo(np.int64).max
+        b, size, last = int(state.keys[k, ci_count.FIRST_BLOCK]), 0, np.iinfo(np.int64).max
         while b > 0:
             assert b not in used and state.blocks[b, ci_count.SIZE] == size
             fill = int(state.blocks[b, ci_count.FILL])

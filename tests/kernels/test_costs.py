@@ -113,7 +113,7 @@ def test_updates_of_running_intervals_cost_one_combine() -> None:
 def test_updates_of_landmark_intervals_cost_no_more_than_four_combines_per_group(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernels.windows.landmark.STRETCH", 11)
+    monkeypatch.setattr("kernels.windows.landmark.STRETCH_BITS", 11)
     structure = built(Landmark, 1000)
     COUNTS.update(combine=0)
     LandmarkGroup(width.bit_length() - 1, 1000, structure)  # type: ignore[arg-type]

@@ -9,23 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.operators import compensated, monoids
-from kernels.stored import edges
-from kernels.stored.edges import FIRST, OFFSET, SEGMENT, SHIFT, START
-from kernels.windows import landmark
+from kernels.stored import edges, moving_landmark
+from kernels.stored.edges import FIRST, OFFSET, SEGMENT, SHIFT, START, Timeline
 
 TIMES = st.integers(0, 30) | st.integers(2**40, 2**40 + 5) | st.sampled_from([-(2**63), 2**63 - 1, -(2**62)])
 SEGMENTS = st.lists(st.lists(TIMES, max_size=30).map(sorted), min_size=1, max_size=5)
 BACK = st.integers(0, 40) | st.sampled_from([2**40, 2**62, 2**63 - 1])
 
 
-def timeline(segments: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def timeline(segments: list[list[int]]) -> Timeline:
     ts = np.array([t for rows in segments for t in rows], np.int64)
     table = np.zeros((len(segments) + 1, 3), np.int64)
     table[1:, START] = np.cumsum([len(rows) for rows in segments])
     edges.measure(ts, table)
     index = np.full(table[-1, OFFSET], -1, np.int32)
     edges.fill(ts, table, index)
-    return ts, table, index
+    return Timeline(ts, table, index)
 
 
 def requests(asked: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +72,7 @@ def test_edges_by_time(segments: list[list[int]], back: int, data: st.DataObject
     expected = [int(table[k, START]) + bisect.bisect_right(segments[k], t - back) for k, t in pairs]
     for first in range(now.size):  # any part of the requests can be asked for
         out = np.empty(data.draw(st.integers(1, now.size - first)), np.int64)
-        edges.by_time(ts, table, index, runs, now, back, first, out)
+        edges.by_time(Timeline(ts, table, index), runs, now, back, first, out)
         assert out.tolist() == expected[first : first + out.size]
 
 
@@ -136,7 +135,7 @@ def test_a_sweep_folds_every_window(op: Any, steps: list[tuple[int, int]], block
     for first in range(0, lo.size, block):
         part = slice(first, first + block)
         piece = tuple(s[part] for s in out) if isinstance(out, tuple) else out[part]
-        landmark.sweep(op, values, lo[part], hi[part], mark, scratch, piece)
+        moving_landmark.sweep(op, values, lo[part], hi[part], mark, scratch, piece)
     for i in np.flatnonzero(lo < hi):
         rows, got = values[lo[i] : hi[i]], monoids.load(out, i)
         if isinstance(op, monoids.Moments):

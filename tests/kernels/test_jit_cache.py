@@ -51,11 +51,11 @@ def test_code_is_made_anew_when_a_source_changes_however_far_away(monkeypatch: p
 SWEEP = """
 import numpy as np
 from kernels.operators.compensated import Compensated
-from kernels.windows import landmark
+from kernels.stored import moving_landmark
 scratch, out = (np.zeros(4), np.zeros(4)), (np.zeros(1), np.zeros(1))
 mark, lo, hi = np.zeros(3, np.int64), np.array([0]), np.array([3])
-landmark.sweep(Compensated(), np.array([1.0, 2.0, 4.0]), lo, hi, mark, scratch, out)
-print(out[0][0], sum(landmark.sweep.stats.cache_hits.values()))
+moving_landmark.sweep(Compensated(), np.array([1.0, 2.0, 4.0]), lo, hi, mark, scratch, out)
+print(out[0][0], sum(moving_landmark.sweep.stats.cache_hits.values()))
 """
 
 

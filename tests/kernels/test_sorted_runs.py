@@ -132,5 +132,5 @@ def look(
 ) -> tuple[list[float], list[float]]:
     lo, hi = (np.array([edge]) for edge in zip(*windows, strict=True))
     element, after = np.empty(lo.shape), np.empty(lo.shape)
-    sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), lo, hi, np.full(lo.shape, rank), element, after)
+    sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), (lo, hi), np.full(lo.shape, rank), element, after)
     return element[0].tolist(), after[0].tolist()

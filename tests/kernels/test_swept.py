@@ -83,9 +83,10 @@ def test_variances_in_step_are_those_one_by_one(root: bool) -> None:
     values = np.random.default_rng(2).normal(size=1500)
     values[700:760] = 5.0  # constant: in doubt
     sums, one, other = np.empty((1501, 4)), np.empty(1400), np.empty(1400)
-    error = swept.SURE * swept.accumulate_centred(values, 0.5, sums, np.empty(1501, np.int32))
+    changes = np.empty(1501, np.int32)
+    error = swept.SURE * swept.accumulate_centred(values, 0.5, sums, changes)
     lo = np.arange(10, 1410)
-    doubted = swept.variances(sums, 0, error, lo, lo + 7, 1, root, one)
+    doubted = swept.variances(swept.CentredSums(values, 0, sums, changes, error), lo, lo + 7, 1, root, one)
     assert doubted == swept.variances_in_step(sums[10:], sums[17:], 7, error, 1, root, other) > 0
     assert np.array_equal(one, other, equal_nan=True)
 
@@ -100,7 +101,7 @@ def test_variances_are_right_or_doubted(column: list[float], ddof: int, root: bo
         keep = hi - lo > ddof
         lo, hi = lo[keep], hi[keep]
         out = np.empty(lo.size)
-        doubted = swept.variances(sums, 0, error, lo, hi, ddof, root, out)
+        doubted = swept.variances(swept.CentredSums(values, 0, sums, changes, error), lo, hi, ddof, root, out)
     assert doubted == np.count_nonzero(np.isnan(out))
     for a, b, v in zip(lo, hi, out, strict=True):
         if not math.isnan(v):
@@ -116,9 +117,14 @@ def test_short_windows_of_prices_that_wander_are_certain() -> None:
     error = swept.SURE * swept.accumulate_centred(values, values.mean(), sums, changes)
     lo = np.arange(0, values.size - 60, 7)
     out = np.empty(lo.size)
-    assert swept.variances(sums, 0, error, lo, lo + 60, 1, False, out) == 0
+    assert swept.variances(swept.CentredSums(values, 0, sums, changes, error), lo, lo + 60, 1, False, out) == 0
     rows = np.lib.stride_tricks.sliding_window_view(values, 60)[lo]
     assert out == pytest.approx(rows.var(axis=1, ddof=1), rel=1e-8)
+
+
+def centred(values: np.ndarray, changes: np.ndarray) -> swept.CentredSums:
+    """Rows whose running sums nobody looks at."""
+    return swept.CentredSums(values, 0, np.zeros((values.size + 1, 4)), changes, 0.0)
 
 
 def test_variances_in_doubt_come_from_their_rows() -> None:
@@ -126,11 +132,12 @@ def test_variances_in_doubt_come_from_their_rows() -> None:
     changes = np.array([0, 0, 0, 0, 1, 2, 2], np.int32)
     lo, hi = np.array([0, 1, 2, 4]), np.array([3, 4, 4, 6])
     out = np.full(4, np.nan)
-    assert swept.reconsider_variances(values, changes, 0, lo, hi, 1, False, out)
+    assert swept.reconsider_variances(centred(values, changes), lo, hi, 1, False, out)
     assert out[:3] == pytest.approx([0, 1 / 3, 0.5])
     assert math.isnan(out[3])
     rough, changes, out = np.random.default_rng(3).normal(size=60), np.arange(61, dtype=np.int32), np.full(1, np.nan)
-    assert not swept.reconsider_variances(rough, changes, 0, np.array([0]), np.array([60]), 1, False, out)
+    one = np.array([0]), np.array([60])
+    assert not swept.reconsider_variances(centred(rough, changes), *one, 1, False, out)
 
 
 @given(column=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.rings import in_step, timeline
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, Batch
 from swag.live.space import Arena
 from swag.live.store import MAX, MIN
 from swag.query.windows import Reach
@@ -48,8 +48,9 @@ def test_the_first_row_that_is_older_than_its_keys_previous_one(ids: np.ndarray,
             expected = row
         newest[k] = max(newest[k], t)
     order, keys, starts, runs = grouped(ids, np.zeros(6, np.int64))
-    assert timeline.first_disorder(ts, order, keys, starts, runs, latest) == expected
-    timeline.note_latest(ts, order, keys, starts, runs, latest)
+    batch = Batch(order, keys[:runs], starts[: runs + 1])
+    assert timeline.first_disorder(ts, batch, latest) == expected
+    timeline.note_latest(ts, batch, latest)
     if expected < 0:
         assert latest.tolist() == list(newest.values())
 
@@ -101,7 +102,8 @@ def test_relocation_keeps_every_entry_that_can_still_be_asked_for(
     entries = range(head >> shift, ((tail - 1) >> shift) + 1)
     for q in entries:
         source[(32 >> shift) + (q & ((old >> shift) - 1))] = q
-    timeline.relocate(source, target, shift, rings, np.array([0, 1]), np.array([0, 64]), np.array([8, new]))
+    words = source[:, None], target[:, None]
+    timeline.relocate(*words, shift, rings, np.array([0, 1]), np.array([0, 64]), np.array([8, new]))
     asked = [q for q in entries if q << shift >= head]
     assert [target[(64 >> shift) + (q & ((new >> shift) - 1))] for q in asked] == asked
     assert (target[: 64 >> shift] == -1).all() and (target[(64 + new) >> shift :] == -1).all()
@@ -278,7 +280,7 @@ def test_only_a_window_that_lost_rows_is_called_short() -> None:
 
     def short(by_time: int, far: int, near: int) -> bool:
         window = np.array([[by_time, far, near]])
-        return timeline.edges(rings, ts, lost, np.zeros(1, np.int64), window, 50, lo, hi) >= 0
+        return timeline.edges(rings, ts, lost, np.zeros(1, np.int64), window, 50, (lo, hi)) >= 0
 
     assert not short(0, 3, 0) and short(0, 4, 0) and short(0, 5, 2) and not short(0, 5, 5)
     assert not short(1, 20, 50) and short(1, 19, 50)

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.operators.numbers import LATEST
 from swag.live.composites import of_nothing
-from swag.live.time import MAX
 from swag.query.every import Every
 from swag.query.query import Query
 from swag.spark.streams.cache import Step
@@ -168,7 +168,7 @@ class ShardWindows:
         complete = [kept.upto(upto) for kept in self._read]
         self.answered = max(min(complete), NOTHING if self.answered is None else self.answered)
         for kept, known in zip(self._read, complete, strict=True):
-            kept.stream.core.keep(since=self.answered if self.answered < known else MAX)
+            kept.stream.core.keep(since=self.answered if self.answered < known else LATEST)
 
     def _keep_all(self, whether: bool) -> None:
         for kept in self.streams:

@@ -10,7 +10,7 @@ from swag.tables.columns import Clock
 class Time:
     """The time of a stream, for all its groupings: what `ts` counts in, the latest time, and what is over.
 
-    closed: every event with ts <= closed has come (EARLIEST: nobody has promised anything). There is one promise, and it
+    closed: every event with ts <= closed has come (EARLIEST: nobody has promised anything). There is one promise, which
     includes its instant: whoever promises that nothing *older* than t comes has closed t - 1.
     """
 

@@ -63,9 +63,8 @@ class Horizon:
             return newest > self.oldest
         stream = self.progress
         over = max(stream.closed, stream.top - 1 if stream.together and stream.top > EARLIEST else EARLIEST)
-        soonest = np.full(
-            newest.size, EARLIEST if over == EARLIEST else over + 1
-        )  # an event to come may be as old as that
+        as_old_as = EARLIEST if over == EARLIEST else over + 1  # an event to come may be
+        soonest = np.full(newest.size, as_old_as)
         undecided = self.counters.next[: newest.size]
         some = np.flatnonzero(undecided != NEVER)
         if self.every.by_time and self.every.anchor == "tick":

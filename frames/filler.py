@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.finding.promises import END_OF_TIME, START_OF_TIME, Promise, after, check_promise
+from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
 from frames.tables import Pieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
 from swag.errors import BadEvents, BadType
@@ -43,7 +43,7 @@ class Filler:
         self._open = np.zeros((0, 4), np.int64)  # frames of which not all pieces have come
         self._table: pa.Table | None = None  # events that a frame to come may hold
         self._instants, self._ids = NO_TIME, NO_KEY
-        self._of_events, self._of_frames = Promise(), Promise()
+        self._of_events, self._of_frames = Punctuations(), Punctuations()
 
     @property
     def buffered(self) -> int:

@@ -9,8 +9,9 @@ The segments of a piece hold each of its events once: runs for which the predica
 inside one cell. Whatever lies inside a piece is settled by its own task (`segments`). A second pass (`joined`) has a
 few rows per piece to put together, and numbers the frames.
 
-Delta and aggregate frames are not cut: where one begins depends on where the last has ended, and so on to the first
-event. A piece read from its own start need never come upon the frames of the whole.
+Frames of kinds that are not union closed (frames/specs/spec.py), delta and aggregate, are not cut: where one begins
+depends on where the last has ended, and so on to the first event. A piece read from its own start need never come upon
+the frames of the whole.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,8 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 from frames.spark.batch.tasks import Block, Found, Task, blocks, scans
-from frames.specs import Boundary, Spec, Threshold
-from swag.query.windows import in_units
 from swag.spark.batch.layout import WHOLE
 from swag.spark.key_runs import differs
 from swag.tables.columns import instants, one_chunk
@@ -32,13 +31,9 @@ FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
 NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and cells
 
 
-def can_be_cut(spec: Spec) -> bool:
-    return isinstance(spec, Threshold | Boundary)
-
-
 @dataclass(frozen=True)
 class Rule:
-    """What makes a run a frame, and whether gaps are reported."""
+    """What makes a run a frame, and whether gaps are reported; a kind that leaves none between its runs says yes."""
 
     rows: int
     duration: int
@@ -46,9 +41,9 @@ class Rule:
 
     @classmethod
     def of(cls, task: Task) -> "Rule":
-        if isinstance(task.spec, Threshold):
-            return cls(task.spec.min_rows, in_units(task.spec.min_duration, task.clock.unit), task.spec.partition)
-        return cls(1, 0, True)
+        assert task.spec is not None
+        has_gaps = "kind" in task.spec.segments().reported
+        return cls(*task.spec.least(task.clock.unit), not has_gaps or "kind" in task.spec.reported)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +86,16 @@ class Segments:
 
 def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first pass: the segments of some pieces, settled as far as a piece can tell."""
-    spec, rule = task.spec, Rule.of(task)
-    if isinstance(spec, Threshold):
-        spec = replace(spec, min_rows=1, min_duration=0, partition=True)
-    for found in scans(replace(task, spec=spec), batches):
+    assert task.spec is not None
+    rule = Rule.of(task)
+    for found in scans(replace(task, spec=task.spec.segments()), batches):
         cut = np.asarray(one_chunk(found.substreams.column("piece"))) != WHOLE
         edge = np.where(cut, (found.numbers == 0) * FIRST + found.last * LAST, 0)
         start, end = (instants(found.frames.column(name), name) for name in ("start", "end"))
         kind, cells = np.full(start.size, FRAME), found.frames.column_names[3:]
-        if isinstance(spec, Threshold):
-            kind, cells = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN), []
+        if "kind" in cells:
+            kind = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN)
+            cells.remove("kind")
         rows = np.asarray(found.frames.column("rows"))
         all_ = Segments(found.ids, np.arange(start.size), edge, kind, start, end, rows)
         some = all_.settled(rule)
@@ -170,7 +165,7 @@ class Joint:
 
     @property
     def _with_kind(self) -> bool:
-        return isinstance(self.task.spec, Threshold) and self.task.spec.partition
+        return self.task.spec is not None and "kind" in self.task.spec.reported
 
     def _cells(self, block: Block) -> list[str]:
         names = block.table.column_names

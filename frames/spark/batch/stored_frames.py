@@ -17,8 +17,7 @@ from frames import detection, filling
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
 from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, Task
-from frames.specs import Aggregate as ByAggregate
-from frames.specs import Spec, Threshold, check_spec
+from frames.specs import Spec, check_spec
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
@@ -43,7 +42,7 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     check_spec(spec)
     stream = Stream.of(events, ts, key, layout)
     detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
-    return detected(stream.cut() if joining.can_be_cut(spec) else stream, spec)
+    return detected(stream.cut() if spec.union_closed else stream, spec)
 
 
 def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
@@ -52,13 +51,12 @@ def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
     skips: with a column of them, the last (frames/finding/ties.py).
     """
     found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
-    if isinstance(spec, ByAggregate):
-        spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
+    spec = spec.with_aggregates(portable_aggregate)
     read = list(dict.fromkeys(spec.columns))
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
     last = [StructField("skip", LongType())] if skips else []
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
-    stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
+    stream = stream if spec.union_closed else replace(stream, pieces=None)
     task = replace(stream.task(read, out), by=stream.by, spec=spec, skips=skips)
     rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
     rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
@@ -75,7 +73,9 @@ def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
 def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
     """Segments of pieces, then frames of keys."""
     front = 1 + len(stream.keys) + len(("start", "end", "rows"))
-    own = [] if isinstance(task.spec, Threshold) else out.fields[front : len(out.fields) - task.skips]
+    assert task.spec is not None
+    reported = zip(task.spec.reported, out.fields[front:], strict=False)  # the skip, if there is one, comes last
+    own = [field for name, field in reported if name != "kind"]
     numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
     between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
     first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))

@@ -257,7 +257,7 @@ class DetectorCore:
             fresh.clock, front = Clock(types[0].type), 1 if self.key is None else 2
             fresh.schema, fresh.numbers = pa.schema(list(types)[front:]), arrays["numbers"]
             if self.key is not None:
-                keys = {name.removeprefix("keys."): arrays[name] for name in arrays if name.startswith("keys.")}
+                _, keys = part_of(({"keys": {}}, arrays), "keys")
                 fresh.keys = KeyTable.restore(types[1].type, keys)
             fresh.scan = scan_of(self.spec, fresh.schema, fresh.clock.unit)
             fresh.scan.restore(part_of(state, "scan"))

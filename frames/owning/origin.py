@@ -51,12 +51,14 @@ class Fingerprint:
         self._mix("ts", instants)
         self._mix("ids", ids)
         for name in dict.fromkeys(columns):
-            valid = valid_rows(table, name, "the fingerprint reads")
+            if is_number(decoded_type(table.schema.field(name).type)):
+                read = field(table, name, "the fingerprint reads")
+                valid = read.valid
+                self._mix(f"column {name}", read.values)
+            else:  # of a column that is no number, a spec reads only where it is null
+                valid = valid_rows(table, name, "the fingerprint reads")
             if valid is not None:
                 self._mix(f"null {name}", np.flatnonzero(~valid) + self.rows)
-            # Of columns that are no numbers, a spec reads only where they are null.
-            if is_number(decoded_type(table.schema.field(name).type)):
-                self._mix(f"column {name}", field(table, name, "the fingerprint reads").values)
         for name, array in ({} if keys is None else keys.state()).items():
             self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])
         self.rows += instants.size

@@ -19,7 +19,7 @@ from frames.filling import check_free, matches, placed, tagged
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
 from frames.finding.state import State, nested, part_of, table_from_bytes, table_to_bytes
 from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
-from frames.tables import Pieces, check_key, is_untyped, margins, pieces_of, shifted
+from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.windows import Duration
@@ -152,7 +152,7 @@ class Filler:
         """Those that events to come may lie in."""
         return intervals[after(intervals[:, END], self._of_events.instant(self._clock))]
 
-    def _intervals(self, pieces: Pieces, ids: np.ndarray) -> np.ndarray:
+    def _intervals(self, pieces: FramePieces, ids: np.ndarray) -> np.ndarray:
         """The interval each piece holds: first pieces begin `before` early, final ones end `after` late."""
         order = np.argsort(pieces.numbers, kind="stable")
         numbers, there, final = pieces.numbers[order], pieces.there[order], pieces.final[order]

@@ -60,7 +60,7 @@ def is_untyped(frames: pa.Table) -> bool:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class FramePieces:
     """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame."""
 
     numbers: np.ndarray
@@ -70,11 +70,11 @@ class Pieces:
     final: np.ndarray
 
 
-def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
+def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, FramePieces]:
     """Read a table of frames; `clock` is the one its times must go with."""
     if is_untyped(table):
         nothing, none = np.zeros(0, np.int64), np.zeros(0, bool)
-        return clock or Clock(pa.int64()), Pieces(nothing, nothing, nothing, none, none)
+        return clock or Clock(pa.int64()), FramePieces(nothing, nothing, nothing, none, none)
     numbers = one_chunk(column(table, "frame_id", "frames are named by"))
     start, end = column(table, "start", "frames start at"), column(table, "end", "frames end at")
     if numbers.null_count or not pa.types.is_integer(numbers.type):
@@ -89,7 +89,7 @@ def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
     there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
     final = _flags(table) if "final" in table.column_names else np.ones(len(there), bool)
     starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
-    return own, Pieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
+    return own, FramePieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
 
 
 def _flags(table: pa.Table) -> np.ndarray:
@@ -152,7 +152,7 @@ def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, i
     return sizes
 
 
-def widened(pieces: Pieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
+def widened(pieces: FramePieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
     """Intervals from start - early to end + late, cut off at the ends of int64; an empty one is from 1 to 0."""
     starts, below = shifted(pieces.starts, -early)
     ends, above = shifted(pieces.ends, late)

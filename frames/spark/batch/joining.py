@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.spark.batch.tasks import Block, Found, Task, blocks, scans
+from frames.spark.batch.tasks import FrameBlock, ScannedFrames, FrameTask, blocks, scans
 from swag.spark.batch.layout import WHOLE
 from swag.spark.key_runs import differs
 from swag.tables.columns import instants, one_chunk
@@ -40,7 +40,7 @@ class Rule:
     gaps: bool
 
     @classmethod
-    def of(cls, task: Task) -> "Rule":
+    def of(cls, task: FrameTask) -> "Rule":
         assert task.spec is not None
         has_gaps = "kind" in task.spec.segments().reported
         return cls(*task.spec.least(task.clock.unit), not has_gaps or "kind" in task.spec.reported)
@@ -84,7 +84,7 @@ class Segments:
         return mine.merged(begins)
 
 
-def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def segments(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first pass: the segments of some pieces, settled as far as a piece can tell."""
     assert task.spec is not None
     rule = Rule.of(task)
@@ -102,13 +102,13 @@ def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         yield from task.output(_columns(some, found, found.frames.select(cells)))
 
 
-def _columns(some: Segments, found: Found, cells: pa.Table) -> list[Any]:
+def _columns(some: Segments, found: ScannedFrames, cells: pa.Table) -> list[Any]:
     at = pa.array(some.at)
     own = [found.numbers[some.at], some.edge, some.kind, some.start, some.end, found.skips[some.at], some.rows]
     return [*found.substreams.take(at).columns, *map(pa.array, own), *cells.take(at).columns]
 
 
-def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def joined(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The second pass: the segments of some keys, in order, as numbered frames."""
     joint = Joint(task, Rule.of(task))
     for block, over in blocks(task, batches, lambda _: joint.open):
@@ -119,12 +119,12 @@ def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 class Joint:
     """Segments that wait for what comes after them, and how many frames their key has had."""
 
-    task: Task
+    task: FrameTask
     rule: Rule
     open: pa.Table = field(default_factory=lambda: pa.table({}))
     _count: int = 0
 
-    def frames(self, block: Block, over: bool) -> Iterator[pa.RecordBatch]:
+    def frames(self, block: FrameBlock, over: bool) -> Iterator[pa.RecordBatch]:
         some = self._together(block, over)
         waits = np.zeros(some.of.size, bool)
         if not over:  # a gap, and a run that may yet be part of it
@@ -142,7 +142,7 @@ class Joint:
         skips = [block.table.column("skip").take(pa.array(found.at))] if self.task.skips else []
         yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns, *skips])
 
-    def _together(self, block: Block, over: bool) -> Segments:
+    def _together(self, block: FrameBlock, over: bool) -> Segments:
         edge, kind = block.numbers("edge"), block.numbers("kind")
         begins = np.ones(edge.size, bool)
         begins[1:] = ((edge[:-1] & LAST) == 0) | ((edge[1:] & FIRST) == 0) | (kind[1:] != kind[:-1])
@@ -156,7 +156,7 @@ class Joint:
             edge[-1] = some.edge[-1] & LAST
         return replace(some, edge=edge).settled(self.rule)
 
-    def _keep(self, block: Block, some: Segments) -> None:
+    def _keep(self, block: FrameBlock, some: Segments) -> None:
         table = block.table.take(pa.array(some.at))
         new = {"edge": some.edge, "kind": some.kind, "t": some.start, "b": some.end, "rows": some.rows}
         for name, values in new.items():
@@ -167,6 +167,6 @@ class Joint:
     def _with_kind(self) -> bool:
         return self.task.spec is not None and "kind" in self.task.spec.reported
 
-    def _cells(self, block: Block) -> list[str]:
+    def _cells(self, block: FrameBlock) -> list[str]:
         names = block.table.column_names
         return names[names.index("rows") + 1 :]

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from frames.query import FrameQuery
-from frames.spark.batch.stored_frames import Stream, answered_per_frame, detected
+from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
@@ -19,7 +19,7 @@ from swag.spark.portable import portable_term
 
 def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
-    stream, query = Stream.of(events, ts, keys, layout), _portable(query)
+    stream, query = FrameStream.of(events, ts, keys, layout), _portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.spark.batch.tasks import FrameBlock, ScannedFrames, FrameTask, blocks, scans
+from frames.spark.batch.tasks import FrameBlock, FrameTask, ScannedFrames, blocks, scans
 from swag.spark.batch.layout import WHOLE
 from swag.spark.key_runs import differs
 from swag.tables.columns import instants, one_chunk

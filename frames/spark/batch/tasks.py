@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,6 @@ from frames.detection import search
 from frames.detector import Detector
 from frames.filling import fill, summarize
 from frames.owning.owning import of_skips
-from frames.query import FrameQuery
 from frames.specs import Spec
 from swag.query.aggregates import Aggregate
 from swag.spark import process
@@ -19,6 +18,9 @@ from swag.spark.batch.tasks import of_type
 from swag.spark.key_runs import refuse_null, run_starts
 from swag.spark.places import free
 from swag.tables.columns import Clock, one_chunk
+
+if TYPE_CHECKING:
+    from frames.query import FrameQuery
 
 T, K = " t", " k"  # time, and the number of the substream, where all columns have names of ours
 OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are wanted at one time
@@ -40,7 +42,7 @@ class FrameTask:
     block_rows: int
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
-    query: FrameQuery | None = None
+    query: "FrameQuery | None" = None
     skips: bool = False
 
     @property
@@ -276,7 +278,7 @@ def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[An
     return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
 
 
-def _said(task: FrameTask, query: FrameQuery, frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
+def _said(task: FrameTask, query: "FrameQuery", frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
     """By the query itself, so that predicates and expressions mean here what they mean in memory."""
     front = len(task.out) - len(query.values)  # of which the last is the number of rows; the skip is behind them
     skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed
-from frames.finding.kinds import scan_of
 from frames.finding.layout import laid_out
 from frames.finding.numbering import numbered
 from frames.finding.quantiles import with_quantiles
-from frames.finding.scan import Scan, Share
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
+from frames.scans.kinds import scan_of
+from frames.scans.scan import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels.frames.framing import AT, COUNT

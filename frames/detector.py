@@ -1,7 +1,7 @@
 """Detection while events arrive: push in any order, punctuate, and the frames decided so far come out.
 
 Events wait until a punctuation promises that nothing older comes; then they are sorted and taken by the same scan as
-stored events (finding/scan.py), whose memory of every key is all that is kept of them (Maier et al. 2012, 4.1 and 4.2).
+stored events (scans/scan.py), whose memory of every key is all that is kept of them (Maier et al. 2012, 4.1 and 4.2).
 """
 
 from typing import Any
@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.core import DetectorCore
-from frames.finding.state import State, nested, part_of
 from frames.finding.ties import Ties
 from frames.finding.waiting import END_OF_TIME, START_OF_TIME
 from frames.owning.origin import Fingerprint, Origin
 from frames.specs import Spec, check_spec
+from frames.state import State, nested, part_of
 from frames.tables import before_events, check_key
 from swag.arguments import check_flag, check_name
 from swag.errors import BadEvents, BadQuery

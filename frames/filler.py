@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.finding.state import State, nested, part_of, table_from_bytes, table_to_bytes
 from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
+from frames.state import State, nested, part_of, table_from_bytes, table_to_bytes
 from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
 from swag.errors import BadEvents, BadQuery, BadType

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.finding.kinds import scan_of
 from frames.finding.quantiles import FrameEvents, is_quantile
-from frames.finding.scan import Scan
-from frames.finding.state import State, nested, part_of, table_from_bytes, table_to_bytes
 from frames.finding.ties import Ties
 from frames.finding.waiting import START_OF_TIME, Punctuations, TimedRows, WaitingEvents, check_promise, together
+from frames.scans.kinds import scan_of
+from frames.scans.scan import Scan
 from frames.specs import Spec
+from frames.state import State, nested, part_of, table_from_bytes, table_to_bytes
 from frames.tables import frames_table
 from kernels.frames import framing
 from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START

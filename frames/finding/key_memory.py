@@ -6,8 +6,8 @@ import numpy as np
 
 from frames.finding.core import DetectorCore
 from frames.finding.intake import ID
-from frames.finding.kinds import scan_of
-from frames.finding.scan import at_rest
+from frames.scans.kinds import scan_of
+from frames.scans.scan import at_rest
 from kernels.frames.framing import GAP_SLOT, KEY, SLOT
 
 OPEN = {"frame": SLOT, "gap": GAP_SLOT}  # what may be open of a key, and where its slot is noted

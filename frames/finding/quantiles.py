@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import ID, NO_KEY
-from frames.finding.state import State, table_from_bytes, table_to_bytes
-from frames.owning.intervals import Intervals
+from frames.finding.intervals import Intervals
 from frames.specs import Aggregate, Spec
+from frames.state import State, table_from_bytes, table_to_bytes
 from kernels.frames.framing import AT, COUNT, KEY, OPEN
 
 

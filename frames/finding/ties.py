@@ -14,8 +14,8 @@ before (LEAD).
 import numpy as np
 
 from frames.finding.layout import LaidOut, laid_out
-from frames.finding.scan import extended
-from frames.finding.state import State
+from frames.scans.scan import extended
+from frames.state import State
 from kernels.frames.framing import AT, BEGIN, COUNT, KEY, LEAD, ROWS, START
 
 NONE = np.zeros(0, np.int64)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.state import State, table_from_bytes, table_to_bytes
+from frames.state import State, table_from_bytes, table_to_bytes
 from swag.arguments import is_whole
 from swag.errors import BadType, OutOfOrder
 from swag.tables.columns import Clock, taken

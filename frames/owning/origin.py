@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import key_ids, timed
-from frames.finding.state import State
 from frames.specs import Spec, spec_from_json
+from frames.state import State
 from kernels.frames.fingerprint import mix
 from swag.errors import SwagError
 from swag.tables.columns import column, decoded_type, field, is_number, valid_rows

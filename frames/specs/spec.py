@@ -1,6 +1,6 @@
 """What every kind of frame says of itself: the class that specs are made from, and the checks of their arguments.
 
-A kind is a spec (here), a scan that finds its frames (frames/finding) and a definition (frames/theory.py). Whatever
+A kind is a spec (here), a scan that finds its frames (frames/scans) and a definition (frames/theory.py). Whatever
 else there is to know of it is asked of its spec: nothing outside tells kinds apart.
 """
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames.finding.state import State
+from frames.state import State
 from tests.frames.cases import SPECS, streams, table
 
 STEPS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.booleans()), min_size=1, max_size=6)

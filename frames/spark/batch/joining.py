@@ -117,7 +117,10 @@ def joined(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 @dataclass(eq=False)
 class Joint:
-    """Segments that wait for what comes after them, and how many frames their key has had."""
+    """Where pieces meet. Owns the segments that wait for what comes after them, and how many frames their key has had.
+
+    It is told of every block of segments, and gives the frames that are settled by it.
+    """
 
     task: FrameTask
     rule: Rule

@@ -182,7 +182,10 @@ def _rest(found: pa.Table, front: int) -> pa.Table:
 
 @dataclass(eq=False)
 class LargeKey:
-    """The detector of a key that goes on from block to block. taken: rows of this block that were its."""
+    """A key that goes on from block to block. Owns its detector while it does, and how many frames it has had.
+
+    It is told of every block, and says which frames that decides. taken: the rows of this block that were its.
+    """
 
     task: FrameTask
     taken: int = 0

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from frames.finding.core import DetectorCore
 from frames.finding.key_memory import KeyMemory, remember, remembered
-from frames.finding.scan import at_rest
+from frames.scans.scan import at_rest
 
 NO_KEYS = np.zeros(0, np.int64)
 

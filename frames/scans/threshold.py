@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.bounds import interval
-from frames.finding.scan import Kinds, Scan, number
+from frames.scans.bounds import interval
+from frames.scans.scan import Kinds, Scan, number
 from frames.specs import Threshold
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs

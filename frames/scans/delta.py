@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.bounds import limit
-from frames.finding.scan import Kinds, Scan, extended, number
+from frames.scans.bounds import limit
+from frames.scans.scan import Kinds, Scan, extended, number
 from frames.specs import Delta
 from kernels.frames import delta as frame_delta
 from kernels.frames.framing import Events

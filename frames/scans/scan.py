@@ -2,7 +2,7 @@
 
 A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found
 so far are the first `count` rows of `frames` (kernels/frames/framing.py), and what goes with each lies beside it. Each
-kind of frame has its own: threshold_scan.py, boundary_scan.py, delta_scan.py, aggregate_scan.py, listed in kinds.py.
+kind of frame has its own: threshold.py, boundary.py, delta.py, aggregate.py, listed in kinds.py.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.state import State
+from frames.state import State
 from kernels.frames import framing
 from kernels.frames.framing import BLOCK, GAP, GAP_ROWS, GAP_SLOT, KEY, LAST, OPEN, ROWS, SLOT, Events, Found
 from swag.errors import BadType
@@ -30,7 +30,7 @@ class Share(NamedTuple):
 
 
 class Scan:
-    """A spec at work on events of known types. The part common to all kinds; one has a scan of its own in finding/.
+    """A spec at work on events of known types. The part common to all kinds; each has a scan of its own in scans/.
 
     Owns what is remembered of every key (`keyed`, a row per key, and what else a kind lists in `memory`), and the
     frames found (`found`, a row per frame, and arrays beside it, which a kind names in `extras`). It is asked to `run`

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.scan import Kinds, Scan, extended, mask, number
+from frames.scans.scan import Kinds, Scan, extended, mask, number
 from frames.specs import Boundary
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs

@@ -4,11 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from frames.finding.aggregate_scan import AggregateScan
-from frames.finding.boundary_scan import BoundaryScan
-from frames.finding.delta_scan import DeltaScan
-from frames.finding.scan import Scan
-from frames.finding.threshold_scan import ThresholdScan
+from frames.scans.aggregate import AggregateScan
+from frames.scans.boundary import BoundaryScan
+from frames.scans.delta import DeltaScan
+from frames.scans.scan import Scan
+from frames.scans.threshold import ThresholdScan
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold
 from swag.tables.columns import decoded_type
 

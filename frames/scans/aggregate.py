@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.bounds import interval
-from frames.finding.scan import NONE, Kinds, Scan, extended, number
+from frames.scans.bounds import interval
+from frames.scans.scan import NONE, Kinds, Scan, extended, number
 from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators

@@ -6,6 +6,7 @@ it comes out when it ends, or piece by piece.
 """
 
 import copy
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +98,7 @@ class DetectorCore:
         scan, carried, waited = self.scan, self.scan.count, self.waiting.parts
         saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail}
         instants, ids, table = self.waiting.leave(upto) or TimedRows(NO_TIME, NO_KEY, self.schema.empty_table())
-        resume = self._resume(instants, ids)
+        resume = self._resume(instants, ids) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
         try:
             in_order = scan.run(instants, ids, scan.data(table, instants.size))
@@ -122,7 +123,7 @@ class DetectorCore:
             ties.add_frames(scan.frames[certain:])
             ties.add_runs(scan.keyed)
         self.upto = self.upto if upto is None else upto
-        return self._report(resume, certain)
+        return self._report(self._numbered(carried, certain), resume)
 
     def _resume(self, instants: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Where the next piece of an open frame begins: at its key's first event, or a short run that joins a gap."""
@@ -135,15 +136,25 @@ class DetectorCore:
         held = (frames[:, COUNT] > frames[:, SENT]) & (frames[:, SENT] > 0)
         return np.where(held, frames[:, AT], np.where(run, keyed[keys, START], firsts[keys]))
 
-    def _report(self, resume: np.ndarray, certain: int) -> pa.Table:
+    def _numbered(self, carried: int, certain: int) -> np.ndarray:
+        """The numbers of all frames by slot: the first `carried` have theirs, those behind `certain` are the last.
+
+        These are gaps that only the end of the stream made certain.
+        """
+        assert self.scan is not None
+        frames = self.scan.frames
+        first, self.next = self.next, self.next + frames.shape[0] - carried
+        numbers = np.concatenate([self.numbers, np.arange(first, self.next)])
+        if certain < frames.shape[0]:
+            late = np.arange(certain, frames.shape[0])
+            order = late[np.lexsort((frames[late, KEY], frames[late, BEGIN]))]
+            numbers[order] = np.sort(numbers[late])
+        return numbers
+
+    def _report(self, numbers: np.ndarray, resume: np.ndarray) -> pa.Table:
         """The frames that have ended, and with fragments what is new of open ones, leave as a table."""
         assert self.scan is not None and self.clock is not None
         scan, frames = self.scan, self.scan.frames
-        numbers = np.concatenate([self.numbers, self.next + np.arange(frames.shape[0] - resume.size)])
-        late = np.arange(certain, frames.shape[0])  # gaps that only the end of the stream made certain
-        order = late[np.lexsort((frames[late, KEY], frames[late, BEGIN]))]
-        numbers[order] = np.sort(numbers[late])
-        self.next += frames.shape[0] - resume.size
         closed = frames[:, OPEN] == 0
         chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
@@ -206,6 +217,17 @@ class DetectorCore:
             return 0
         kept = 0 if self.events is None else self.events.bytes
         return 2 * self.scan.keyed.nbytes + self.scan.found.frames.nbytes + kept
+
+    def rest(self) -> dict[str, Any]:
+        """What is remembered of no key and of no event, as plain JSON: for who keeps those apart."""
+        assert self.scan is not None
+        return {"next": self.next, "held": self.held, "origin": self.scan.origin}
+
+    def go_on(self, rest: dict[str, Any], upto: int | None) -> None:
+        """The rest is this, and the latest punctuation that."""
+        assert self.scan is not None
+        self.next, self.held, self.upto = rest["next"], rest["held"], upto
+        self.scan.origin = dict(rest["origin"])
 
     def read(self, events: pa.Table) -> TimedRows:
         """Events that were taken before, here or elsewhere; their keys are known from now on."""

@@ -50,5 +50,6 @@ class ThresholdScan(Scan):
         return self.frames[:, framing.GAP]
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
-        names = pa.array(["frame", "gap"])
-        return {"kind": names.take(pa.array(beside["gaps"][0]))} if self.spec.partition else {}
+        if not self.spec.partition:
+            return {}
+        return {"kind": pa.array(["frame", "gap"]).take(pa.array(beside["gaps"][0]))}

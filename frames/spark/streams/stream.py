@@ -80,7 +80,7 @@ def _keyed_by_several(
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
     time = event_time(table, ts)
-    plan = Frames(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
+    plan = FramePlan(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
     output = plan.core().advance(0).schema
     zoned = {"start": table.field(ts).type, "end": table.field(ts).type}
     output = pa.schema([pa.field(each.name, zoned.get(each.name, each.type)) for each in output])
@@ -96,7 +96,7 @@ def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments
 
 
 @dataclass(frozen=True)
-class Frames:
+class FramePlan:
     """What to find; events: their columns as shards keep them. numbers: the names of the shards."""
 
     spec: Spec
@@ -127,7 +127,7 @@ class ShardFrames:
     latest: int | None = None
     ahead: int | None = None  # never: what a detector finds is to be sent at once
 
-    def __init__(self, plan: Frames, shard: int) -> None:
+    def __init__(self, plan: FramePlan, shard: int) -> None:
         self.plan, self.core = plan, plan.core()
         self.opened = OpenEvents(self.core)
         self.place = plan.numbers.index(shard)
@@ -140,12 +140,10 @@ class ShardFrames:
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
         core, waited = self.core, self.core.waiting.parts
-        assert core.scan is not None
         core.waiting.back_to(())
         if tables.get(STATES):
             restore(core, newest(pa.concat_tables(tables[STATES])))
-        core.next, core.held, core.upto = rest["next"], rest["held"], upto
-        core.scan.origin = dict(rest["origin"])
+        core.go_on(rest, upto)
         floor = NOTHING if upto is None else upto
         self.recall(rest)
         if self.opened.active:
@@ -205,10 +203,7 @@ class ShardFrames:
             log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.core, table))
 
     def rest(self) -> dict[str, Any]:
-        core = self.core
-        assert core.scan is not None
-        more = {"swept": self.opened.sweep.swept} if self.opened.active else {}
-        return {"next": core.next, "held": core.held, "origin": core.scan.origin} | more
+        return self.core.rest() | ({"swept": self.opened.sweep.swept} if self.opened.active else {})
 
     def wakes(self) -> int | None:
         return self.core.waiting.first

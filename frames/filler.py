@@ -18,7 +18,15 @@ import pyarrow as pa
 from frames.filling import check_free, matches, placed, tagged
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
 from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
-from frames.state import State, nested, part_of, table_from_bytes, table_to_bytes
+from frames.state import (
+    State,
+    keys_from_arrays,
+    keys_to_arrays,
+    nested,
+    part_of,
+    table_from_bytes,
+    table_to_bytes,
+)  # fmt: skip
 from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
 from swag.errors import BadEvents, BadQuery, BadType
@@ -122,9 +130,7 @@ class Filler:
         if self._clock is not None:
             types = {"ts": self._clock.type} | ({} if self._keys is None else {"key": self._keys.type})
             arrays["types"] = table_to_bytes(pa.schema(types).empty_table())
-        if self._keys is not None:
-            arrays |= {f"keys.{name}": array.copy() for name, array in self._keys.state().items()}
-        return {**header, "of": self._settings()}, arrays
+        return {**header, "of": self._settings()}, arrays | keys_to_arrays(self._keys)
 
     def restore(self, state: State) -> None:
         """Go on from what a filler of the same arguments knew; what this one knew is forgotten."""
@@ -136,8 +142,7 @@ class Filler:
         if "ts" in types.names:
             self._set_clock(Clock(types.field("ts").type))
         if "key" in types.names:
-            _, keys = part_of(({"keys": {}}, arrays), "keys")
-            self._keys = KeyTable.restore(types.field("key").type, keys)
+            self._keys = keys_from_arrays(types.field("key").type, arrays)
         self._table = table_from_bytes(arrays["table"]) if "table" in arrays else None
         self._frames, self._open = arrays["frames"], arrays["open"]
         self._instants, self._ids = arrays["instants"], arrays["ids"]

@@ -1,4 +1,4 @@
-"""State that saves itself: what every class with state of frames is asked for, and tables as plain arrays.
+"""State that saves itself: what every class with state of frames is asked for; tables and keys as plain arrays.
 
 A state is a small header of plain JSON and arrays by name. Whoever owns others nests their states under names of its
 own: `waiting.instants` is the array `instants` of what waits.
@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+
+from swag.tables.keys import KeyTable
 
 State = tuple[dict[str, Any], dict[str, np.ndarray]]
 
@@ -34,6 +36,17 @@ def part_of(state: State, name: str) -> State:
     """The state of one of several."""
     header, arrays = state
     return header[name], {each.removeprefix(f"{name}."): arrays[each] for each in arrays if each.startswith(f"{name}.")}
+
+
+def keys_to_arrays(keys: KeyTable | None) -> dict[str, np.ndarray]:
+    """A key table, under names of its own; none, where there is no key."""
+    return {} if keys is None else {f"keys.{name}": array.copy() for name, array in keys.state().items()}
+
+
+def keys_from_arrays(kind: pa.DataType, arrays: dict[str, np.ndarray]) -> KeyTable:
+    """The key table among these arrays. kind: the type of its keys."""
+    names = [name for name in arrays if name.startswith("keys.")]
+    return KeyTable.restore(kind, {name.removeprefix("keys."): arrays[name] for name in names})
 
 
 def table_to_bytes(table: pa.Table) -> np.ndarray:

@@ -18,7 +18,15 @@ from frames.finding.waiting import START_OF_TIME, Punctuations, TimedRows, Waiti
 from frames.scans.kinds import scan_of
 from frames.scans.scan import Scan
 from frames.specs import Spec
-from frames.state import State, nested, part_of, table_from_bytes, table_to_bytes
+from frames.state import (
+    State,
+    keys_from_arrays,
+    keys_to_arrays,
+    nested,
+    part_of,
+    table_from_bytes,
+    table_to_bytes,
+)  # fmt: skip
 from frames.tables import frames_table
 from kernels.frames import framing
 from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
@@ -265,8 +273,8 @@ class DetectorCore:
         types = [pa.field("ts", self.clock.type), *self.schema]
         if self.keys is not None:
             types.insert(1, pa.field("key", self.keys.type))
-            arrays |= {f"keys.{name}": array.copy() for name, array in self.keys.state().items()}
-        return header, {**arrays, "types": table_to_bytes(pa.schema(types).empty_table()), "numbers": self.numbers}
+        arrays |= {"types": table_to_bytes(pa.schema(types).empty_table()), "numbers": self.numbers}
+        return header, arrays | keys_to_arrays(self.keys)
 
     def restore(self, state: State) -> None:
         header, arrays = state
@@ -279,8 +287,7 @@ class DetectorCore:
             fresh.clock, front = Clock(types[0].type), 1 if self.key is None else 2
             fresh.schema, fresh.numbers = pa.schema(list(types)[front:]), arrays["numbers"]
             if self.key is not None:
-                _, keys = part_of(({"keys": {}}, arrays), "keys")
-                fresh.keys = KeyTable.restore(types[1].type, keys)
+                fresh.keys = keys_from_arrays(types[1].type, arrays)
             fresh.scan = scan_of(self.spec, fresh.schema, fresh.clock.unit)
             fresh.scan.restore(part_of(state, "scan"))
         if fresh.events is not None:

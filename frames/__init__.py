@@ -1,4 +1,16 @@
-"""frames: data-driven windows. Segments of a stream that its own values delimit, found, filled and summarised."""
+"""frames: data-driven windows. Segments of a stream that its own values delimit, found, filled and summarised.
+
+Here are the public functions and classes, a module each (detection: stored events, detector: events that arrive,
+filling and filler: events of any stream in frames, query: what is said of each frame, metrics, plotting, theory), the
+tables that frames are handed out in (tables) and the protocol by which state is saved (state). Rooms, each of which
+needs only those above it:
+
+specs       what a frame is: the kinds of frames as frozen values
+scans       how the frames of each kind are found, in one pass over events
+finding     from events to frames: reading, ordering, waiting, numbering, what is remembered between punctuations
+owning      which events are a frame's own: fingerprints of streams, frames and events on one clock
+spark       the same over Spark's DataFrames, stored (batch) and streaming (streams)
+"""
 
 from frames import metrics, theory
 from frames.detection import detect

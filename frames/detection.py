@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.aggregate_scan import scan_of
 from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed
 from frames.finding.layout import laid_out
 from frames.finding.numbering import numbered
 from frames.finding.quantiles import with_quantiles
-from frames.finding.scans import Scan, Share
 from frames.finding.ties import skips
-from frames.owning.fingerprint import Fingerprint
-from frames.owning.origin import Origin
+from frames.owning.origin import Fingerprint, Origin
+from frames.scans.kinds import scan_of
+from frames.scans.scan import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels.frames.framing import AT, COUNT
@@ -33,11 +32,11 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
     """
     seen = Fingerprint()
     found = search(spec, as_table(events), ts, key, seen)
-    return Origin.now(spec, ts, key, seen, whole=True).noted(found.table())
+    return Origin.by(spec, ts, key).noted(found.table(), seen, whole=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundFrames:
     """Frames of stored events. instants, ids: of the events as they were scanned; fields, beside: of the frames."""
 
     clock: Clock
@@ -61,7 +60,7 @@ class Found:
         return skips(laid, self.fields, self.leads)
 
 
-def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> Found:
+def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> FoundFrames:
     """The frames of a table. seen: takes the fingerprint of its rows, if one is wanted."""
     check_spec(spec)
     check_key(key, spec)
@@ -79,7 +78,7 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     fields, beside = numbered(scans, instants)
     extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
-    return Found(clock, named, instants, ids, fields, beside["leads"][0], extra)
+    return FoundFrames(clock, named, instants, ids, fields, beside["leads"][0], extra)
 
 
 def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:

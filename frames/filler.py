@@ -17,10 +17,13 @@ import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.finding.promises import END_OF_TIME, START_OF_TIME, Promise, after, check_promise
-from frames.tables import Pieces, check_key, is_untyped, margins, pieces_of, shifted
+from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
+from frames.state import keys_from_arrays, keys_to_arrays, nested
+from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name
-from swag.errors import BadEvents, BadType
+from swag.durable.state import State, table_from_array, table_to_array
+from swag.durable.state import part as part_of
+from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.windows import Duration
 from swag.tables.columns import Clock, as_table, column
 from swag.tables.keys import KeyTable
@@ -29,7 +32,11 @@ NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it
 
 
 class Filler:
-    """Joins a stream of frames (or fragments) with one of events. A pair comes out once, as soon as both are there."""
+    """Joins a stream of frames (or fragments) with one of events. A pair comes out once, as soon as both are there.
+
+    Owns the intervals of frames that events to come may lie in, the frames of which not all pieces have come, the
+    events that a frame to come may hold, and the punctuations of both streams. `state` hands all of it over.
+    """
 
     def __init__(self, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0) -> None:
         check_name(ts, "ts", 'ts="ts"')
@@ -43,7 +50,7 @@ class Filler:
         self._open = np.zeros((0, 4), np.int64)  # frames of which not all pieces have come
         self._table: pa.Table | None = None  # events that a frame to come may hold
         self._instants, self._ids = NO_TIME, NO_KEY
-        self._of_events, self._of_frames = Promise(), Promise()
+        self._of_events, self._of_frames = Punctuations(), Punctuations()
 
     @property
     def buffered(self) -> int:
@@ -108,11 +115,43 @@ class Filler:
             self._purge()
         return self._nothing()
 
+    def state(self) -> State:
+        """All that it knows: a header of plain JSON, and arrays. A filler of the same arguments can go on with it."""
+        header, arrays = nested({"of_events": self._of_events, "of_frames": self._of_frames})
+        arrays |= {"frames": self._frames, "open": self._open, "instants": self._instants, "ids": self._ids}
+        if self._table is not None:
+            arrays["table"] = table_to_array(self._table)
+        if self._clock is not None:
+            types = {"ts": self._clock.type} | ({} if self._keys is None else {"key": self._keys.type})
+            arrays["types"] = table_to_array(pa.schema(types).empty_table())
+        return {**header, "of": self._settings()}, arrays | keys_to_arrays(self._keys)
+
+    def restore(self, state: State) -> None:
+        """Go on from what a filler of the same arguments knew; what this one knew is forgotten."""
+        header, arrays = state
+        if header["of"] != self._settings():
+            raise BadQuery(f"the state is that of another filler: {header['of']}.", "fr.Filler with the same arguments")
+        types = table_from_array(arrays["types"]).schema if "types" in arrays else pa.schema([])
+        self._clock, self._keys = None, None
+        if "ts" in types.names:
+            self._set_clock(Clock(types.field("ts").type))
+        if "key" in types.names:
+            self._keys = keys_from_arrays(types.field("key").type, arrays)
+        self._table = table_from_array(arrays["table"]) if "table" in arrays else None
+        self._frames, self._open = arrays["frames"], arrays["open"]
+        self._instants, self._ids = arrays["instants"], arrays["ids"]
+        self._of_events.restore(part_of(state, "of_events"))
+        self._of_frames.restore(part_of(state, "of_frames"))
+
+    def _settings(self) -> dict[str, Any]:
+        """What must be the same for a state to go on."""
+        return {"ts": self.ts, "key": self.key, "before": repr(self.before), "after": repr(self.after)}
+
     def _awaited(self, intervals: np.ndarray) -> np.ndarray:
         """Those that events to come may lie in."""
         return intervals[after(intervals[:, END], self._of_events.instant(self._clock))]
 
-    def _intervals(self, pieces: Pieces, ids: np.ndarray) -> np.ndarray:
+    def _intervals(self, pieces: FramePieces, ids: np.ndarray) -> np.ndarray:
         """The interval each piece holds: first pieces begin `before` early, final ones end `after` late."""
         order = np.argsort(pieces.numbers, kind="stable")
         numbers, there, final = pieces.numbers[order], pieces.there[order], pieces.final[order]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import chunks, in_parallel
-from frames.owning.intervals import Intervals
+from frames.finding.intervals import Intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import united

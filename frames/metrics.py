@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frames.filling import members
 from frames.finding.intake import timed
-from frames.finding.scans import number
+from frames.scans.scan import number
 from frames.specs import Threshold
 from frames.tables import pieces_of, united
 from frames.theory import satisfies

@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from frames.detection import search
 from frames.filling import Summary
-from frames.owning.fingerprint import Fingerprint
 from frames.owning.meeting import Meeting
-from frames.owning.origin import Origin
+from frames.owning.origin import Fingerprint, Origin
 from frames.owning.owning import Owner, of_found
-from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.specs import Spec, check_spec
 from swag.errors import BadQuery
 from swag.query.calculation import calculate, holds
 from swag.query.expression import Expression, Operators, leaves
@@ -69,7 +68,7 @@ class FrameQuery(OverFrames):
         """One row per frame: frame_id, [key], start, end, rows, one column per value."""
         table, seen = as_table(events), Fingerprint()
         found = search(self.spec, table, ts, key, seen)
-        frames = Origin.now(self.spec, ts, key, seen, whole=True).noted(found.table())
+        frames = Origin.by(self.spec, ts, key).noted(found.table(), seen, whole=True)
         return self.say(frames, table, ts, key, of_found(found))
 
     def say(self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner) -> pa.Table:
@@ -107,7 +106,7 @@ class FrameQuery(OverFrames):
         """SQL that reads back as this query."""
         from swag.query.as_sql import frame_statement
 
-        return frame_statement(self, _clause(self.spec))
+        return frame_statement(self, self.spec.clause())
 
 
 def _named(values: Any) -> tuple[tuple[str, Any], ...]:
@@ -129,33 +128,3 @@ def _named(values: Any) -> tuple[tuple[str, Any], ...]:
     if twice:
         raise BadQuery(f'two columns would be named "{twice[0]}".', "name them apart: AS, or .alias")
     return named
-
-
-def _clause(spec: Spec) -> str:
-    """A spec as a FRAME clause has it."""
-    from swag.query.as_sql import call, duration, name
-    from swag.query.windows import canonical as in_words
-    from swag.tables.constants import to_sql as number
-
-    if isinstance(spec, Threshold):
-        least = [f"{spec.min_rows} TUPLES"] if spec.min_rows != 1 else []
-        least += [duration(in_words(spec.min_duration))] if in_words(spec.min_duration) else []
-        same = "=" if spec.op == "==" else spec.op
-        text = f"WHERE {name(spec.column)} {same} {number(spec.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
-        return text + (" PARTITION" if spec.partition else "")
-    if isinstance(spec, Aggregate):
-        word = "WHILE" if spec.op in ("<", "<=") else "UNTIL"
-        return f"{word} {call(spec.aggregate)} {spec.op} {number(spec.c)}"
-    if isinstance(spec, Delta):
-        op = "" if spec.op == "<" else f"{spec.op} "
-        limits = ", ".join(f"{name(column)} {op}{number(x)}" for column, x in spec.limits.items())
-        return f"DELTA {limits}" + ("" if spec.measure == "first" else " MEASURE RANGE")
-    assert isinstance(spec, Boundary)
-    cells = [f"{name(c)} {number(w) if isinstance(w, int | float) else _breaks(w)}" for c, w in spec.cells.items()]
-    return f"GRID {', '.join(cells)}"
-
-
-def _breaks(breaks: tuple[Any, ...]) -> str:
-    from swag.tables.constants import to_sql
-
-    return f"({', '.join(to_sql(each) for each in breaks)})"

@@ -7,12 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frames.specs import Aggregate, Boundary, Spec, Threshold
+from frames.specs import Spec
 from kernels.frames import framing
 from swag.arguments import LARGEST, check_name
 from swag.errors import BadEvents, BadQuery, BadType
-from swag.query.aggregates import Aggregate as Aggregated
-from swag.query.families import result_type
 from swag.query.windows import Duration, in_units
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.tables.keys import KeyTable
@@ -23,8 +21,7 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 def check_key(key: str | None, spec: Spec | None = None) -> None:
     if key is not None:
         check_name(key, "key", 'key="router"')
-    cells = [f"cell_{name}" for name in spec.columns] if isinstance(spec, Boundary) else []
-    if key in (*OURS, *cells):
+    if key in (*OURS, *(() if spec is None else spec.reported)):
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
         )
@@ -52,20 +49,8 @@ def frames_table(
 def before_events(spec: Spec, key: str | None, fragments: bool) -> pa.Table:
     """No frames, before there is any event: all columns; those whose type only events can tell are of type null."""
     types = {"frame_id": pa.int64()} | ({} if key is None else {key: pa.null()})
-    types |= {"start": pa.null(), "end": pa.null(), "rows": pa.int64()}
-    if isinstance(spec, Threshold) and spec.partition:
-        types["kind"] = pa.string()
-    elif isinstance(spec, Boundary):
-        types |= {f"cell_{name}": pa.int64() for name in spec.columns}
-    elif isinstance(spec, Aggregate):
-        types["value"] = _type_of_any(spec.aggregate)
+    types |= {"start": pa.null(), "end": pa.null(), "rows": pa.int64(), **spec.reported_types()}
     return pa.schema(types | ({"final": pa.bool_()} if fragments else {})).empty_table()
-
-
-def _type_of_any(aggregate: Aggregated) -> pa.DataType:
-    """The type of an aggregate, if it is the same for columns of integers and of floats."""
-    a, b = (result_type(aggregate, dict.fromkeys(aggregate.columns, kind)) for kind in (pa.int64(), pa.float64()))
-    return a if a == b else pa.null()
 
 
 def is_untyped(frames: pa.Table) -> bool:
@@ -75,7 +60,7 @@ def is_untyped(frames: pa.Table) -> bool:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class FramePieces:
     """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame."""
 
     numbers: np.ndarray
@@ -85,11 +70,11 @@ class Pieces:
     final: np.ndarray
 
 
-def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
+def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, FramePieces]:
     """Read a table of frames; `clock` is the one its times must go with."""
     if is_untyped(table):
         nothing, none = np.zeros(0, np.int64), np.zeros(0, bool)
-        return clock or Clock(pa.int64()), Pieces(nothing, nothing, nothing, none, none)
+        return clock or Clock(pa.int64()), FramePieces(nothing, nothing, nothing, none, none)
     numbers = one_chunk(column(table, "frame_id", "frames are named by"))
     start, end = column(table, "start", "frames start at"), column(table, "end", "frames end at")
     if numbers.null_count or not pa.types.is_integer(numbers.type):
@@ -104,7 +89,7 @@ def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, Pieces]:
     there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
     final = _flags(table) if "final" in table.column_names else np.ones(len(there), bool)
     starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
-    return own, Pieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
+    return own, FramePieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
 
 
 def _flags(table: pa.Table) -> np.ndarray:
@@ -167,7 +152,7 @@ def margins(before: Duration, after: Duration, unit: str | None) -> tuple[int, i
     return sizes
 
 
-def widened(pieces: Pieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
+def widened(pieces: FramePieces, early: int, late: int) -> tuple[np.ndarray, np.ndarray]:
     """Intervals from start - early to end + late, cut off at the ends of int64; an empty one is from 1 to 0."""
     starts, below = shifted(pieces.starts, -early)
     ends, above = shifted(pieces.ends, late)

@@ -24,9 +24,10 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
-from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
@@ -51,16 +52,16 @@ def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
     rows = _read(spec, events, ts)
     found = candidates(spec, rows, ts)
-    if isinstance(spec, Threshold | Boundary):
+    if spec.union_closed:
         return [frame for frame in found if is_maximal(frame, found)]
     return _left_to_right(spec, rows, found)
 
 
-def _left_to_right(spec: Delta | Aggregate, rows: Sequence[Event], found: list[Frame]) -> list[Frame]:
+def _left_to_right(spec: Spec, rows: Sequence[Event], found: list[Frame]) -> list[Frame]:
     framing: list[Frame] = []
     among, at = set(found), 0
     while at < len(rows):
-        if spec.op in BEFORE:
+        if spec.closes_before:
             end = at
             while (at, end) in among:  # a frame grows event by event: all its prefixes are candidates
                 end += 1
@@ -89,21 +90,36 @@ def gaps(framing: Iterable[Frame], events: Sequence[Event]) -> list[Frame]:
 # --- Local conditions: data-dependent, data-independent -----------------------------------------------------------
 
 
+@singledispatch
 def holds(spec: Spec, extent: Sequence[Event]) -> bool:
-    """The data-dependent condition on the events of a frame."""
-    if isinstance(spec, Threshold):
-        return all(satisfies(event[spec.column], spec.op, spec.c) for event in extent)
-    if isinstance(spec, Boundary):
-        return len({cell(spec, event) for event in extent}) == 1
-    if isinstance(spec, Delta):
-        passed = any(
-            passes(spread(spec, [event[name] for event in extent]), spec.op, x) for name, x in spec.limits.items()
-        )
-        return passed != (spec.op in BEFORE)
+    """The data-dependent condition on the events of a frame: for each kind one of the functions below."""
+    raise NotImplementedError(f"{type(spec).__name__} has no definition.")
+
+
+@holds.register
+def _within_threshold(spec: Threshold, extent: Sequence[Event]) -> bool:
+    """The comparison holds for every event."""
+    return all(satisfies(event[spec.column], spec.op, spec.c) for event in extent)
+
+
+@holds.register
+def _within_boundary(spec: Boundary, extent: Sequence[Event]) -> bool:
+    """All events are in one cell."""
+    return len({cell(spec, event) for event in extent}) == 1
+
+
+@holds.register
+def _within_delta(spec: Delta, extent: Sequence[Event]) -> bool:
+    """No column has moved too far, or, of a frame that closes with an event, some column has."""
+    spreads = {name: spread(spec, [event[name] for event in extent]) for name in spec.limits}
+    return any(passes(spreads[name], spec.op, x) for name, x in spec.limits.items()) != spec.closes_before
+
+
+@holds.register
+def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
+    """The comparison holds for the aggregate; of no values yet, nothing is broken and nothing reached."""
     value = aggregate(spec.aggregate, extent)
-    if value is None:  # of no values yet: nothing is broken, nothing reached
-        return spec.op in BEFORE
-    return satisfies(value, spec.op, spec.c)
+    return spec.closes_before if value is None else satisfies(value, spec.op, spec.c)
 
 
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:

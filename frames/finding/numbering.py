@@ -3,7 +3,7 @@
 import numpy as np
 
 from frames.finding.intake import in_parallel
-from frames.finding.scans import Scan
+from frames.scans.scan import Scan
 from kernels.frames import order as frame_order
 from kernels.frames.framing import AT, BEGIN, KEY
 from swag.tables.columns import room

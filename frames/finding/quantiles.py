@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import ID, NO_KEY
-from frames.owning.intervals import Intervals
-from frames.specs import BEFORE, Aggregate, Spec
+from frames.finding.intervals import Intervals
+from frames.specs import Aggregate, Spec
 from kernels.frames.framing import AT, COUNT, KEY, OPEN
+from swag.durable.state import State, table_from_array, table_to_array
 
 
 def with_quantiles(
@@ -24,38 +25,46 @@ def with_quantiles(
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
     at = position[at] if at.size else at
-    lo = at if spec.op in BEFORE else at + 1 - counts
+    lo = at if spec.closes_before else at + 1 - counts
     return {**extra, "value": Intervals(table, order).answer(spec.aggregate, lo, lo + counts)}
 
 
 def is_quantile(spec: Spec) -> bool:
+    """Are the frames of this spec cut by a quantile?"""
     return isinstance(spec, Aggregate) and spec.aggregate.kind == "quantile"
 
 
-class Kept:
-    """While events arrive: the events of frames that are still open, and nothing for other specs."""
+class FrameEvents:
+    """The events of frames that are still open, while events arrive: their quantile is read when they close.
+
+    Owns the columns that the spec reads and the key of each event, in order of ts. It is told of events that were
+    scanned (`add`), asked for the `values` of frames, and told which events are no longer needed (`drop`).
+    """
 
     def __init__(self, spec: Spec) -> None:
-        self.spec, self.active = spec, is_quantile(spec)
+        self.spec = spec
         self.ids = NO_KEY
         self.table: pa.Table | None = None
 
+    @property
+    def bytes(self) -> int:
+        return 0 if self.table is None else int(self.table.nbytes)
+
     def add(self, table: pa.Table, ids: np.ndarray, new: np.ndarray) -> None:
         """Events just scanned, and the frames found in them."""
-        if not self.active:
-            return
         new[:, AT] += 0 if self.table is None else self.table.num_rows
         self.table = table if self.table is None else pa.concat_tables([self.table, table])
         self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, ID)])
 
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
-        if not self.active or self.table is None:
+        """What is reported of these frames, with their quantiles."""
+        if self.table is None:
             return extra
         return with_quantiles(self.spec, self.table, self.ids, frames[:, AT], frames[:, COUNT], extra)
 
     def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
         """Keep the last rows[k] events of key k; frames that are open move along."""
-        if not self.active or self.table is None:
+        if self.table is None:
             return
         order = np.argsort(self.ids, kind="stable")
         counts = np.bincount(self.ids, minlength=rows.size)
@@ -70,3 +79,16 @@ class Kept:
         """Open frames find their events again: they are all that is kept of their key."""
         keys, first = np.unique(self.ids, return_index=True)
         frames[:, AT] = first[np.searchsorted(keys, frames[:, KEY])]
+
+    def renumber(self, ids: np.ndarray) -> None:
+        """Keys have other ids now: ids[k] is what k has become."""
+        self.ids = ids[self.ids]
+
+    def state(self) -> State:
+        return {}, {} if self.table is None else {"ids": self.ids, "table": table_to_array(self.table)}
+
+    def restore(self, state: State) -> None:
+        _, arrays = state
+        self.ids, self.table = NO_KEY, None
+        if arrays:
+            self.ids, self.table = arrays["ids"], table_from_array(arrays["table"])

@@ -14,8 +14,9 @@ before (LEAD).
 import numpy as np
 
 from frames.finding.layout import LaidOut, laid_out
-from frames.finding.scans import extended
+from frames.scans.scan import extended
 from kernels.frames.framing import AT, BEGIN, COUNT, KEY, LEAD, ROWS, START
+from swag.durable.state import State
 
 NONE = np.zeros(0, np.int64)
 
@@ -33,10 +34,11 @@ def skips(laid: LaidOut, frames: np.ndarray, leads: np.ndarray, earlier: np.ndar
 
 
 class Ties:
-    """While events arrive. Owns the skip of every open frame, by slot, and of every key's run that may become one.
+    """Skips while events arrive. Owns that of every open frame, by slot, and of every key's run that may become one.
 
-    reported: of the frames that came out last. Events of one ts are scanned together: a punctuation lets through all of
-    them or none.
+    It is told of the events that were scanned (`among`), of the frames and runs in them, and of the frames that come
+    out; `reported` are the skips of those that came out last. Events of one ts are scanned together: a punctuation lets
+    through all of them or none.
     """
 
     def __init__(self) -> None:
@@ -63,3 +65,14 @@ class Ties:
     def report(self, chosen: np.ndarray, closed: np.ndarray) -> None:
         """Frames come out; those that are closed are forgotten."""
         self.reported, self.of_frames = self.of_frames[chosen], self.of_frames[~closed]
+
+    def keep_keys(self, ids: np.ndarray) -> None:
+        """Forget all other keys; these are numbered anew, in this order."""
+        self.of_runs = extended(self.of_runs, int(ids.max(initial=-1)) + 1, 0)[ids]
+
+    def state(self) -> State:
+        return {}, {"of_frames": self.of_frames, "of_runs": self.of_runs.copy(), "reported": self.reported}
+
+    def restore(self, state: State) -> None:
+        _, arrays = state
+        self.of_frames, self.of_runs, self.reported = arrays["of_frames"], arrays["of_runs"].copy(), arrays["reported"]

@@ -8,39 +8,106 @@ table, and be lost where the tables of several punctuations are put together, of
 spec is small and the same for all. It costs a scan more, of those events only whose ties make it necessary.
 """
 
+import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from frames.as_json import spec_from_json, spec_to_json
 from frames.finding.intake import key_ids, timed
-from frames.owning.fingerprint import Fingerprint
-from frames.specs import Spec
+from frames.specs import Spec, spec_from_json
+from kernels.frames.fingerprint import mix
+from swag.durable.state import State
 from swag.errors import SwagError
-from swag.tables.columns import column
+from swag.tables.columns import column, decoded_type, field, is_number, valid_rows
+from swag.tables.keys import KeyTable
 
 NAME = b"swag.frames"
 FORMAT = 1
 
 
+class Fingerprint:
+    """Which stream was it? Tells rows in order by their ts, their keys, and the columns that a spec reads.
+
+    Equal rows in equal order have equal fingerprints, however they are cut into chunks and batches, and whether text is
+    kept in a dictionary or not. Types are not told apart, values are: a null from a 0, -0.0 from 0.0. Of many rows some
+    are read (kernels/frames/fingerprint.py).
+
+    Owns a sum, and the number of its values, for every array that the rows so far consist of. It is told of the next
+    rows with `add`, and asked for `rows` and `digest`.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._sums: dict[str, tuple[int, int]] = {}
+
+    def add(
+        self, table: pa.Table, columns: Iterable[str], instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
+    ) -> None:
+        """The next rows, and the keys that were seen by their end."""
+        self._mix("ts", instants)
+        self._mix("ids", ids)
+        for name in dict.fromkeys(columns):
+            if is_number(decoded_type(table.schema.field(name).type)):
+                read = field(table, name, "the fingerprint reads")
+                valid = read.valid
+                self._mix(f"column {name}", read.values)
+            else:  # of a column that is no number, a spec reads only where it is null
+                valid = valid_rows(table, name, "the fingerprint reads")
+            if valid is not None:
+                self._mix(f"null {name}", np.flatnonzero(~valid) + self.rows)
+        for name, array in ({} if keys is None else keys.state()[1]).items():
+            self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])
+        self.rows += instants.size
+
+    def digest(self) -> str:
+        """A short text that stands for the rows so far."""
+        told = repr((self.rows, sorted(self._sums.items())))
+        return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+
+    def state(self) -> State:
+        return {"rows": self.rows, "sums": {name: list(each) for name, each in self._sums.items()}}, {}
+
+    def restore(self, state: State) -> None:
+        header, _ = state
+        self.rows, self._sums = header["rows"], {name: (size, of) for name, (size, of) in header["sums"].items()}
+
+    def _mix(self, name: str, array: np.ndarray) -> None:
+        if array.size:
+            count, before = self._sums.get(name, (0, 0))
+            self._sums[name] = count + array.size, (before + int(mix(_bits(array), count))) % 2**64
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Unsigned integers of the same bits; read-only, as Arrow's own are, so that kernels are compiled for one type."""
+    bits = array.view(f"u{array.itemsize}")
+    bits.flags.writeable = False
+    return bits
+
+
 @dataclass(frozen=True)
 class Origin:
-    """The first `rows` events of the stream had this digest; whole: there were no others."""
+    """What the note says: how frames were found, and in which events.
+
+    The first `rows` events of the stream had this digest; whole: there were no others.
+    """
 
     spec: dict[str, Any]
     columns: tuple[str, ...]
     ts: str
     key: str | None
-    rows: int
-    digest: str
-    whole: bool
+    rows: int = 0
+    digest: str = ""
+    whole: bool = False
     format: int = FORMAT
 
     @classmethod
-    def now(cls, spec: Spec, ts: str, key: str | None, seen: Fingerprint, whole: bool) -> "Origin":
-        return cls(spec_to_json(spec), spec.columns, ts, key, seen.rows, seen.digest(), whole)
+    def by(cls, spec: Spec, ts: str, key: str | None) -> "Origin":
+        """Of frames that are still to be found: see `noted`."""
+        return cls(spec.to_json(), spec.columns, ts, key)
 
     @classmethod
     def of(cls, frames: pa.Table) -> "Origin | None":
@@ -52,8 +119,10 @@ class Origin:
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
-    def noted(self, frames: pa.Table) -> pa.Table:
-        return frames.replace_schema_metadata({**(frames.schema.metadata or {}), NAME: json.dumps(vars(self))})
+    def noted(self, frames: pa.Table, seen: Fingerprint, whole: bool) -> pa.Table:
+        """Frames that were found in the events seen, with the note."""
+        note = {**vars(self), "rows": seen.rows, "digest": seen.digest(), "whole": whole}
+        return frames.replace_schema_metadata({**(frames.schema.metadata or {}), NAME: json.dumps(note)})
 
     def found_by(self) -> Spec | None:
         """None: by functions that this process does not have, or by a kind of spec that it does not know."""

@@ -66,6 +66,7 @@ def own_arrays(arrays: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray
 def table_to_array(table: pa.Table) -> np.ndarray:
     """An Arrow table as bytes."""
     sink = pa.BufferOutputStream()
+    table = table.unify_dictionaries()  # a stream has one dictionary per column
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return np.frombuffer(sink.getvalue(), np.uint8)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from frames.finding.intake import key_ids, timed
-from frames.owning.fingerprint import Fingerprint
+from frames.owning.origin import Fingerprint
 from kernels.frames.fingerprint import ALL, PAGE, SOME, mix
 
 SIZE = 1000

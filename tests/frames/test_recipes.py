@@ -9,7 +9,7 @@ import pytest
 
 import frames as fr
 import swag as sw
-from frames.as_json import spec_from_json, spec_to_json
+from frames.specs import spec_from_json
 from tests.frames.cases import SPECS
 
 MORE = [
@@ -24,6 +24,6 @@ MORE = [
 
 @pytest.mark.parametrize("spec", [*SPECS.values(), *MORE])
 def test_a_spec_reads_back(spec):
-    again = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
+    again = spec_from_json(json.loads(json.dumps(spec.to_json())))
     assert again == spec
     assert again.columns == spec.columns

@@ -5,6 +5,9 @@ import pytest
 
 import frames as fr
 import swag as sw
+from frames import theory
+from frames.scans.kinds import SCANS
+from frames.specs.kinds import KINDS
 
 EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "c"])}
 
@@ -76,3 +79,9 @@ def test_bounds_beyond_the_numbers():
     assert fr.detect(fr.Threshold("x", ">=", float("inf")), floats)["start"].to_pylist() == [1]
     assert fr.detect(fr.Threshold("x", "==", 1.5), whole).num_rows == 0
     assert fr.detect(fr.Delta("x", float("inf"), op="<="), floats)["rows"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+def test_every_kind_has_a_scan_and_a_definition(kind):
+    assert kind in SCANS
+    assert theory.holds.dispatch(kind) is not theory.holds.dispatch(object)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 from frames.spark.batch import joining
-from frames.spark.batch.tasks import Task
+from frames.spark.batch.tasks import FrameTask
 from swag.spark.batch.layout import WHOLE
 from swag.tables.columns import Clock
 
@@ -40,7 +40,7 @@ def laid_out(rows: list[tuple], cuts: dict[str, list[int]]) -> pa.Table:
     return table.append_column("piece", pa.array(pieces, pa.int64()))
 
 
-def passed(step, task: Task, table: pa.Table, batch: int) -> pa.Table:
+def passed(step, task: FrameTask, table: pa.Table, batch: int) -> pa.Table:
     batches = table.to_batches(max_chunksize=batch)
     return pa.Table.from_batches(step(task, batches), schema=task.out)
 
@@ -56,7 +56,9 @@ def test_cuts_never_change_frames(spec, rows, cuts, others, block_rows):
     cells = {name: pa.int64() for name in expected.column_names if name.startswith("cell_")}
     kind = {"kind": pa.string()} if "kind" in expected.column_names else {}
     clock = Clock(pa.int64())
-    task = Task(("k0",), {"k0": "k"}, "ts", tuple(read), clock, pa.schema({**OWN, **kind, **cells}), block_rows, spec)
+    task = FrameTask(
+        ("k0",), {"k0": "k"}, "ts", tuple(read), clock, pa.schema({**OWN, **kind, **cells}), block_rows, spec
+    )
     first = replace(task, by=("k0", "piece"), out=pa.schema({**BETWEEN, **cells}))
     found = passed(joining.segments, first, table, batch=block_rows)
     found = found.sort_by([("k0", "ascending"), ("piece", "ascending"), ("n", "ascending")])

@@ -95,7 +95,7 @@ def test_what_is_kept_follows_the_keys_of_which_something_is_open(name, monkeypa
         ]
         stream.trigger({EVENTS: pa.Table.from_pylist(rows[: 40 - (i % 8 == 0)], EVENT)}, worker=i % 2)
         (cached,) = stream.caches[i % 2]._kept
-        sizes.append((cached.body.detector._keys.count, stream.total("bytes")))
+        sizes.append((cached.body.core.keys.count, stream.total("bytes")))
     assert max(keys for keys, _ in sizes) < 400
     assert max(size for _, size in sizes[120:]) <= 1.3 * max(size for _, size in sizes[40:80])
 

@@ -7,7 +7,7 @@ import pytest
 import frames as fr
 import frames.spark
 import swag as sw
-from frames.spark.batch.stored_frames import Stream
+from frames.spark.batch.stored_frames import FrameStream
 from swag.spark import Layout
 from tests.spark.compare import assert_same
 
@@ -48,7 +48,7 @@ def told_apart(table: pa.Table, key: str | None) -> pa.Table:
 
 
 def pieces(df, key: str | None, layout: Layout) -> int:
-    cut = Stream.of(df, "ts", key, layout).cut().pieces
+    cut = FrameStream.of(df, "ts", key, layout).cut().pieces
     return 0 if cut is None else cut.table.count()
 
 

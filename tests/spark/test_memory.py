@@ -88,5 +88,5 @@ def test_windows_hold_a_block_and_a_window(spark, at_requests):
 def test_detection_holds_a_block_and_what_is_open(spec):
     extra = fr.detect(spec, pa.table({"ts": [1], "x": [0.5]})).schema
     out = pa.schema([extra.field(0), pa.field("k0", pa.int64()), *list(extra)[1:]])
-    task = workers.Task(("k0",), {"k0": "key"}, "ts", ("x",), Clock(pa.int64()), out, BLOCK, spec)
+    task = workers.FrameTask(("k0",), {"k0": "key"}, "ts", ("x",), Clock(pa.int64()), out, BLOCK, spec)
     check(partial(workers.detected, task), ["k0", "t", "e0"])

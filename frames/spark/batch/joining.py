@@ -9,8 +9,9 @@ The segments of a piece hold each of its events once: runs for which the predica
 inside one cell. Whatever lies inside a piece is settled by its own task (`segments`). A second pass (`joined`) has a
 few rows per piece to put together, and numbers the frames.
 
-Delta and aggregate frames are not cut: where one begins depends on where the last has ended, and so on to the first
-event. A piece read from its own start need never come upon the frames of the whole.
+Frames of kinds that are not union closed (frames/specs/spec.py), delta and aggregate, are not cut: where one begins
+depends on where the last has ended, and so on to the first event. A piece read from its own start need never come upon
+the frames of the whole.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.spark.batch.tasks import Block, Found, Task, blocks, scans
-from frames.specs import Boundary, Spec, Threshold
-from swag.query.windows import in_units
+from frames.spark.batch.tasks import FrameBlock, FrameTask, ScannedFrames, blocks, scans
 from swag.spark.batch.layout import WHOLE
 from swag.spark.key_runs import differs
 from swag.tables.columns import instants, one_chunk
@@ -32,23 +31,19 @@ FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
 NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and cells
 
 
-def can_be_cut(spec: Spec) -> bool:
-    return isinstance(spec, Threshold | Boundary)
-
-
 @dataclass(frozen=True)
 class Rule:
-    """What makes a run a frame, and whether gaps are reported."""
+    """What makes a run a frame, and whether gaps are reported; a kind that leaves none between its runs says yes."""
 
     rows: int
     duration: int
     gaps: bool
 
     @classmethod
-    def of(cls, task: Task) -> "Rule":
-        if isinstance(task.spec, Threshold):
-            return cls(task.spec.min_rows, in_units(task.spec.min_duration, task.clock.unit), task.spec.partition)
-        return cls(1, 0, True)
+    def of(cls, task: FrameTask) -> "Rule":
+        assert task.spec is not None
+        has_gaps = "kind" in task.spec.segments().reported
+        return cls(*task.spec.least(task.clock.unit), not has_gaps or "kind" in task.spec.reported)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,31 +84,31 @@ class Segments:
         return mine.merged(begins)
 
 
-def segments(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def segments(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The first pass: the segments of some pieces, settled as far as a piece can tell."""
-    spec, rule = task.spec, Rule.of(task)
-    if isinstance(spec, Threshold):
-        spec = replace(spec, min_rows=1, min_duration=0, partition=True)
-    for found in scans(replace(task, spec=spec), batches):
+    assert task.spec is not None
+    rule = Rule.of(task)
+    for found in scans(replace(task, spec=task.spec.segments()), batches):
         cut = np.asarray(one_chunk(found.substreams.column("piece"))) != WHOLE
         edge = np.where(cut, (found.numbers == 0) * FIRST + found.last * LAST, 0)
         start, end = (instants(found.frames.column(name), name) for name in ("start", "end"))
         kind, cells = np.full(start.size, FRAME), found.frames.column_names[3:]
-        if isinstance(spec, Threshold):
-            kind, cells = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN), []
+        if "kind" in cells:
+            kind = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN)
+            cells.remove("kind")
         rows = np.asarray(found.frames.column("rows"))
         all_ = Segments(found.ids, np.arange(start.size), edge, kind, start, end, rows)
         some = all_.settled(rule)
         yield from task.output(_columns(some, found, found.frames.select(cells)))
 
 
-def _columns(some: Segments, found: Found, cells: pa.Table) -> list[Any]:
+def _columns(some: Segments, found: ScannedFrames, cells: pa.Table) -> list[Any]:
     at = pa.array(some.at)
     own = [found.numbers[some.at], some.edge, some.kind, some.start, some.end, found.skips[some.at], some.rows]
     return [*found.substreams.take(at).columns, *map(pa.array, own), *cells.take(at).columns]
 
 
-def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def joined(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The second pass: the segments of some keys, in order, as numbered frames."""
     joint = Joint(task, Rule.of(task))
     for block, over in blocks(task, batches, lambda _: joint.open):
@@ -122,14 +117,17 @@ def joined(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 @dataclass(eq=False)
 class Joint:
-    """Segments that wait for what comes after them, and how many frames their key has had."""
+    """Where pieces meet. Owns the segments that wait for what comes after them, and how many frames their key has had.
 
-    task: Task
+    It is told of every block of segments, and gives the frames that are settled by it.
+    """
+
+    task: FrameTask
     rule: Rule
     open: pa.Table = field(default_factory=lambda: pa.table({}))
     _count: int = 0
 
-    def frames(self, block: Block, over: bool) -> Iterator[pa.RecordBatch]:
+    def frames(self, block: FrameBlock, over: bool) -> Iterator[pa.RecordBatch]:
         some = self._together(block, over)
         waits = np.zeros(some.of.size, bool)
         if not over:  # a gap, and a run that may yet be part of it
@@ -147,7 +145,7 @@ class Joint:
         skips = [block.table.column("skip").take(pa.array(found.at))] if self.task.skips else []
         yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns, *skips])
 
-    def _together(self, block: Block, over: bool) -> Segments:
+    def _together(self, block: FrameBlock, over: bool) -> Segments:
         edge, kind = block.numbers("edge"), block.numbers("kind")
         begins = np.ones(edge.size, bool)
         begins[1:] = ((edge[:-1] & LAST) == 0) | ((edge[1:] & FIRST) == 0) | (kind[1:] != kind[:-1])
@@ -161,7 +159,7 @@ class Joint:
             edge[-1] = some.edge[-1] & LAST
         return replace(some, edge=edge).settled(self.rule)
 
-    def _keep(self, block: Block, some: Segments) -> None:
+    def _keep(self, block: FrameBlock, some: Segments) -> None:
         table = block.table.take(pa.array(some.at))
         new = {"edge": some.edge, "kind": some.kind, "t": some.start, "b": some.end, "rows": some.rows}
         for name, values in new.items():
@@ -170,8 +168,8 @@ class Joint:
 
     @property
     def _with_kind(self) -> bool:
-        return isinstance(self.task.spec, Threshold) and self.task.spec.partition
+        return self.task.spec is not None and "kind" in self.task.spec.reported
 
-    def _cells(self, block: Block) -> list[str]:
+    def _cells(self, block: FrameBlock) -> list[str]:
         names = block.table.column_names
         return names[names.index("rows") + 1 :]

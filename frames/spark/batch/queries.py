@@ -5,21 +5,24 @@ mean something else by NaN, by overflow and by division. So what `where` leaves 
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from frames.query import FrameQuery
-from frames.spark.batch.stored_frames import Stream, answered_per_frame, detected
+from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
 from swag.spark.portable import portable_term
 
+if TYPE_CHECKING:
+    from frames.query import FrameQuery
 
-def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
+
+def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
-    stream, query = Stream.of(events, ts, keys, layout), _portable(query)
+    stream, query = FrameStream.of(events, ts, keys, layout), _portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
@@ -31,7 +34,7 @@ def evaluate(query: FrameQuery, events: DataFrame, ts: str, keys: list[str], lay
     return answered_per_frame(stream, found, task, out)
 
 
-def _portable(query: FrameQuery) -> FrameQuery:
+def _portable(query: "FrameQuery") -> "FrameQuery":
     """What means the same in any process."""
     values = tuple((name, portable_term(value)) for name, value in query.values)
     having = None if query.having is None else portable_term(query.having)

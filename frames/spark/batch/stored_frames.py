@@ -16,9 +16,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from frames import detection, filling
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
-from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, Task
-from frames.specs import Aggregate as ByAggregate
-from frames.specs import Spec, Threshold, check_spec
+from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, FrameTask
+from frames.specs import Spec, check_spec
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
@@ -41,24 +40,23 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     number within it: the same however the work was spread.
     """
     check_spec(spec)
-    stream = Stream.of(events, ts, key, layout)
+    stream = FrameStream.of(events, ts, key, layout)
     detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
-    return detected(stream.cut() if joining.can_be_cut(spec) else stream, spec)
+    return detected(stream.cut() if spec.union_closed else stream, spec)
 
 
-def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
+def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFrame:
     """The frames of a stream, cut or not; one that can not be cut for this spec is taken whole.
 
     skips: with a column of them, the last (frames/finding/ties.py).
     """
     found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
-    if isinstance(spec, ByAggregate):
-        spec = replace(spec, aggregate=portable_aggregate(spec.aggregate))
+    spec = spec.with_aggregates(portable_aggregate)
     read = list(dict.fromkeys(spec.columns))
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
     last = [StructField("skip", LongType())] if skips else []
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
-    stream = stream if joining.can_be_cut(spec) else replace(stream, pieces=None)
+    stream = stream if spec.union_closed else replace(stream, pieces=None)
     task = replace(stream.task(read, out), by=stream.by, spec=spec, skips=skips)
     rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
     rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
@@ -72,10 +70,12 @@ def detected(stream: "Stream", spec: Spec, skips: bool = False) -> DataFrame:
     return named(frames, [*names, free("skip", names)] if skips else names)
 
 
-def _joined(stream: "Stream", rows: DataFrame, task: Task, out: StructType) -> DataFrame:
+def _joined(stream: "FrameStream", rows: DataFrame, task: FrameTask, out: StructType) -> DataFrame:
     """Segments of pieces, then frames of keys."""
     front = 1 + len(stream.keys) + len(("start", "end", "rows"))
-    own = [] if isinstance(task.spec, Threshold) else out.fields[front : len(out.fields) - task.skips]
+    assert task.spec is not None
+    reported = zip(task.spec.reported, out.fields[front:], strict=False)  # the skip, if there is one, comes last
+    own = [field for name, field in reported if name != "kind"]
     numbers = [StructField(name, LongType()) for name in ("piece", *joining.NUMBERS)]
     between = StructType([*stream.key_fields, *stream.apart_fields, *numbers, *own])
     first = replace(task, by=stream.apart, out=schema.arrow_of(between, stream.events))
@@ -93,7 +93,7 @@ def fill(
 
     A DataFrame of frames does not say which events they were found in, so all from start to end lie in them.
     """
-    stream = Stream.of(events, ts, key, layout)
+    stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
     filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
     whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
@@ -118,7 +118,7 @@ def summarize(
 
     For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate.
     """
-    stream = Stream.of(events, ts, key, layout)
+    stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
     types = filling.summarize(
@@ -133,7 +133,7 @@ def summarize(
 
 
 def answered_per_frame(
-    stream: "Stream", frames: DataFrame, task: Task, out: StructType, edges: tuple[int, int] = (0, 0)
+    stream: "FrameStream", frames: DataFrame, task: FrameTask, out: StructType, edges: tuple[int, int] = (0, 0)
 ) -> DataFrame:
     """One pass over events and frames: what a task says of the events in each frame, its edges moved by so much."""
     spans = _spans(frames, stream.keys, *edges)
@@ -179,7 +179,7 @@ def _empty(frames: DataFrame) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Stream:
+class FrameStream:
     """Events and how they are read. names: the user's, of k0, k1 …; by: the columns that tell keys apart.
 
     pieces: of the substreams that are cut, if there are any.
@@ -195,7 +195,7 @@ class Stream:
     pieces: Pieces | None = None
 
     @classmethod
-    def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "Stream":
+    def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "FrameStream":
         schema.check_frame(events, "events")
         keys = schema.key_names(key)
         for name in keys:
@@ -224,7 +224,7 @@ class Stream:
         """What tells substreams apart, and their pieces."""
         return self.by if self.pieces is None else (*self.by, "piece")
 
-    def cut(self) -> "Stream":
+    def cut(self) -> "FrameStream":
         """With the substreams that are too large for one task in pieces; a look at the events, or at some of them."""
         rows = placed(self.events).select(*self.key_columns, schema.instant(self.events, self.ts).alias("t"))
         return replace(self, pieces=pieces_of(rows, self.by, Halo(), self.layout))
@@ -258,6 +258,6 @@ class Stream:
         tasks = self.layout.tasks
         return rows.repartition(*self.by) if tasks is None else rows.repartition(tasks, *self.by)
 
-    def task(self, read: list[str], out: StructType) -> Task:
+    def task(self, read: list[str], out: StructType) -> FrameTask:
         types = schema.arrow_of(out, self.events)
-        return Task(self.apart, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)
+        return FrameTask(self.apart, self.names, self.ts, tuple(read), self.clock, types, self.layout.block_rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,6 @@ from frames.detection import search
 from frames.detector import Detector
 from frames.filling import fill, summarize
 from frames.owning.owning import of_skips
-from frames.query import FrameQuery
 from frames.specs import Spec
 from swag.query.aggregates import Aggregate
 from swag.spark import process
@@ -20,12 +19,15 @@ from swag.spark.key_runs import refuse_null, run_starts
 from swag.spark.places import free
 from swag.tables.columns import Clock, one_chunk
 
+if TYPE_CHECKING:
+    from frames.query import FrameQuery
+
 T, K = " t", " k"  # time, and the number of the substream, where all columns have names of ours
 OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are wanted at one time
 
 
 @dataclass(frozen=True)
-class Task:
+class FrameTask:
     """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer.
 
     skips: are frames found, or answered, with a last column of their skips (frames/finding/ties.py)?
@@ -40,7 +42,7 @@ class Task:
     block_rows: int
     spec: Spec | None = None
     aggregates: tuple[Aggregate, ...] = ()
-    query: FrameQuery | None = None
+    query: "FrameQuery | None" = None
     skips: bool = False
 
     @property
@@ -64,7 +66,7 @@ class Task:
 
 
 @dataclass(eq=False)
-class Block:
+class FrameBlock:
     """Rows in order of (key, t); starts: of each key's."""
 
     table: pa.Table
@@ -72,7 +74,7 @@ class Block:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, table: pa.Table, by: tuple[str, ...]) -> "Block":
+    def of(cls, table: pa.Table, by: tuple[str, ...]) -> "FrameBlock":
         t = np.asarray(one_chunk(table.column("t")))
         return cls(table, t, run_starts([one_chunk(table.column(name)) for name in by], t.size))
 
@@ -86,17 +88,17 @@ class Block:
 
 
 def blocks(
-    task: Task, batches: Iterable[pa.RecordBatch], keep: Callable[[Block], pa.Table]
-) -> Iterator[tuple[Block, bool]]:
+    task: FrameTask, batches: Iterable[pa.RecordBatch], keep: Callable[[FrameBlock], pa.Table]
+) -> Iterator[tuple[FrameBlock, bool]]:
     """Blocks of rows, each with what was kept of the one before; and whether it is the last."""
     waiting: list[pa.RecordBatch] = []
     rows, kept = 0, None
 
-    def block() -> Block:
+    def block() -> FrameBlock:
         new = pa.Table.from_batches(waiting)
         refuse_null(new, task.names, "key")
         refuse_null(new, {"t": task.ts}, "timestamp")
-        return Block.of(new if kept is None else pa.concat_tables([kept, new]), task.by)
+        return FrameBlock.of(new if kept is None else pa.concat_tables([kept, new]), task.by)
 
     for batch in batches:
         waiting.append(batch)
@@ -108,11 +110,11 @@ def blocks(
     if rows:
         yield block(), True
     elif kept is not None and kept.num_rows:
-        yield Block.of(kept, task.by), True
+        yield FrameBlock.of(kept, task.by), True
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ScannedFrames:
     """Frames that became certain. ids: of their substreams, in order; numbers: within these; last: is it the last?
 
     substreams: the columns that tell them apart, beside each frame; frames: start, end, rows and what goes with them.
@@ -127,19 +129,19 @@ class Found:
     substreams: pa.Table
 
 
-def detected(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def detected(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for found in scans(task, batches):
         keys = found.substreams.select(list(task.names))
         skips = [pa.array(found.skips)] if task.skips else []
         yield from task.output([pa.array(found.numbers), *keys.columns, *found.frames.columns, *skips])
 
 
-def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
+def scans(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[ScannedFrames]:
     """Keys that are whole in a block are scanned together; one that fills a block has a detector of its own."""
     process.begin()
-    large = Large(task)
+    large = LargeKey(task)
 
-    def unfinished(block: Block) -> pa.Table:
+    def unfinished(block: FrameBlock) -> pa.Table:
         return block.table.slice(block.t.size if large.open else int(block.starts[-1]))
 
     for block, over in blocks(task, batches, unfinished):
@@ -150,7 +152,7 @@ def scans(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
     yield from large.finish()
 
 
-def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
+def _scanned(task: FrameTask, block: FrameBlock, first: int, last: int) -> ScannedFrames:
     assert task.spec is not None
     found = search(task.spec, _slice(task, block, first, last), task.when, task.who)
     table, skips = found.table(), found.skips() if task.skips else np.zeros(found.count, np.int64)
@@ -162,10 +164,10 @@ def _scanned(task: Task, block: Block, first: int, last: int) -> Found:
     firsts = np.flatnonzero(begins)
     numbers = np.arange(ids.size) - np.repeat(firsts, np.diff(firsts, append=ids.size))
     substreams = block.table.select(task.apart).take(pa.array(block.starts[ids]))
-    return Found(_rest(table, 2), skips, ids, numbers, np.roll(begins, -1), substreams)
+    return ScannedFrames(_rest(table, 2), skips, ids, numbers, np.roll(begins, -1), substreams)
 
 
-def _slice(task: Task, block: Block, first: int, last: int) -> pa.Table:
+def _slice(task: FrameTask, block: FrameBlock, first: int, last: int) -> pa.Table:
     """Rows of a block under the names that a spec knows."""
     table = block.table.slice(first, last - first)
     columns = [table.column(f"e{i}") for i in range(len(task.read))]
@@ -179,10 +181,13 @@ def _rest(found: pa.Table, front: int) -> pa.Table:
 
 
 @dataclass(eq=False)
-class Large:
-    """The detector of a key that goes on from block to block. taken: rows of this block that were its."""
+class LargeKey:
+    """A key that goes on from block to block. Owns its detector while it does, and how many frames it has had.
 
-    task: Task
+    It is told of every block, and says which frames that decides. taken: the rows of this block that were its.
+    """
+
+    task: FrameTask
     taken: int = 0
     _detector: Detector | None = None
     _key: pa.Table | None = None
@@ -192,7 +197,7 @@ class Large:
     def open(self) -> bool:
         return self._detector is not None
 
-    def go_on(self, block: Block, over: bool) -> Iterator[Found]:
+    def go_on(self, block: FrameBlock, over: bool) -> Iterator[ScannedFrames]:
         self.taken = 0
         if self._detector is None:
             if over or block.starts.size > 1:
@@ -209,18 +214,18 @@ class Large:
         if ended:
             self._detector = None
 
-    def finish(self) -> Iterator[Found]:
+    def finish(self) -> Iterator[ScannedFrames]:
         if self._detector is not None:
             yield from self._report(self._detector.finish(), True)
 
-    def _start(self, block: Block) -> None:
+    def _start(self, block: FrameBlock) -> None:
         assert self.task.spec is not None
         self._detector, self._count = Detector(self.task.spec, ts=self.task.when), 0
         if self.task.skips:
             self._detector.with_skips()
         self._key = block.table.select(self.task.apart).slice(0, 1)
 
-    def _rows_here(self, block: Block) -> int:
+    def _rows_here(self, block: FrameBlock) -> int:
         """How many rows, from the first on, are of the open key."""
         assert self._key is not None
         first = block.table.select(self._key.column_names).slice(0, 1)
@@ -229,7 +234,7 @@ class Large:
         ends = np.append(block.starts[1:], block.t.size)
         return int(ends[0]) if same else 0
 
-    def _report(self, found: pa.Table, ended: bool) -> Iterator[Found]:
+    def _report(self, found: pa.Table, ended: bool) -> Iterator[ScannedFrames]:
         assert self._detector is not None and self._key is not None
         zeros = np.zeros(found.num_rows, np.int64)
         numbers = self._count + np.arange(found.num_rows)
@@ -237,24 +242,24 @@ class Large:
         if found.num_rows:
             last = ended & (numbers == self._count - 1)
             skips = self._detector.skips if self.task.skips else zeros
-            yield Found(_rest(found, 1), skips, zeros, numbers, last, self._key.take(pa.array(zeros)))
+            yield ScannedFrames(_rest(found, 1), skips, zeros, numbers, last, self._key.take(pa.array(zeros)))
 
 
-def filled(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def filled(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events of a block against the frames that have opened."""
     process.begin()
     for block, _ in blocks(task, batches, _frames_that_reach):
         yield from task.output(_filled(task, block, block.numbers("kind")))
 
 
-def summarized(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def summarized(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Frames of a block that close, over the events since they opened."""
     process.begin()
     for block, _ in blocks(task, batches, _open_frames_and_events):
         yield from task.output(_summarized(task, block, block.numbers("kind")))
 
 
-def _filled(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
+def _filled(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[Any]:
     events = _events(block, kind, [f"e{i}" for i in range(len(task.read))], T, K)
     opened = np.flatnonzero(kind != EVENT)
     spans = {"start": block.t[opened], "end": block.numbers("b")[opened], K: block.ids[opened]}
@@ -263,7 +268,7 @@ def _filled(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
     return [*(inside.column(i) for i in range(len(task.read))), pa.array(numbers)]
 
 
-def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
+def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[Any]:
     events = _events(block, kind, list(task.read), task.when, task.who)
     closed = np.flatnonzero(kind == CLOSES)
     spans = {"start": block.numbers("a")[closed], "end": block.t[closed], task.who: block.ids[closed]}
@@ -276,7 +281,7 @@ def _summarized(task: Task, block: Block, kind: np.ndarray) -> list[Any]:
     return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
 
 
-def _said(task: Task, query: FrameQuery, frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
+def _said(task: FrameTask, query: "FrameQuery", frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
     """By the query itself, so that predicates and expressions mean here what they mean in memory."""
     front = len(task.out) - len(query.values)  # of which the last is the number of rows; the skip is behind them
     skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))
@@ -287,7 +292,7 @@ def _said(task: Task, query: FrameQuery, frames: pa.Table, events: pa.Table, own
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]
 
 
-def _events(block: Block, kind: np.ndarray, names: list[str], when: str, who: str) -> pa.Table:
+def _events(block: FrameBlock, kind: np.ndarray, names: list[str], when: str, who: str) -> pa.Table:
     """names: of the columns e0, e1 …, of the time, and of the number of the substream."""
     rows = np.flatnonzero(kind == EVENT)
     table = block.table.take(pa.array(rows))
@@ -297,14 +302,14 @@ def _events(block: Block, kind: np.ndarray, names: list[str], when: str, who: st
     )
 
 
-def _frames_that_reach(block: Block) -> pa.Table:
+def _frames_that_reach(block: FrameBlock) -> pa.Table:
     """The frames of the last key that an event to come may lie in."""
     rows = np.arange(int(block.starts[-1]), block.t.size)
     reaching = (block.numbers("kind")[rows] != EVENT) & (block.numbers("b")[rows] >= block.t[-1])
     return block.table.take(pa.array(rows[reaching]))
 
 
-def _open_frames_and_events(block: Block) -> pa.Table:
+def _open_frames_and_events(block: FrameBlock) -> pa.Table:
     """The frames of the last key that have opened and not closed, and the events since the first of them did."""
     rows = np.arange(int(block.starts[-1]), block.t.size)
     kind, t = block.numbers("kind")[rows], block.t[rows]

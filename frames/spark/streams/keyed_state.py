@@ -11,63 +11,35 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.detector import Detector
-from frames.finding.aggregate_scan import AggregateScan
-from frames.finding.scans import BoundaryScan, DeltaScan, Scan
-from kernels.frames.framing import GAP, GAP_ROWS, GAP_SLOT, KEY, ROWS, SLOT
+from frames.finding.core import DetectorCore
+from frames.finding.key_memory import KeyMemory, remember, remembered
+from frames.scans.scan import at_rest
 
-WHICH = {"frame": SLOT, "gap": GAP_SLOT}
-
-
-def remembered(scan: Scan) -> list[np.ndarray]:
-    """What is kept per key, as arrays to read from and write to; the first axis is the key."""
-    if isinstance(scan, BoundaryScan):
-        return [scan.state, scan.within]
-    if isinstance(scan, DeltaScan):
-        wide = scan.state.shape[0], len(scan.spec.columns)
-        return [scan.state, scan.low.reshape(wide), scan.high.reshape(wide)]
-    if isinstance(scan, AggregateScan):
-        partials = scan.partials if isinstance(scan.partials, tuple) else (scan.partials,)
-        return [scan.state, *partials, scan.counts]
-    return [scan.state]
+NO_KEYS = np.zeros(0, np.int64)
 
 
-def record(detector: Detector, ids: np.ndarray) -> pa.Table:
-    """What the detector remembers of these keys."""
-    scan = detector._scan
-    assert scan is not None
-    columns: dict[str, Any] = {} if detector._keys is None else {"key": detector._keys.column(ids)}
-    columns["state"] = _packed([array[ids] for array in remembered(scan)])
-    for name, which in WHICH.items():
-        slots = scan.state[ids, which]
-        has = slots >= 0
-        some = slots[has]
-        packed = _packed([array[some] for array in _of_frames(detector)])
+def record(core: DetectorCore, ids: np.ndarray) -> pa.Table:
+    """What is remembered of these keys."""
+    memory = remembered(core, ids)
+    columns: dict[str, Any] = {} if core.keys is None else {"key": core.keys.column(ids)}
+    columns["state"] = _packed(memory.of_keys)
+    for name, (has, arrays) in memory.frames.items():
         place = np.where(has, np.cumsum(has) - 1, 0)
-        columns[name] = packed.take(pa.array(place, mask=~has))
+        columns[name] = _packed(arrays).take(pa.array(place, mask=~has))
     return pa.table(columns)
 
 
-def restore(detector: Detector, table: pa.Table) -> None:
-    """The detector remembers of these keys what the table says, and nothing else."""
-    scan = detector._scan
-    assert scan is not None
+def restore(core: DetectorCore, table: pa.Table) -> None:
+    """Of these keys is remembered what the table says, and nothing else."""
     ids = np.zeros(table.num_rows, np.int64)
-    if detector._keys is not None:
-        ids = detector._keys.encode(table.column("key"), detector.key or "key")
-    scan.add_keys(max(1, int(ids.max(initial=0)) + 1))
-    for array, values in zip(remembered(scan), _unpacked(table.column("state"), remembered(scan)), strict=True):
-        array[ids] = values
-    touched = np.zeros(scan.state.shape[0], bool)
-    touched[ids] = True
-    stay = ~touched[scan.frames[:, KEY]]
-    parts = [[array[: scan.count][stay] for array in _of_frames(detector)]]
-    for name in WHICH:
+    if core.keys is not None:
+        ids = core.keys.encode(table.column("key"), core.key or "key")
+    like, frames = remembered(core, NO_KEYS), {}
+    for name, (_, arrays) in like.frames.items():
         column = table.column(name)
         has = np.asarray(column.is_valid())
-        parts.append(_unpacked(column.filter(pa.array(has)), _of_frames(detector)))
-        parts[-1][0][:, KEY] = ids[has]
-    _put_frames(detector, [np.concatenate(arrays) for arrays in zip(*parts, strict=True)])
+        frames[name] = has, _unpacked(column.filter(pa.array(has)), arrays)
+    remember(core, ids, KeyMemory(_unpacked(table.column("state"), like.of_keys), frames))
 
 
 def newest(table: pa.Table) -> pa.Table:
@@ -79,66 +51,13 @@ def newest(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.sort(np.asarray(last))))
 
 
-def still_true(detector: Detector, table: pa.Table) -> pa.Table:
+def still_true(core: DetectorCore, table: pa.Table) -> pa.Table:
     """The last record of every key, where there are no earlier ones: without keys of which nothing is open."""
     table = newest(table)
     if "key" not in table.column_names:
         return table
-    assert detector._scan is not None
-    state = _unpacked(table.column("state"), remembered(detector._scan))[0]
-    return table.filter(pa.array(~_nothing_open(state)))
-
-
-def _nothing_open(state: np.ndarray) -> np.ndarray:
-    return (state[:, ROWS] == 0) & (state[:, GAP_ROWS] == 0) & (state[:, SLOT] < 0) & (state[:, GAP_SLOT] < 0)
-
-
-def in_use(detector: Detector) -> np.ndarray:
-    """The keys of which anything is open, or waits."""
-    assert detector._scan is not None and detector._keys is not None
-    found = np.zeros(detector._keys.count, bool)
-    state = detector._scan.state[: found.size]
-    found[: state.shape[0]] = ~_nothing_open(state)
-    for ids in (detector._kept.ids, *(each for _, each, _ in detector._waiting)):
-        found[ids] = True
-    return np.flatnonzero(found)
-
-
-def moved(old: Detector, new: Detector, keys: np.ndarray) -> None:
-    """A new detector remembers what the old one does, of these keys: those in use."""
-    assert old._keys is not None and old._scan is not None and new._scan is not None
-    place = np.zeros(old._keys.count, old._kept.ids.dtype)
-    place[keys] = np.arange(keys.size)
-    if keys.size:
-        old._scan.add_keys(int(keys.max()) + 1)  # of some only events that wait have come
-        restore(new, record(old, keys))
-    new._next, new._held, new._upto = old._next, old._held, old._upto
-    if isinstance(old._scan, DeltaScan) and isinstance(new._scan, DeltaScan):
-        new._scan.origin = old._scan.origin
-    new._waiting = [(instants, place[ids], table) for instants, ids, table in old._waiting]
-    new._kept.ids, new._kept.table = place[old._kept.ids], old._kept.table
-
-
-def _of_frames(detector: Detector) -> list[np.ndarray]:
-    """What is kept per open frame; the first axis is its slot."""
-    scan = detector._scan
-    assert scan is not None
-    return [scan.found.frames, *(getattr(scan, name) for name in scan.extras), detector._numbers]
-
-
-def _put_frames(detector: Detector, arrays: list[np.ndarray]) -> None:
-    scan = detector._scan
-    assert scan is not None
-    order = np.argsort(arrays[-1], kind="stable")
-    frames, *extras, numbers = (array[order] for array in arrays)
-    scan.make_room(numbers.size)
-    scan.found.frames[: numbers.size] = frames
-    scan.found.count[0] = numbers.size
-    for name, values in zip(scan.extras, extras, strict=True):
-        getattr(scan, name)[: numbers.size] = values
-    detector._numbers = numbers
-    which = np.where(frames[:, GAP] == 1, GAP_SLOT, SLOT)
-    scan.state[frames[:, KEY], which] = np.arange(numbers.size)
+    keyed = _unpacked(table.column("state"), remembered(core, NO_KEYS).of_keys)[0]
+    return table.filter(pa.array(~at_rest(keyed)))
 
 
 def _packed(arrays: list[np.ndarray]) -> pa.Array:
@@ -155,6 +74,7 @@ def _width(array: np.ndarray) -> int:
 
 
 def _unpacked(column: pa.ChunkedArray, like: list[np.ndarray]) -> list[np.ndarray]:
+    """Rows of several arrays from their bytes. like: arrays of the same types and shapes but for the rows."""
     whole = column.combine_chunks()
     whole = whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
     rows = len(whole)

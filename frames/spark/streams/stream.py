@@ -1,4 +1,4 @@
-"""Frames of a Structured Streaming source: `frames.spark.stream`. The shards of swag.spark, with detectors."""
+"""Frames of a Structured Streaming source: `frames.spark.stream`. The shards of swag.spark, with detectors' cores."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from frames.detector import Detector
-from frames.finding.scans import DeltaScan
-from frames.spark.streams.keyed_state import in_use, moved, newest, record, restore, still_true
+from frames.finding.core import DetectorCore
+from frames.finding.key_memory import keep_keys, keys_in_use
+from frames.spark.streams.keyed_state import newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
@@ -80,8 +80,8 @@ def _keyed_by_several(
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
     time = event_time(table, ts)
-    plan = Frames(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
-    output = plan.detector().punctuate(0).schema
+    plan = FramePlan(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
+    output = plan.core().advance(0).schema
     zoned = {"start": table.field(ts).type, "end": table.field(ts).type}
     output = pa.schema([pa.field(each.name, zoned.get(each.name, each.type)) for each in output])
     digest = hashlib.blake2b(f"{spec!r} {fragments}".encode(), digest_size=8).hexdigest()
@@ -96,7 +96,7 @@ def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments
 
 
 @dataclass(frozen=True)
-class Frames:
+class FramePlan:
     """What to find; events: their columns as shards keep them. numbers: the names of the shards."""
 
     spec: Spec
@@ -110,20 +110,26 @@ class Frames:
     def __call__(self, shard: int) -> "ShardFrames":
         return ShardFrames(self, shard)
 
-    def detector(self) -> Detector:
+    def core(self) -> DetectorCore:
         """One that knows the types of all columns."""
-        detector = Detector(self.spec, ts=self.ts, key=self.key, fragments=self.fragments)
-        detector.push(self.events.empty_table())
-        return detector
+        core = DetectorCore(self.spec, self.ts, self.key, self.fragments)
+        core.take(self.events.empty_table())
+        return core
 
 
 class ShardFrames:
+    """The frames of one shard, as swag.spark.streams.cache asks for them.
+
+    Owns the core that finds them, and the tending of logged events that its open frames need. It logs the events that
+    came and what is remembered of the keys that a trigger touched; by these it is made again elsewhere.
+    """
+
     latest: int | None = None
     ahead: int | None = None  # never: what a detector finds is to be sent at once
 
-    def __init__(self, plan: Frames, shard: int) -> None:
-        self.plan, self.detector = plan, plan.detector()
-        self.opened = OpenEvents(self.detector)
+    def __init__(self, plan: FramePlan, shard: int) -> None:
+        self.plan, self.core = plan, plan.core()
+        self.opened = OpenEvents(self.core)
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
         self._keys_used = MANY_KEYS
@@ -133,24 +139,19 @@ class ShardFrames:
             self.opened.sweep.swept = rest["swept"]
 
     def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
-        detector = self.detector
-        waiting, detector._waiting = detector._waiting, []
+        core, waited = self.core, self.core.waiting.parts
+        core.waiting.back_to(())
         if tables.get(STATES):
-            restore(detector, newest(pa.concat_tables(tables[STATES])))
-        detector._next, detector._held, detector._upto = rest["next"], rest["held"], upto
-        if isinstance(detector._scan, DeltaScan):
-            detector._scan.origin = dict(rest["origin"])
+            restore(core, newest(pa.concat_tables(tables[STATES])))
+        core.go_on(rest, upto)
         floor = NOTHING if upto is None else upto
         self.recall(rest)
         if self.opened.active:
-            self.opened.take_again(waiting, tables.get(EVENTS, []), floor)
-        for instants, ids, table in waiting:
-            later = instants > floor
-            if later.any():
-                kept = ids[later] if ids.size else ids
-                detector._waiting.append((instants[later], kept, table.filter(pa.array(later))))
+            self.opened.take_again(waited, tables.get(EVENTS, []), floor)
+        for rows in waited:
+            core.waiting.add(rows.after(floor))
         for table in tables.get(EVENTS, []):
-            detector.push(table.filter(pa.array(instants_of(table.column(self.plan.ts)) > floor)))
+            core.take(table.filter(pa.array(instants_of(table.column(self.plan.ts)) > floor)))
         self.upto = upto
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
@@ -161,41 +162,36 @@ class ShardFrames:
             events, instants = events.filter(pa.array(~late)), instants[~late]
             step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
             step.log.append((EVENTS, events, instants))
-            self.detector.push(events)
+            self.core.take(events)
         self.opened.batch = step.counts[EVENTS]
         if upto is not None and upto != self.upto:
             self._punctuate(step, upto)
         self.upto = upto
         self._forget_keys()
-        step.counts["held"] = self.detector.buffered
-        step.counts["kept"] = len(self.detector._numbers) + self.opened.count
+        step.counts["held"] = self.core.waiting.size
+        step.counts["kept"] = self.core.numbers.size + self.opened.count
         return step
 
     def go_ahead(self, upto: int) -> None: ...
 
     def _forget_keys(self) -> None:
         """Those of which nothing is open, once there are twice as many keys as were in use."""
-        known = self.detector._keys
+        known = self.core.keys
         if known is None or known.count < 2 * self._keys_used:
             return
-        used = in_use(self.detector)
+        used = keys_in_use(self.core)
         self._keys_used = max(used.size, MANY_KEYS)
         if known.count >= 2 * used.size:
-            old, self.detector = self.detector, self.plan.detector()
-            moved(old, self.detector, used)
-            self.opened.detector = self.detector
+            keep_keys(self.core, used)
 
     def _punctuate(self, step: Step, upto: int) -> None:
-        detector = self.detector
-        due = [ids[instants <= upto] if ids.size else ids[:0] for instants, ids, _ in detector._waiting]
-        any_due = any((instants <= upto).any() for instants, _, _ in detector._waiting)
-        touched = np.unique(np.concatenate(due)) if self.plan.key is not None and due else np.zeros(1, np.int64)
-        found = detector.punctuate(upto)
+        due = self.core.waiting.due(upto)
+        found = self.core.advance(upto)
         numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
         step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
         step.counts["lookups"] = found.num_rows
-        if any_due:
-            states = record(detector, touched)
+        if due is not None:
+            states = record(self.core, np.zeros(1, np.int64) if self.plan.key is None else due)
             step.log.append((STATES, states, np.full(states.num_rows, np.iinfo(np.int64).max)))
 
     def tend(self, log: Log) -> None:
@@ -204,18 +200,14 @@ class ShardFrames:
                 self.opened.tend(log, EVENTS, self.upto)
             else:
                 log.drop_until(EVENTS, self.upto)
-            log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.detector, table))
+            log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.core, table))
 
     def rest(self) -> dict[str, Any]:
-        detector = self.detector
-        held = None if detector._held is None else int(detector._held)
-        more = {"swept": self.opened.sweep.swept} if self.opened.active else {}
-        return {"next": int(detector._next), "held": held, "origin": getattr(detector._scan, "origin", {})} | more
+        return self.core.rest() | ({"swept": self.opened.sweep.swept} if self.opened.active else {})
 
     def wakes(self) -> int | None:
-        return min((int(instants.min()) for instants, _, _ in self.detector._waiting), default=None)
+        return self.core.waiting.first
 
     @property
     def bytes(self) -> int:
-        scan = self.detector._scan
-        return 0 if scan is None else 2 * scan.state.nbytes + scan.found.frames.nbytes + self.opened.bytes
+        return self.core.bytes

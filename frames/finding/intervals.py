@@ -30,8 +30,13 @@ ONE = np.zeros(1, np.int64)  # the only key of the only ring
 
 
 class Intervals:
+    """Answers aggregates over runs of laid out events.
+
+    Owns the columns that were read, laid out, and the structures that were built over them; all that is asked later
+    shares them. order: the rows by key, then ts (None: as they are).
+    """
+
     def __init__(self, table: pa.Table, order: np.ndarray | None) -> None:
-        """order: the rows by key, then ts (None: as they are)."""
         self.table, self.order = table, order
         self._valid: dict[frozenset[str], tuple[np.ndarray, np.ndarray] | None] = {}
         self._raw: dict[Any, np.ndarray] = {}

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.bounds import interval
-from frames.finding.scans import NONE, BoundaryScan, DeltaScan, Kinds, Scan, ThresholdScan, extended, number
-from frames.specs import BEFORE, Aggregate, Boundary, Delta, Spec, Threshold
+from frames.scans.bounds import interval
+from frames.scans.scan import NONE, Kinds, Scan, extended, number
+from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators
 from kernels.frames.framing import BLOCK, ScannedEvents
@@ -17,10 +17,15 @@ from swag.query.families import check_columns, result_type
 from swag.query.try_out import try_out
 from swag.query.user_calls import calling, check_lift
 from swag.query.user_defined import compiled
-from swag.tables.columns import decoded_type, is_discrete, to_arrow, valid_rows
+from swag.tables.columns import is_discrete, to_arrow, valid_rows
 
 
 class AggregateScan(Scan):
+    """Remembers of a key the partials of its frame and how many values they are of (`partials`, `counts`).
+
+    A frame has the value it closed with beside it (`values`), and of how many values that is (`sizes`).
+    """
+
     extras = reported = ("values", "sizes")
 
     def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
@@ -32,11 +37,11 @@ class AggregateScan(Scan):
         whole = is_discrete(self.type)
         self.needs = (aggregate.ddof or 0) + 1
         self.rule = (*interval(spec.op, spec.c, whole), self.needs)
-        self.kernel = frame_aggregates.close_before if spec.op in BEFORE else frame_aggregates.close_with
+        self.kernel = frame_aggregates.close_before if spec.closes_before else frame_aggregates.close_with
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)
         if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
-            self.may_fail = ("state", "found", "partials", "counts", "values", "sizes")
+            self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
 
@@ -82,7 +87,7 @@ class AggregateScan(Scan):
         super().finish()
 
     def _measure_open(self) -> None:
-        if self.spec.op in BEFORE:
+        if self.spec.closes_before:
             frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
 
     def grow_keys(self, count: int) -> None:
@@ -92,11 +97,15 @@ class AggregateScan(Scan):
         else:
             self.partials = extended(self.partials, count, 0)
 
+    def memory(self) -> list[np.ndarray]:
+        partials = self.partials if isinstance(self.partials, tuple) else (self.partials,)
+        return [self.keyed, *partials, self.counts]
+
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}
 
     def _memory(self) -> tuple[Any, ...]:
-        return self.state, self.partials, self.counts
+        return self.keyed, self.partials, self.counts
 
     def _out(self) -> tuple[Any, ...]:
         return self.found, self.values, self.sizes
@@ -129,13 +138,3 @@ def operator(spec: Aggregate, kinds: Kinds) -> Any:
         "last": frame_operators.GrowingLast,
     }
     return {**simple, "wmean": frame_operators.GrowingWeightedMean}[kind]()
-
-
-def scan_of(spec: Spec, schema: pa.Schema, unit: str | None) -> Scan:
-    """A scan for events of this schema, with ts in this unit."""
-    kinds = {name: decoded_type(kind) for name, kind in zip(schema.names, schema.types, strict=True)}
-    if isinstance(spec, Threshold):
-        return ThresholdScan(spec, kinds, unit)
-    if isinstance(spec, Boundary):
-        return BoundaryScan(spec, kinds, unit)
-    return DeltaScan(spec, kinds, unit) if isinstance(spec, Delta) else AggregateScan(spec, kinds, unit)

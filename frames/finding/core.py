@@ -1,0 +1,292 @@
+"""Detection while events arrive, without its surroundings: what a Detector and the shards of a Spark stream both own.
+
+Events wait until a punctuation promises that nothing older comes; then they leave in order of ts and are taken by the
+scan of their spec, whose memory of every key is all that is kept of them. A frame has a number from when it is certain;
+it comes out when it ends, or piece by piece.
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
+from frames.finding.quantiles import FrameEvents, is_quantile
+from frames.finding.ties import Ties
+from frames.finding.waiting import START_OF_TIME, Punctuations, TimedRows, WaitingEvents, check_promise, together
+from frames.scans.kinds import scan_of
+from frames.scans.scan import Scan
+from frames.specs import Spec
+from frames.state import keys_from_arrays, keys_to_arrays, nested
+from frames.tables import frames_table
+from kernels.frames import framing
+from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
+from swag.durable.state import State, table_from_array, table_to_array
+from swag.durable.state import part as part_of
+from swag.errors import BadType, SwagError
+from swag.tables.columns import Clock, column
+from swag.tables.keys import KeyTable
+
+
+class DetectorCore:
+    """Finds frames in events that arrive. May be asked to take events, to advance, and for its state.
+
+    Owns, from the first events on, the type of ts (`clock`), that of the columns (`schema`), the key table (`keys`) and
+    the scan (`scan`, with what it remembers of every key); the events that wait (`waiting`); the numbers of the open
+    frames by slot (`numbers`), the next one (`next`), and where the earliest piece begins that could have been reported
+    but is held back (`held`); the latest punctuation (`upto`), or those before there was a type of ts (`said`). events:
+    of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py).
+
+    Its state as a whole is handed over by `state` and `restore`, that of some keys by frames/finding/key_memory.py.
+    """
+
+    def __init__(self, spec: Spec, ts: str, key: str | None, fragments: bool) -> None:
+        self.spec, self.ts, self.key, self.fragments = spec, ts, key, fragments
+        self.columns = list(dict.fromkeys(spec.columns))
+        self.clock: Clock | None = None
+        self.schema: pa.Schema | None = None
+        self.keys: KeyTable | None = None
+        self.scan: Scan | None = None
+        self.waiting = WaitingEvents()
+        self.events = FrameEvents(spec) if is_quantile(spec) else None
+        self.ties: Ties | None = None
+        self.numbers, self.next = np.zeros(0, np.int64), 0
+        self.held: int | None = None
+        self.upto: int | None = None
+        self.said = Punctuations()
+
+    @property
+    def key_count(self) -> int:
+        """How many keys there are; without a key column there is one."""
+        return 1 if self.keys is None else max(self.keys.count, 1)
+
+    def take(self, events: pa.Table) -> TimedRows:
+        """Events in any order, none at or before the latest punctuation, which wait from now on. All or nothing."""
+        clock, instants = timed(events, self.ts)
+        for name in self.columns:
+            column(events, name, f"{type(self.spec).__name__} reads")
+        wanted = events.select(self.columns)
+        self._check(clock, wanted.schema)
+        upto = self.said.instant(clock) if self.clock is None else self.upto
+        check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
+        scan = self.scan or scan_of(self.spec, wanted.schema, clock.unit)
+        scan.data(wanted, instants.size)  # a column of a wrong type, or one that does not fit, is refused now
+        keys, ids = key_ids(events, self.key, self.keys)
+        self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
+        rows = TimedRows(instants, ids, wanted)
+        self.waiting.add(rows)
+        return rows
+
+    def _check(self, clock: Clock, schema: pa.Schema) -> None:
+        if self.clock is None or self.schema is None:
+            return
+        if clock != self.clock:
+            raise BadType(
+                f'"{self.ts}" is {clock.type}, but has been {self.clock.type} so far.', f"cast it to {self.clock.type}"
+            )
+        for name in self.columns:
+            before, now = self.schema.field(name).type, schema.field(name).type
+            if before != now:
+                raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
+
+    def advance(self, upto: int | None, over: bool = False) -> pa.Table:
+        """No event with ts <= upto is still to come: the frames, or pieces, that this decides. over: none at all is.
+
+        upto=None: nothing more is promised than was before.
+        """
+        assert self.scan is not None and self.schema is not None
+        upto = upto if upto is None or self.upto is None else max(upto, self.upto)
+        scan, carried, waited = self.scan, self.scan.count, self.waiting.parts
+        saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail}
+        instants, ids, table = self.waiting.leave(upto) or TimedRows(NO_TIME, NO_KEY, self.schema.empty_table())
+        resume = self._resume(instants, ids) if self.fragments else NO_TIME
+        scan.add_keys(self.key_count)
+        try:
+            in_order = scan.run(instants, ids, scan.data(table, instants.size))
+        except SwagError:  # an integer sum that does not fit: everything as it was
+            self.waiting.back_to(waited)
+            for name, value in saved.items():
+                setattr(scan, name, value)
+            raise
+        assert in_order, "events were sorted"
+        certain = scan.count
+        ties = self.ties and self.ties.among(instants, ids, scan.keyed.shape[0])
+        if ties:
+            ties.add_frames(scan.frames[carried:])
+        scan.frames[carried:, SENT] = 0  # it has been LEAD until now
+        if self.events is not None:
+            self.events.add(table, ids, scan.frames[carried:])
+        if over:
+            scan.finish()
+        else:
+            scan.touch()
+        if ties:
+            ties.add_frames(scan.frames[certain:])
+            ties.add_runs(scan.keyed)
+        self.upto = self.upto if upto is None else upto
+        return self._report(self._numbered(carried, certain), resume)
+
+    def _resume(self, instants: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Where the next piece of an open frame begins: at its key's first event, or a short run that joins a gap."""
+        assert self.scan is not None
+        keyed, frames = self.scan.keyed, self.scan.frames
+        firsts = np.zeros(self.key_count, np.int64)
+        framing.first_instants(instants, ids, firsts)
+        keys = frames[:, KEY]
+        run = (frames[:, GAP] == 1) & (keyed[keys, ROWS] > 0)
+        held = (frames[:, COUNT] > frames[:, SENT]) & (frames[:, SENT] > 0)
+        return np.where(held, frames[:, AT], np.where(run, keyed[keys, START], firsts[keys]))
+
+    def _numbered(self, carried: int, certain: int) -> np.ndarray:
+        """The numbers of all frames by slot: the first `carried` have theirs, those behind `certain` are the last.
+
+        These are gaps that only the end of the stream made certain.
+        """
+        assert self.scan is not None
+        frames = self.scan.frames
+        first, self.next = self.next, self.next + frames.shape[0] - carried
+        numbers = np.concatenate([self.numbers, np.arange(first, self.next)])
+        if certain < frames.shape[0]:
+            late = np.arange(certain, frames.shape[0])
+            order = late[np.lexsort((frames[late, KEY], frames[late, BEGIN]))]
+            numbers[order] = np.sort(numbers[late])
+        return numbers
+
+    def _report(self, numbers: np.ndarray, resume: np.ndarray) -> pa.Table:
+        """The frames that have ended, and with fragments what is new of open ones, leave as a table."""
+        assert self.scan is not None and self.clock is not None
+        scan, frames = self.scan, self.scan.frames
+        closed = frames[:, OPEN] == 0
+        chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
+        chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
+        extra = scan.columns(scan.beside(chosen))
+        if self.events is not None:
+            extra = self.events.values(extra, frames[chosen])
+        out = frames[chosen]
+        empty = None
+        if self.fragments:
+            begun = np.flatnonzero((chosen < resume.size) & (out[:, SENT] > 0))
+            out[begun, BEGIN] = resume[chosen[begun]]
+            out[:, COUNT] -= out[:, SENT]
+            empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
+            frames[chosen, SENT] = frames[chosen, COUNT]
+        if self.ties is not None:
+            self.ties.report(chosen, closed)
+        named = None if self.keys is None or self.key is None else (self.key, self.keys)
+        fields = np.ascontiguousarray(out[:, : COUNT + 1].T)
+        table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty)
+        if self.events is not None:
+            self.events.drop(scan.keyed[:, ROWS], frames)
+        self.numbers = numbers[~closed]
+        scan.keep_open()
+        return table
+
+    def _sendable(self, resume: np.ndarray) -> np.ndarray:
+        """Open frames with something new to report.
+
+        A gap waits while a run that may yet join it begins at the very instant the gap has got to: pieces are disjoint.
+        Where its next piece will begin is noted in AT, which has no other use by then.
+        """
+        assert self.scan is not None
+        frames, keyed = self.scan.frames, self.scan.keyed
+        keys, new = frames[:, KEY], frames[:, COUNT] > frames[:, SENT]
+        pending = (keyed[keys, ROWS] > 0) & (keyed[keys, SLOT] < 0) & (keyed[keys, START] == frames[:, END])
+        held = np.flatnonzero(new & (frames[:, OPEN] == 1) & (frames[:, GAP] == 1) & pending)
+        begun = held[(held < resume.size) & (frames[held, SENT] > 0)]
+        frames[begun, AT] = resume[begun]
+        starts = np.where(frames[held, SENT] > 0, frames[held, AT], frames[held, BEGIN])
+        self.held = int(starts.min()) if held.size else None
+        new[held] = False
+        return new
+
+    @property
+    def promised(self) -> int | None:
+        """The latest t such that no frame, or piece of one, with start <= t is still to come. None: there is none."""
+        if self.upto is None or self.scan is None:
+            return None
+        keyed = self.scan.keyed
+        pending = (keyed[:, ROWS] > 0) & (keyed[:, SLOT] < 0) if self.fragments else keyed[:, ROWS] > 0
+        starts = [keyed[pending, START]] + ([] if self.fragments else [keyed[keyed[:, GAP_ROWS] > 0, GAP_START]])
+        held = [] if self.held is None else [self.held - 1]
+        t = min([int(self.upto), *(int(s.min()) - 1 for s in starts if s.size), *held])
+        return None if t < START_OF_TIME else t
+
+    @property
+    def bytes(self) -> int:
+        """What is kept of keys and of open frames, about."""
+        if self.scan is None:
+            return 0
+        kept = 0 if self.events is None else self.events.bytes
+        return 2 * self.scan.keyed.nbytes + self.scan.found.frames.nbytes + kept
+
+    def rest(self) -> dict[str, Any]:
+        """What is remembered of no key and of no event, as plain JSON: for who keeps those apart."""
+        assert self.scan is not None
+        return {"next": self.next, "held": self.held, "origin": self.scan.origin}
+
+    def go_on(self, rest: dict[str, Any], upto: int | None) -> None:
+        """The rest is this, and the latest punctuation that."""
+        assert self.scan is not None
+        self.next, self.held, self.upto = rest["next"], rest["held"], upto
+        self.scan.origin = dict(rest["origin"])
+
+    def read(self, events: pa.Table) -> TimedRows:
+        """Events that were taken before, here or elsewhere; their keys are known from now on."""
+        _, instants = timed(events, self.ts)
+        self.keys, ids = key_ids(events, self.key, self.keys)
+        return TimedRows(instants, ids, events.select(self.columns))
+
+    def take_again(self, parts: list[TimedRows], upto: int) -> None:
+        """Events up to `upto` that were scanned elsewhere, of open frames among others: what is remembered is there."""
+        assert self.scan is not None and self.events is not None
+        rows = together(parts)
+        passed = np.flatnonzero(rows.instants <= upto)
+        _, ids, table = rows.some(passed[np.argsort(rows.instants[passed], kind="stable")])
+        self.scan.add_keys(self.key_count)
+        self.events.add(table, ids, self.scan.frames[:0])
+        self.events.drop(self.scan.keyed[:, ROWS], self.scan.frames[:0])
+        self.events.point(self.scan.frames)
+
+    def may_need(self, events: pa.Table, upto: int) -> np.ndarray:
+        """Which events wait, or are in an open frame; those before it at the very time it began may be, too."""
+        assert self.scan is not None
+        _, instants = timed(events, self.ts)
+        ids = np.zeros(instants.size, np.int64)
+        if self.key is not None and self.keys is not None:
+            ids = self.keys.find(events.column(self.key), self.key)
+        keyed = self.scan.keyed[ids]
+        return (instants > upto) | ((ids >= 0) & (keyed[:, ROWS] > 0) & (instants >= keyed[:, START]))
+
+    def state(self) -> State:
+        parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties}
+        header, arrays = nested({"waiting": self.waiting, **parts})
+        header |= {"next": self.next, "held": self.held, "upto": self.upto}
+        if self.clock is None or self.schema is None:
+            return header, arrays
+        types = [pa.field("ts", self.clock.type), *self.schema]
+        if self.keys is not None:
+            types.insert(1, pa.field("key", self.keys.type))
+        arrays |= {"types": table_to_array(pa.schema(types).empty_table()), "numbers": self.numbers}
+        return header, arrays | keys_to_arrays(self.keys)
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        fresh = DetectorCore(self.spec, self.ts, self.key, self.fragments)
+        fresh.waiting.restore(part_of(state, "waiting"))
+        fresh.said.restore(part_of(state, "said"))
+        fresh.next, fresh.held, fresh.upto = header["next"], header["held"], header["upto"]
+        if "types" in arrays:
+            types = table_from_array(arrays["types"]).schema
+            fresh.clock, front = Clock(types[0].type), 1 if self.key is None else 2
+            fresh.schema, fresh.numbers = pa.schema(list(types)[front:]), arrays["numbers"]
+            if self.key is not None:
+                fresh.keys = keys_from_arrays(types[1].type, arrays)
+            fresh.scan = scan_of(self.spec, fresh.schema, fresh.clock.unit)
+            fresh.scan.restore(part_of(state, "scan"))
+        if fresh.events is not None:
+            fresh.events.restore(part_of(state, "events"))
+        if "ties" in header:
+            fresh.ties = Ties()
+            fresh.ties.restore(part_of(state, "ties"))
+        vars(self).update(vars(fresh))

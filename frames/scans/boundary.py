@@ -1,0 +1,72 @@
+"""Boundary frames at work: cells by width or by breaks, exactly where values and cuts are whole numbers."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from frames.scans.scan import Kinds, Scan, extended, mask, number
+from frames.specs import Boundary
+from kernels.frames import cells as frame_cells
+from kernels.frames import runs as frame_runs
+from kernels.frames.framing import BLOCK, ScannedEvents
+from swag.tables.columns import Field, is_discrete, to_arrow
+
+
+class BoundaryScan(Scan):
+    """Remembers of a key the cell that it is in (`within`); a frame has its cell beside it (`cells`)."""
+
+    extras = reported = ("cells",)
+
+    def __init__(self, spec: Boundary, kinds: Kinds, unit: str | None) -> None:
+        super().__init__()
+        self.spec = spec
+        self.within = np.zeros((0, len(spec.columns)), np.int64)
+        self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
+        self.kinds = [cell_kind(kinds[name], cut) for name, cut in spec.cells.items()]
+
+    def data(self, table: pa.Table, size: int) -> tuple[frame_cells.Dimension, ...]:
+        return tuple(
+            dimension(number(table, name, "the boundary reads"), kind, cut)
+            for kind, (name, cut) in zip(self.kinds, self.spec.cells.items(), strict=True)
+        )
+
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
+        return int(frame_runs.boundary(events, data, self.keyed, self.within, self.cells, self.found, first))
+
+    def grow_keys(self, count: int) -> None:
+        self.within = extended(self.within, count, 0)
+
+    def memory(self) -> list[np.ndarray]:
+        return [self.keyed, self.within]
+
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        codes = zip(self.spec.columns, self.kinds, beside["cells"], strict=True)
+        return {f"cell_{name}": cells_out(kind, np.ascontiguousarray(own)) for name, kind, own in codes}
+
+
+def cell_kind(kind: pa.DataType, cut: Any) -> int:
+    """By a width or by breaks, both exactly where values and cuts are whole numbers that int64 has."""
+    whole = is_discrete(kind) and all(-(2**63) <= each < 2**63 for each in (cut if isinstance(cut, tuple) else (cut,)))
+    if isinstance(cut, tuple):
+        exact = whole and all(isinstance(b, int | np.integer) for b in cut)
+        return frame_cells.WHOLE_BREAKS if exact else frame_cells.BREAKS
+    return frame_cells.WHOLE_WIDTH if whole and float(cut).is_integer() else frame_cells.WIDTH
+
+
+def dimension(column: Field, kind: int, cut: Any) -> frame_cells.Dimension:
+    """A column and its cuts as kernels want them."""
+    carrier: Any = np.int64 if kind in (frame_cells.WHOLE_WIDTH, frame_cells.WHOLE_BREAKS) else np.float64
+    values = column.values.astype(carrier, copy=False).view(np.float64)
+    values.flags.writeable = False  # as Arrow's own are: the dimensions of a spec are of one type
+    cuts = np.array(cut if isinstance(cut, tuple) else (cut,), carrier)
+    return frame_cells.Dimension(kind, values, mask(column), cuts.view(np.float64))
+
+
+def cells_out(kind: int, codes: np.ndarray) -> pa.Array:
+    """The numbers of cells from their codes."""
+    if kind != frame_cells.WIDTH:
+        return to_arrow(codes, codes != frame_cells.NULL_CELL, pa.int64())
+    numbers = codes.view(np.float64)
+    valid = ~np.isnan(numbers)
+    return to_arrow(np.where(valid, numbers, 0.0).astype(np.int64), valid, pa.int64())

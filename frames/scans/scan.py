@@ -1,0 +1,206 @@
+"""A spec at work: the columns it reads, what it remembers of every key, and the kernel that takes the next events.
+
+A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found
+so far are the first `count` rows of `frames` (kernels/frames/framing.py), and what goes with each lies beside it. Each
+kind of frame has its own: threshold.py, boundary.py, delta.py, aggregate.py, listed in kinds.py.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.frames import framing
+from kernels.frames.framing import (
+    BLOCK,
+    GAP,
+    GAP_ROWS,
+    GAP_SLOT,
+    KEY,
+    LAST,
+    OPEN,
+    ROWS,
+    SLOT,
+    FoundFrames,
+    ScannedEvents,
+)
+from kernels.operators.numbers import EARLIEST
+from swag.durable.state import State
+from swag.errors import BadType
+from swag.tables.columns import Field, field, is_number, room
+
+NONE = np.zeros(0, bool)  # "all valid", as kernels take it
+Kinds = dict[str, pa.DataType]
+
+
+class Share(NamedTuple):
+    """What one scan takes of the events: rows first … last, of those the keys with id % parts == part."""
+
+    first: int
+    last: int
+    part: int = 0
+    parts: int = 1
+
+
+class Scan:
+    """A spec at work on events of known types. The part common to all kinds; each has a scan of its own in scans/.
+
+    Owns what is remembered of every key (`keyed`, a row per key, and what else a kind lists in `memory`), and the
+    frames found (`found`, a row per frame, and arrays beside it, which a kind names in `extras`). It is asked to `run`
+    over events, to `finish` or `touch` what is open, and for its frames; it grows by itself.
+
+    extras: names of the arrays with an entry per frame; reported: those that `columns` needs. ends_late: does the end
+    of the stream make frames certain? may_fail: names of what to restore after events that were refused half way.
+    origin: of columns of integers that are read beside floats, what they are counted from.
+    """
+
+    extras: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    ends_late = False
+    may_fail: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.share = Share(0, 0)
+        self.keyed = np.zeros((0, 8), np.int64)
+        self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
+        self.origin: dict[str, int] = {}
+
+    @property
+    def count(self) -> int:
+        """How many frames are there."""
+        return int(self.found.count[0])
+
+    @property
+    def frames(self) -> np.ndarray:
+        """A row per frame, with the fields of kernels/frames/framing.py."""
+        return self.found.frames[: self.count]
+
+    @property
+    def leads(self) -> np.ndarray:
+        """Of each frame: how many of its events came before the one that made it certain."""
+        return self.frames[:, framing.LEAD]
+
+    def data(self, table: pa.Table, size: int) -> Any:
+        """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
+        raise NotImplementedError
+
+    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
+        """Call the kernel."""
+        raise NotImplementedError
+
+    def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: "Share | None" = None) -> bool:
+        """Take events, all or a share of them. False: they are not in order of ts within each key."""
+        self.share = share or Share(0, ts.size)
+        at, last, part, parts = self.share
+        events = ScannedEvents(ts, ids, last, part, parts.bit_length() - 1)
+        self.make_room(self.count + (last - at) // 16)  # pages that are not written to cost nothing
+        while 0 <= at < last:
+            self.make_room(self.count + BLOCK)
+            at = self.step(events, data, at)
+        return at >= 0
+
+    def finish(self) -> None:
+        """The stream is over: what is open ends here."""
+        framing.end_open(self.found.frames, self.keyed)
+
+    def touch(self) -> None:
+        """Bring frames that are still open up to date."""
+        framing.touch_open(self.found.frames, self.count, self.keyed)
+
+    def keep_open(self) -> None:
+        """Forget the frames that have ended."""
+        still = np.flatnonzero(self.frames[:, OPEN])
+        for name in self.extras:
+            array = getattr(self, name)
+            array[: still.size] = array[still]
+        self.found.count[0] = framing.keep_open(self.found.frames, self.count, self.keyed)
+
+    def add_keys(self, count: int) -> None:
+        """Room for so many keys; of new ones nothing is remembered."""
+        known = self.keyed.shape[0]
+        if count > known:
+            self.keyed = extended(self.keyed, max(count, 2 * known), 0)
+            self.keyed[known:, LAST] = EARLIEST
+            self.keyed[known:, [SLOT, GAP_SLOT]] = -1
+            self.grow_keys(self.keyed.shape[0])
+
+    def grow_keys(self, count: int) -> None:
+        """Room for what else is remembered per key."""
+
+    def make_room(self, slots: int) -> None:
+        """Room for so many frames."""
+        if slots > self.found.frames.shape[0]:
+            slots = max(slots, 2 * self.found.frames.shape[0])
+        self.found = FoundFrames(extended(self.found.frames, slots, None), self.found.count)
+        for name in self.extras:
+            setattr(self, name, extended(getattr(self, name), slots, None))
+
+    def beside(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """What lies beside these frames and is reported; the last axis is the frame."""
+        return {name: np.atleast_2d(getattr(self, name)[rows].T) for name in self.reported}
+
+    def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
+        """What is reported of frames beside their interval."""
+        return {}
+
+    def memory(self) -> list[np.ndarray]:
+        """What is remembered per key, to read from and to write to; the first axis is the key, the first is `keyed`."""
+        return [self.keyed]
+
+    def per_frame(self) -> list[np.ndarray]:
+        """What is known per frame, to read from; the first axis is the slot, the first are the frames themselves."""
+        return [self.found.frames, *(getattr(self, name) for name in self.extras)]
+
+    def put_frames(self, arrays: list[np.ndarray]) -> None:
+        """The open frames are these and no others: arrays as `per_frame` has them."""
+        frames, *extras = arrays
+        self.make_room(frames.shape[0])
+        self.found.frames[: frames.shape[0]], self.found.count[0] = frames, frames.shape[0]
+        for name, values in zip(self.extras, extras, strict=True):
+            getattr(self, name)[: frames.shape[0]] = values
+        which = np.where(frames[:, GAP] == 1, GAP_SLOT, SLOT)
+        self.keyed[frames[:, KEY], which] = np.arange(frames.shape[0])
+
+    def state(self) -> State:
+        arrays = {f"keyed{i}": array.copy() for i, array in enumerate(self.memory())}
+        arrays |= {f"frames{i}": array[: self.count].copy() for i, array in enumerate(self.per_frame())}
+        return {"origin": dict(self.origin)}, arrays
+
+    def restore(self, state: State) -> None:
+        """Of a scan that has not seen anything yet."""
+        header, arrays = state
+        self.add_keys(arrays["keyed0"].shape[0])
+        for i, array in enumerate(self.memory()):
+            array[:] = arrays[f"keyed{i}"]
+        self.put_frames([arrays[f"frames{i}"] for i in range(1 + len(self.extras))])
+        self.origin = dict(header["origin"])
+
+
+def at_rest(keyed: np.ndarray) -> np.ndarray:
+    """Of which keys is nothing open? They are as if they had never been. keyed: rows as a scan remembers them."""
+    closed = (keyed[:, SLOT] < 0) & (keyed[:, GAP_SLOT] < 0)
+    return closed & (keyed[:, ROWS] == 0) & (keyed[:, GAP_ROWS] == 0)
+
+
+def extended(array: np.ndarray, size: int, fill: Any) -> np.ndarray:
+    """The array with room for `size` rows."""
+    if size <= array.shape[0]:
+        return array
+    grown = room(size * int(np.prod(array.shape[1:])), array.dtype).reshape(size, *array.shape[1:])
+    grown[: array.shape[0]] = array
+    if fill is not None:
+        grown[array.shape[0] :] = fill
+    return grown
+
+
+def number(table: pa.Table, name: str, asked_by: str) -> Field:
+    """A column of numbers; others are refused."""
+    column = field(table, name, asked_by)
+    if not is_number(column.type):
+        raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
+    return column
+
+
+def mask(column: Field) -> np.ndarray:
+    """Which rows are valid, as kernels take it."""
+    return NONE if column.valid is None else column.valid

@@ -1,0 +1,32 @@
+"""The kinds of frames there are, by the names that they have in JSON. A new kind is listed here, and with its scan."""
+
+from typing import Any
+
+from frames.specs.aggregate import Aggregate
+from frames.specs.boundary import Boundary
+from frames.specs.delta import Delta
+from frames.specs.spec import Spec
+from frames.specs.threshold import Threshold
+from swag.errors import BadQuery
+
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate)
+
+
+def check_spec(spec: Any) -> None:
+    """Refuse what is no spec of frames."""
+    if not isinstance(spec, Spec):
+        raise BadQuery(
+            f"{spec!r} says nothing about frames.",
+            'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)',
+        )
+
+
+def spec_from_json(entry: dict[str, Any]) -> Spec | None:
+    """The spec that gave this entry by `to_json`. KeyError: it is of no kind that there is here.
+
+    None: it was cut by functions that this process does not have.
+    """
+    for kind in KINDS:
+        if kind.kind in entry:
+            return kind.from_json(entry)
+    raise KeyError(*entry)

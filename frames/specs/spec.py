@@ -1,0 +1,106 @@
+"""What every kind of frame says of itself: the class that specs are made from, and the checks of their arguments.
+
+A kind is a spec (here), a scan that finds its frames (frames/scans) and a definition (frames/theory.py). Whatever
+else there is to know of it is asked of its spec: nothing outside tells kinds apart.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from swag.arguments import LARGEST, is_number, is_option, is_whole
+from swag.errors import BadQuery
+from swag.query.aggregates import Aggregate as Aggregated
+from swag.query.windows import length
+
+Op = Literal["<", "<=", ">", ">=", "=="]
+Number = int | float
+NUMBERS = int | float | np.integer | np.floating
+BEFORE, WITH = ("<", "<="), (">", ">=")  # close before the event that breaks it, or with the event that makes it true
+
+
+class Spec:
+    """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
+
+    kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
+    overlap is one (frames/theory.py); then frames are maximal runs, and a stream that was cut in time can be searched
+    piece by piece (frames/spark/batch/joining.py).
+    """
+
+    kind: ClassVar[str]
+    union_closed: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def columns(self) -> tuple[str, ...]:
+            """The columns of events that it reads."""
+
+    @property
+    def closes_before(self) -> bool:
+        """Does a frame end before the event that would break it, rather than with the one that it needs?"""
+        return False
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The names of what is said of a frame beside its interval and rows."""
+        return ()
+
+    def reported_types(self) -> dict[str, pa.DataType]:
+        """Their types, before there is any event: null where only events can tell."""
+        return dict.fromkeys(self.reported, pa.null())
+
+    def to_json(self) -> dict[str, Any]:
+        """An entry that `from_json` reads; one of its names is that of the kind."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> "Spec | None":
+        """None: it was cut by functions that this process does not have."""
+        raise NotImplementedError
+
+    def clause(self) -> str:
+        """What stands behind the word FRAME in SQL (swag/sql/framing.py reads it)."""
+        raise BadQuery(f"{type(self).__name__} has no FRAME clause in SQL.", "fr.detect, fr.Detector")
+
+    def least(self, unit: str | None) -> tuple[int, int]:
+        """How many rows and how much time, in the unit of ts, a run needs to be a frame."""
+        return 1, 0
+
+    def segments(self) -> "Spec":
+        """Of a kind that is union closed: a spec whose frames hold every event once, runs of any length."""
+        return self
+
+    def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Spec":
+        """The same, with the aggregates that it cuts by changed."""
+        return self
+
+
+def check_name(name: Any, kind: str, hint: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise BadQuery(f"{kind} is given {name!r}, not the name of a column.", hint)
+
+
+def check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
+    if not is_option(op, allowed):
+        raise BadQuery(f"{kind} compares by {', '.join(allowed)}, not by {op!r}.", f'op="{allowed[0]}"')
+
+
+def is_comparable(value: Any) -> bool:
+    """A number that is not NaN, nor an integer larger than any float."""
+    if not is_number(value):
+        return False
+    return abs(int(value)) <= sys.float_info.max if is_whole(value) else value == value
+
+
+def check_number(value: Any, name: str, kind: str) -> None:
+    if not is_comparable(value):
+        raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
+
+
+def check_duration(duration: Any, name: str) -> None:
+    if length(duration, name) > LARGEST:
+        raise BadQuery(f"{name}={duration!r} does not fit int64.", f'{name}="2m"')

@@ -1,0 +1,77 @@
+"""Threshold("drop_pct", ">", 0.3, min_duration="2m"): maximal runs of events for which a comparison holds."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from frames.specs.as_json import number
+from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_duration, check_name, check_number, check_op
+from swag.arguments import LARGEST, is_whole
+from swag.errors import BadQuery
+from swag.query.as_json import duration_from_json, duration_to_json
+from swag.query.windows import Duration, canonical, in_units
+
+
+@dataclass(frozen=True)
+class Threshold(Spec):
+    """Maximal runs of events whose `column` satisfies `op c`, of at least min_rows events and min_duration.
+
+    partition=True also reports what lies between them, as frames of kind "gap". Null and NaN satisfy nothing.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    union_closed: ClassVar[bool] = True
+
+    column: str
+    op: Op
+    c: Number
+    min_rows: int = 1
+    min_duration: Duration = 0
+    partition: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.column, "Threshold", 'fr.Threshold("drop_pct", ">", 0.3)')
+        check_op(self.op, (*BEFORE, *WITH, "=="), "Threshold")
+        check_number(self.c, "c", "Threshold")
+        if not is_whole(self.min_rows) or not 1 <= self.min_rows <= LARGEST:
+            raise BadQuery(f"min_rows={self.min_rows!r} is not a whole number >= 1.", "min_rows=20")
+        check_duration(self.min_duration, "min_duration")
+        if not isinstance(self.partition, bool):
+            raise BadQuery(f"partition={self.partition!r} is neither True nor False.", "partition=True")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        return ("kind",) if self.partition else ()
+
+    def reported_types(self) -> dict[str, pa.DataType]:
+        return dict.fromkeys(self.reported, pa.string())
+
+    def to_json(self) -> dict[str, Any]:
+        least = {"min_rows": int(self.min_rows), "min_duration": duration_to_json(self.min_duration)}
+        return {"threshold": self.column, "op": self.op, "c": number(self.c), "partition": self.partition, **least}
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> "Threshold":
+        least = duration_from_json(entry["min_duration"])
+        return cls(entry["threshold"], entry["op"], entry["c"], entry["min_rows"], least, entry["partition"])
+
+    def clause(self) -> str:
+        from swag.query.as_sql import duration, name
+        from swag.tables.constants import to_sql
+
+        least = [f"{self.min_rows} TUPLES"] if self.min_rows != 1 else []
+        least += [duration(canonical(self.min_duration))] if canonical(self.min_duration) else []
+        same = "=" if self.op == "==" else self.op
+        text = f"WHERE {name(self.column)} {same} {to_sql(self.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
+        return text + (" PARTITION" if self.partition else "")
+
+    def least(self, unit: str | None) -> tuple[int, int]:
+        return self.min_rows, in_units(self.min_duration, unit)
+
+    def segments(self) -> "Threshold":
+        return replace(self, min_rows=1, min_duration=0, partition=True)

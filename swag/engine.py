@@ -9,9 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from kernels.compile.ahead import rehearsed
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
 from swag.errors import BadQuery, SwagError, TooFarBack, UnknownQuery, nearest
 from swag.explain import explain
+from swag.first_use import of_append
 from swag.live import intake
 from swag.live.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
 from swag.live.held import Held, later_of
@@ -155,6 +157,7 @@ class Engine:
     # -- events -------------------------------------------------------------------------------------------------------
 
     @alone
+    @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         store = self._store

@@ -1,0 +1,64 @@
+"""`python -m kernels.compile.helper NUMBER COUNT`: a process that compiles what a job needs that another has begun.
+
+The job comes pickled on stdin. Several helpers begin at different places of the list of kernels, and leave out what is
+there already, or claimed by another. On stdout: how many kernels the job needs, then the name of each that was compiled.
+"""
+
+import os
+import pickle
+import sys
+import threading
+from typing import Any
+
+from kernels.compile import rehearsal
+
+LONGEST_JOB = 1 << 26
+
+
+def main() -> None:
+    number, count = int(sys.argv[1]), int(sys.argv[2])
+    noted = rehearsal.current = rehearsal.Rehearsal()  # before any kernel is imported
+    job = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little"))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        pickle.loads(job)()
+    except Exception:  # what was noted until then is compiled all the same
+        pass
+    for kernel, types in in_turn(list(noted.calls), number, count):
+        if _is_wanted(kernel, types):
+            kernel.compile(types)
+            say(f"{kernel.py_func.__module__}.{kernel.py_func.__name__}")
+
+
+def in_turn(calls: list[Any], number: int, count: int) -> list[Any]:
+    """From the end backwards; the second of two helpers begins in the middle, and so on."""
+    start = len(calls) * number // count
+    backwards = calls[::-1]
+    say(str(len(calls)))
+    return backwards[start:] + backwards[:start]
+
+
+def _is_wanted(kernel: Any, types: tuple[Any, ...]) -> bool:
+    from kernels.compile import claims
+    from kernels.compile.jit import is_local
+
+    if is_local(types) or not hasattr(kernel._cache, "path"):
+        return False
+    return claims.is_free(kernel._cache.path(types, kernel.targetctx.codegen()))
+
+
+def say(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError:  # nobody listens
+        os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """The other end of stdin is open for as long as the process that started this one is there."""
+    sys.stdin.buffer.read(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

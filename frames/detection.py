@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,15 @@ from frames.owning.fingerprint import Fingerprint
 from frames.owning.origin import Origin
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
+from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
+from swag.first_use import few
 from swag.tables.columns import Clock, as_table, column
 from swag.tables.keys import KeyTable
 
 
+@rehearsed(lambda spec, events, **options: partial(detect, spec, few(events), **options))
 def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
     """The frames of stored events, in any order: frame_id, [key], start, end, rows, and kind, cells or value.
 

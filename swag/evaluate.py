@@ -1,17 +1,20 @@
 """Many windows over stored events at once: `evaluate` is edges times aggregates, chunk by chunk, on all cores."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.compile.ahead import rehearsed
 from swag.arguments import as_list
 from swag.errors import BadQuery, BadType, SumOverflow
+from swag.first_use import few
 from swag.live.composites import check_grouping
 from swag.query import families
 from swag.query.aggregates import Aggregate
@@ -31,6 +34,11 @@ from swag.tables.predicate import holds
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 
 
+def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named: Any) -> Callable[[], Any]:
+    return partial(evaluate, queries, few(events), None if at is None else few(at), *options, **named)
+
+
+@rehearsed(_rehearsal)
 def evaluate(
     queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None
 ) -> pa.Table:

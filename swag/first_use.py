@@ -1,6 +1,6 @@
-"""Small rehearsals of what users do first, from which processes learn which kernels to compile ahead of them.
+"""Rehearsals of what users do first, from which processes learn which kernels to compile ahead of them.
 
-Each is a function of what can be pickled: the queries, and a few of the rows. See kernels/compile/ahead.py.
+Each is a call that can be pickled, over the first few of the user's own rows. See kernels/compile/ahead.py.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,28 @@ from swag.tables.columns import as_table
 ROWS = 48  # enough for several keys, and rows of some of them
 
 
+def few(events: Any) -> pa.Table:
+    """The first rows. Raises where they can not be had without reading much, or for good: files, streams."""
+    if isinstance(events, dict):
+        events = {name: values[:ROWS] for name, values in events.items()}
+    elif isinstance(events, list):
+        events = events[:ROWS]
+    elif isinstance(events, pa.Table | pa.RecordBatch):
+        events = events.slice(0, ROWS)
+    else:
+        events = events.head(ROWS)  # frames of pandas and Polars
+    table = as_table(events)
+    return table.take(pa.array(range(table.num_rows)))  # a slice would be pickled with all that it is a slice of
+
+
 def of_append(engine: Any, events: Any) -> Callable[[], Any]:
     """What an engine does with a first batch, and when it is asked afterwards."""
     options = {"ts": engine.ts, "key": engine.key, "lateness": engine.lateness, "algorithm": engine.algorithm}
-    return partial(_use_engine, type(engine), options, engine.queries, _few(events))
+    return partial(use_engine, type(engine), options, engine.queries, few(events))
 
 
-def _use_engine(make: Callable[..., Any], options: dict[str, Any], queries: list[Query], rows: pa.Table) -> None:
+def use_engine(make: Callable[..., Any], options: dict[str, Any], queries: list[Query], rows: pa.Table) -> None:
+    """Append and look up, in all ways. make: sw.Engine."""
     engine = make(**options)
     engine.register(queries)
     for batch in (rows.slice(0, ROWS // 2), rows.slice(ROWS // 2)):
@@ -29,22 +44,3 @@ def _use_engine(make: Callable[..., Any], options: dict[str, Any], queries: list
     engine.lookup_all()
     engine.filters()
     engine.emitted()
-
-
-def of_evaluate(
-    queries: Any, events: Any, at: Any = None, ts: str = "ts", key: str | None = None, **_: Any
-) -> Callable[[], Any]:
-    """The same over the first rows."""
-    return partial(_use_evaluate, queries, _few(events), None if at is None else _few(at), ts, key)
-
-
-def _use_evaluate(queries: Any, rows: pa.Table, at: pa.Table | None, ts: str, key: str | None) -> None:
-    from swag.evaluate import evaluate
-
-    evaluate(queries, rows, at, ts, key)
-
-
-def _few(events: Any) -> pa.Table:
-    """Rows of the same types; a slice alone would be pickled with all that it is a slice of."""
-    table = as_table(events)
-    return table.slice(0, ROWS).take(list(range(min(ROWS, table.num_rows))))

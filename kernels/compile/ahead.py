@@ -11,33 +11,48 @@ $SWAG_COMPILERS: how many processes may be started, 0 for none. If it is not set
 import atexit
 import os
 import pickle
+import queue
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from kernels.compile import notice
 
 Rehearse = Callable[[], Any]
 MOST = 3
-FEW = 0.6  # seconds of compiling after which help is asked for, where some kernels of a module are there already
-_offered: ContextVar[Callable[[], Rehearse | None] | None] = ContextVar("offered", default=None)
+FEW = 0.6  # seconds of compiling after which a job asks for help, where the cache is not empty
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class Offer:
+    """A rehearsal to be made if need be. spent: the seconds that compiling had taken when the job began."""
+
+    rehearsal: Callable[[], Rehearse]
+    spent: float
+    taken: bool = False
+
+
+_offered: ContextVar[Offer | None] = ContextVar("offered", default=None)
 _helpers: "list[subprocess.Popen[bytes]]" = []
 
 
-def rehearsed(rehearsal_of: Callable[..., Rehearse | None]) -> Callable[[Callable[..., Any]], Any]:
-    """A function that offers a rehearsal of itself, which `rehearsal_of` makes of its arguments. None: there is none."""
+def rehearsed(rehearsal_of: Callable[..., Rehearse]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that offers a rehearsal of itself, which `rehearsal_of` makes of its arguments."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def offering(*args: Any, **options: Any) -> Any:
+        def offering(*args: P.args, **options: P.kwargs) -> R:
             if _offered.get() is not None:  # a part of a job that has offered one
                 return function(*args, **options)
-            token = _offered.set(lambda: rehearsal_of(*args, **options))
+            token = _offered.set(Offer(lambda: rehearsal_of(*args, **options), notice.listener.spent))
             try:
                 return function(*args, **options)
             finally:
@@ -51,15 +66,15 @@ def rehearsed(rehearsal_of: Callable[..., Rehearse | None]) -> Callable[[Callabl
 def missed(folder: str) -> None:
     """A kernel is not in this folder of the cache: get help, if it was offered and there is much to do."""
     offer = _offered.get()
-    if offer is None or _running() or not (_is_empty(folder) or notice.listener.spent > FEW):
+    if offer is None or offer.taken or _running():
         return
-    _offered.set(lambda: None)
-    count = helper_count()
-    if count:
-        with suppress(Exception):  # what can not be pickled or started is compiled here, as it would be without help
-            rehearse = offer()
-            if rehearse is not None:
-                _helpers[:] = start(rehearse, count)
+    spent = notice.listener.spent
+    if spent - offer.spent > FEW or (spent == 0 and _is_empty(folder)):
+        offer.taken = True
+        count = helper_count()
+        if count:
+            with suppress(Exception):  # what can not be pickled or started is compiled here, as without help
+                _helpers[:] = start(offer.rehearsal(), count)
 
 
 def helper_count() -> int:
@@ -88,6 +103,28 @@ def start(rehearse: Rehearse, count: int) -> "list[subprocess.Popen[bytes]]":
         helper.stdin.flush()  # and is left open: a helper ends when this process does
         helpers.append(helper)
     return helpers
+
+
+def wait(helpers: "list[subprocess.Popen[bytes]]", compiled: Callable[[int, str], None]) -> None:
+    """Until they are done. compiled: is told how many kernels there are to compile, and the name of each that was."""
+    told: "queue.SimpleQueue[str | None]" = queue.SimpleQueue()
+
+    def listen(helper: "subprocess.Popen[bytes]") -> None:
+        assert helper.stdout is not None
+        for line in helper.stdout:
+            told.put(line.decode().strip())
+        told.put(None)
+
+    for helper in helpers:
+        threading.Thread(target=listen, args=(helper,), daemon=True).start()
+    total, ended = 0, 0
+    while ended < len(helpers):
+        line = told.get()
+        if line is None:
+            ended += 1
+        elif line.isdigit():
+            total = max(total, int(line))
+        compiled(total, "" if line is None or line.isdigit() else line)
 
 
 def _is_empty(folder: str) -> bool:

@@ -34,6 +34,11 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
     Frames are numbered in the order in which they become certain (within a key, that is the order of time). Events are
     read once, in arrival order if every key's are in order of ts, else sorted first (stably). The schema's metadata say
     which events these were, so that `fill` and `summarize` know them again: see frames/owning/origin.py.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "router": ["a", "b", "a", "b"], "load": [0.5, 0.1, 0.6, 0.9]}
+    >>> fr.detect(fr.Threshold("load", ">", 0.3), events, key="router").to_pylist()[0]
+    {'frame_id': 0, 'router': 'a', 'start': 1, 'end': 3, 'rows': 2}
     """
     seen = Fingerprint()
     found = search(spec, as_table(events), ts, key, seen)

@@ -16,6 +16,7 @@ import numpy as np
 
 from swag.arguments import LARGEST, is_number, is_option, is_whole
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.windows import Duration, length
 
@@ -30,6 +31,11 @@ class Threshold:
     """Maximal runs of events whose `column` satisfies `op c`, of at least min_rows events and min_duration.
 
     partition=True also reports what lies between them, as frames of kind "gap". Null and NaN satisfy nothing.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4, 5], "load": [0.1, 0.5, 0.6, 0.2, 0.9]}
+    >>> fr.detect(fr.Threshold("load", ">", 0.3, min_rows=2), events).to_pylist()
+    [{'frame_id': 0, 'start': 2, 'end': 3, 'rows': 2}]
     """
 
     column: str
@@ -49,6 +55,8 @@ class Threshold:
         if not isinstance(self.partition, bool):
             raise BadQuery(f"partition={self.partition!r} is neither True nor False.", "partition=True")
 
+    __repr__ = as_call
+
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
@@ -59,10 +67,15 @@ class Boundary:
     """Maximal runs of events inside one cell: ((n-1)x, nx] for a width x, or between breaks (b_i, b_i+1].
 
     One column with `breaks` or a width, or a mapping of columns to widths or lists of breaks. Partitions the stream.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "speed": [10, 15, 30, 50]}
+    >>> fr.detect(fr.Boundary("speed", breaks=[20, 40]), events)["rows"].to_pylist()
+    [2, 1, 1]
     """
 
     cells: Mapping[str, Any]
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = field(repr=False)
 
     def __init__(
         self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None
@@ -85,6 +98,8 @@ class Boundary:
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "columns", tuple(cells))
 
+    __repr__ = as_call
+
     def __hash__(self) -> int:
         return hash(tuple(self.cells.items()))
 
@@ -95,12 +110,17 @@ class Delta:
 
     measure="first": the spread is |v - v of the frame's first event|; "range": max - min within the frame. With `>` and
     `>=` a frame closes with the event that makes the spread pass x. Several columns: whichever is reached first.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "level": [0.0, 0.3, 0.9, 1.0]}
+    >>> fr.detect(fr.Delta("level", 0.5), events)["rows"].to_pylist()
+    [2, 2]
     """
 
     limits: Mapping[str, Number]
     measure: Literal["first", "range"] = "first"
     op: Op = "<"
-    columns: tuple[str, ...] = field(default=(), compare=False)
+    columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __init__(
         self, column: str | Mapping[str, Number], x: Number | None = None, *, measure: Any = "first", op: Any = "<"
@@ -128,13 +148,21 @@ class Delta:
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "columns", tuple(limits))
 
+    __repr__ = as_call
+
     def __hash__(self) -> int:
         return hash((tuple(self.limits.items()), self.measure, self.op))
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one it needs."""
+    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one it needs.
+
+    >>> import frames as fr, swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "volume": [10, 20, 5, 30]}
+    >>> fr.detect(fr.Aggregate(sw.sum("volume"), ">=", 25), events)["rows"].to_pylist()
+    [2, 2]
+    """
 
     aggregate: Aggregated
     op: Op
@@ -148,6 +176,8 @@ class Aggregate:
             )
         _check_op(self.op, (*BEFORE, *WITH), "Aggregate")
         _check_number(self.c, "c", "Aggregate")
+
+    __repr__ = as_call
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from frames.specs import Aggregate, Boundary, Spec, Threshold
 from kernels.frames import framing
-from swag.arguments import LARGEST, check_name
+from swag.arguments import LARGEST
+from swag.arguments import check_key as check_name_of_key
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.families import result_type
@@ -22,7 +23,7 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 def check_key(key: str | None, spec: Spec | None = None) -> None:
     if key is not None:
-        check_name(key, "key", 'key="router"')
+        check_name_of_key(key, 'key="router"')
     cells = [f"cell_{name}" for name in spec.columns] if isinstance(spec, Boundary) else []
     if key in (*OURS, *cells):
         raise BadQuery(
@@ -123,7 +124,13 @@ def _filled(array: pa.ChunkedArray, name: str) -> np.ndarray:
 
 
 def united(table: Any) -> pa.Table:
-    """Frames from their fragments (a table without `final` as it is): one row per frame, its pieces put together."""
+    """Frames from their fragments (a table without `final` as it is): one row per frame, its pieces put together.
+
+    >>> import frames as fr
+    >>> pieces = {"frame_id": [0, 0], "start": [1, 3], "end": [2, 5], "rows": [2, 3], "final": [False, True]}
+    >>> fr.united(pieces).to_pylist()
+    [{'frame_id': 0, 'start': 1, 'end': 5, 'rows': 5}]
+    """
     table = as_table(table)
     if "final" not in table.column_names:
         return table

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
-from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
+from swag.arguments import LARGEST, as_list, check_flag, check_key, check_name, is_option
 from swag.errors import BadQuery, SwagError, TooFarBack, UnknownQuery, nearest
-from swag.explain import explain
+from swag.explain import Text, explain, many
 from swag.first_use import of_append
 from swag.live import intake
 from swag.live.composites import Shared, answering, check_grouping, combine, guard_of, of_nothing
@@ -57,6 +57,17 @@ class Engine:
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
     applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
+
+    >>> import swag as sw
+    >>> engine = sw.Engine(ts="ts", key="symbol")
+    >>> engine.register(sw.Query(sw.sum("volume"), sw.Range(300), name="vol"))
+    'vol'
+    >>> engine.append({"ts": [1, 2, 400], "symbol": ["A", "B", "A"], "volume": [10, 20, 30]})
+    3
+    >>> engine.lookup("vol", key="A")
+    30
+    >>> engine
+    <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
     """
 
     def __init__(
@@ -69,7 +80,7 @@ class Engine:
     ) -> None:
         check_name(ts, "ts", 'sw.Engine(ts="ts")')
         if key is not None:
-            check_name(key, "key", 'sw.Engine(key="symbol")')
+            check_key(key, 'sw.Engine(key="symbol")')
         if not is_option(algorithm, ALGORITHMS):
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
@@ -142,6 +153,7 @@ class Engine:
 
     @alone
     def unregister(self, name: str) -> None:
+        """Forget a query, and what is kept for it alone."""
         query = self._known(name)
         del self._queries[name]
         if not _is_plain(query):
@@ -152,6 +164,7 @@ class Engine:
 
     @property
     def queries(self) -> list[Query]:
+        """Those that are registered, in the order in which they were."""
         return list(self._queries.values())
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -459,12 +472,20 @@ class Engine:
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @alone
-    def explain(self) -> str:
+    def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        return explain(self)
+        return Text(explain(self))
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f', key="{self.key}"'
+        stats = self.stats()
+        said = [many(len(self._queries), "query"), many(stats["events"], "event")]
+        said += [many(stats["keys"], "key")] * (self.key is not None)
+        return f'<sw.Engine ts="{self.ts}"{key}: {", ".join(said)}>'
 
     @alone
     def stats(self) -> dict[str, Any]:
+        """Counts: events, held, late, keys, kept, structures, bytes, updates, lookups …, complete_since per query."""
         held = self._held
         return {
             "events": self._store.events + (0 if held is None else held.ts.size),

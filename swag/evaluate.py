@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.compile.ahead import rehearsed
-from swag.arguments import as_list
+from swag.arguments import as_list, check_key
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.first_use import few
 from swag.live.composites import check_grouping
+from swag.progress import Progress, shown
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.lowering import Lowered, lower
@@ -40,8 +41,9 @@ def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named
 
 @rehearsed(_rehearsal)
 def evaluate(
-    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None
-) -> pa.Table:
+    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None, *,
+    progress: bool | None = None,
+) -> pa.Table:  # fmt: skip
     """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
     At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
@@ -49,11 +51,28 @@ def evaluate(
     equal or older ts. Events and requests may come in any order.
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
+
+    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}
+    >>> query = sw.Query(sw.sum("x"), sw.Range(5), name="s")
+    >>> sw.evaluate(query, events, key="k").to_pylist()[-1]
+    {'k': 'a', 'ts': 4, 's': 4}
+    >>> sw.evaluate(query, events, at={"ts": [3], "k": ["b"]}, key="k").to_pylist()
+    [{'ts': 3, 'k': 'b', 's': 2}]
     """
+    with shown(progress) as steps:
+        return _evaluate(queries, events, at, ts, key, steps)
+
+
+def _evaluate(queries: Any, events: Any, at: Any, ts: str, key: str | None, progress: Progress) -> pa.Table:
     asked = _checked(queries)
     check_grouping(asked, key)
     if is_of_frames(asked, at):
         return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
+    if isinstance(key, list | tuple):
+        check_key(key, 'key="symbol"')
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and not (name == "key" and value is None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
@@ -70,7 +89,7 @@ def evaluate(
         front = as_table(at)
         requests = Requests.at_times(stored, front, ts, key)
     keep_apart(asked, front)
-    evaluation = Evaluation(stored, requests)
+    evaluation = Evaluation(stored, requests, progress)
     answers = [evaluation.add(query) for query in asked]
     evaluation.run()
     arrays = [answer.array(stored) for answer in answers]
@@ -168,6 +187,7 @@ class Evaluation:
 
     stored: Stored
     requests: Requests
+    progress: Progress = field(default_factory=Progress)
     parts: dict[Any, Part] = field(default_factory=dict)
     selections: dict[Any, Selection] = field(default_factory=dict)
     windows: dict[Reach, dict[Part, dict[Aggregate, Output]]] = field(default_factory=dict)
@@ -236,6 +256,7 @@ class Evaluation:
     def run(self) -> None:
         todo = self._chunks()
         threads = min(thread_count(), len(todo))
+        self.progress.total = len(todo) * len(self.windows)
         if threads <= 1:
             for chunk in todo:
                 self._answer(chunk)
@@ -270,6 +291,7 @@ class Evaluation:
                 blocks = {selection: block.within(selection) for selection in selections}
                 for selection, answer in answers:
                     answer(blocks[selection])
+            self.progress.step()
 
     def _refuse_overflow(self) -> None:
         for found in self.columns:

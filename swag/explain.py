@@ -1,6 +1,6 @@
 """`engine.explain()`: what shares what, the structure chosen for each group, what it costs, and why."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swag.live.key_filters import NAMES
 from swag.live.planner import Group
@@ -9,6 +9,16 @@ from swag.query.query import HIDDEN, Query
 
 if TYPE_CHECKING:
     from swag.engine import Engine
+
+
+class Text(str):
+    """Text that a prompt or a notebook shows as lines, not in quotes with "\\n" in them."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def explain(engine: "Engine") -> str:
@@ -38,7 +48,7 @@ def explain(engine: "Engine") -> str:
     combined = [line for query in looked_up if not query.is_simple for line in _combined(engine, query)]
     lines += ["", *combined] if combined else []
     lines += engine._emission.explain()
-    answers, structures = _many(len(looked_up), "answer"), _many(len(plan.groups), "structure")
+    answers, structures = many(len(looked_up), "answer"), many(len(plan.groups), "structure")
     lines += ["", f"{answers} from {structures}"]
     return "\n".join(lines)
 
@@ -71,11 +81,12 @@ def _combined(engine: "Engine", query: Query) -> list[str]:
 
 def _names(names: list[str], most: int = 4) -> str:
     shown = ", ".join(name.removeprefix(HIDDEN) for name in names[:most])
-    return f"{shown}{', …' if len(names) > most else ''} ({_many(len(names), 'query')})"
+    return f"{shown}{', …' if len(names) > most else ''} ({many(len(names), 'query')})"
 
 
-def _many(count: int, what: str) -> str:
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+def many(count: int, what: str) -> str:
+    """How many of something: 1 query, 2 queries."""
+    plural = what[:-1] + "ies" if what == "query" else what + "s"
     return f"{count:,} {what if count == 1 else plural}"
 
 

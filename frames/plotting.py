@@ -33,7 +33,7 @@ def plot(
     >>> import frames as fr
     >>> events = {"ts": [1, 2, 3, 4], "load": [0.1, 0.5, 0.6, 0.2]}
     >>> fr.plot(fr.detect(fr.Threshold("load", ">", 0.3), events), events, y="load")
-    <Axes: …>
+    <Axes: ...>
     """
     import matplotlib.pyplot as plt
 

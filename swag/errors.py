@@ -40,7 +40,7 @@ class BadSQL(BadQuery):
     ...     sw.sql("SELECT SUM(x) FORM trades")
     ... except sw.BadSQL as error:
     ...     print(error.line, error.column)
-    1 20
+    1 15
     """
 
     line: int = 1
@@ -53,7 +53,7 @@ class BadType(SwagError, TypeError):
     >>> import swag as sw
     >>> sw.evaluate(sw.Query(sw.sum("x"), sw.Rows(2)), {"ts": [1], "x": ["text"]})
     Traceback (most recent call last):
-    swag.errors.BadType: …
+    swag.errors.BadType: ...
     """
 
 
@@ -63,7 +63,7 @@ class BadEvents(SwagError, ValueError):
     >>> import swag as sw
     >>> sw.evaluate(sw.Query(sw.count(), sw.Rows(2)), {"ts": [1, None]})
     Traceback (most recent call last):
-    swag.errors.BadEvents: …
+    swag.errors.BadEvents: ...
     """
 
 
@@ -73,7 +73,7 @@ class UnknownColumn(SwagError, KeyError):
     >>> import swag as sw
     >>> sw.evaluate(sw.Query(sw.sum("volum"), sw.Rows(2), name="v"), {"ts": [1], "volume": [5]})
     Traceback (most recent call last):
-    swag.errors.UnknownColumn: query "v" sums "volum", but the events have: ts, volume. …
+    swag.errors.UnknownColumn: query "v" sums "volum", but the events have: ts, volume. ...
     """
 
 
@@ -96,7 +96,7 @@ class OutOfOrder(SwagError, ValueError):
     2
     >>> engine.append({"ts": [3]})
     Traceback (most recent call last):
-    swag.errors.OutOfOrder: …
+    swag.errors.OutOfOrder: ...
     """
 
 
@@ -111,7 +111,7 @@ class TooFarBack(SwagError, ValueError):
     10000
     >>> engine.lookup("n", at=9000)
     Traceback (most recent call last):
-    swag.errors.TooFarBack: …
+    swag.errors.TooFarBack: ...
     """
 
 
@@ -121,7 +121,7 @@ class SumOverflow(SwagError, OverflowError):
     >>> import swag as sw
     >>> sw.evaluate(sw.Query(sw.sum("x"), sw.Rows(2)), {"ts": [1, 2], "x": [2**62, 2**62]})
     Traceback (most recent call last):
-    swag.errors.SumOverflow: …
+    swag.errors.SumOverflow: ...
     """
 
 
@@ -129,10 +129,14 @@ class BadFunction(SwagError, ValueError):
     """A function of a user-defined aggregate raised, or gave what can not be kept; its own error is the cause.
 
     >>> import swag as sw
-    >>> own = sw.aggregate("x", lift=lambda x: "text", combine=lambda a, b: a, lower=lambda a: a, identity=0.0)
-    >>> sw.evaluate(sw.Query(own, sw.Rows(2)), {"ts": [1], "x": [1.0]})
+    >>> def root(x):
+    ...     if x < 0:
+    ...         raise ValueError("a root of what is negative")
+    ...     return x**0.5
+    >>> roots = sw.aggregate("x", lift=root, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
+    >>> sw.evaluate(sw.Query(roots, sw.Rows(2)), {"ts": [1], "x": [-1.0]})
     Traceback (most recent call last):
-    swag.errors.BadFunction: …
+    swag.errors.BadFunction: ...
     """
 
 
@@ -143,7 +147,7 @@ class BadSnapshot(SwagError, ValueError):
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     sw.Engine.load(file.name)
     Traceback (most recent call last):
-    swag.errors.BadSnapshot: …
+    swag.errors.BadSnapshot: ...
     """
 
 

@@ -18,9 +18,8 @@ PUBLIC = [(package, name) for package in (sw, fr) for name in package.__all__]
 
 
 def examples(what: Any, name: str) -> list[doctest.DocTest]:
-    """The examples in its own docstring. An ellipsis may be written as one character, as messages have it."""
-    text = (inspect.getdoc(what) or "").replace("…\n", "...\n").replace(": …", ": ...")
-    return [doctest.DocTestParser().get_doctest(text, {}, name, None, None)]
+    """The examples in its own docstring."""
+    return [doctest.DocTestParser().get_doctest(inspect.getdoc(what) or "", {}, name, None, None)]
 
 
 @pytest.mark.parametrize("package", [sw, fr])

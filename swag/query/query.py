@@ -111,7 +111,7 @@ class Query:
             given = [each.partition("=")[2] for each in given]
         usual = {"name": None, "where": None, "having": None, "index": True, "every": None, "source": None}
         options = {name: getattr(self, name) for name in (*usual, "group_by", "stream")}
-        given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name)]
+        given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name) and one != ()]
         return called(self, given)
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Detection over stored events: columns once, then one scan per core, each over its share of the keys."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +28,11 @@ from swag.tables.columns import Clock, as_table, column
 from swag.tables.keys import KeyTable
 
 
-@rehearsed(lambda spec, events, **options: partial(detect, spec, few(events), **options))
+def _rehearsal(spec: Spec, events: Any, **options: Any) -> Callable[[], Any]:
+    return partial(detect, spec, few(events), **options)
+
+
+@rehearsed(_rehearsal)
 def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
     """The frames of stored events, in any order: frame_id, [key], start, end, rows, and kind, cells or value.
 

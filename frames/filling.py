@@ -3,7 +3,7 @@
 Of the stream that they were found in, frames hold their own events (frames/owning/owning.py); of others, all inside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -74,7 +74,11 @@ def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.n
     return row, frames.rows[frame]
 
 
-@rehearsed(lambda frames, events, **options: partial(fill, few(frames), few(events), **options))
+def _filling(frames: Any, events: Any, **options: Any) -> Callable[[], Any]:
+    return partial(fill, few(frames), few(events), **options)
+
+
+@rehearsed(_filling)
 def fill(
     frames: Any, events: Any, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0,
     own: bool | None = None,
@@ -148,7 +152,11 @@ def check_free(table: pa.Table) -> None:
         )
 
 
-@rehearsed(lambda frames, events, *what, **options: partial(summarize, few(frames), few(events), *what, **options))
+def _summarizing(frames: Any, events: Any, *what: Any, **options: Any) -> Callable[[], Any]:
+    return partial(summarize, few(frames), few(events), *what, **options)
+
+
+@rehearsed(_summarizing)
 def summarize(
     frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,

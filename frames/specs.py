@@ -16,8 +16,8 @@ import numpy as np
 
 from swag.arguments import LARGEST, is_number, is_option, is_whole
 from swag.errors import BadQuery
-from swag.query.as_call import as_call
 from swag.query.aggregates import Aggregate as Aggregated
+from swag.query.as_call import as_call
 from swag.query.windows import Duration, length
 
 Op = Literal["<", "<=", ">", ">=", "=="]

@@ -16,7 +16,7 @@ def check() -> None:
         if found is not None:
             raise ImportError(
                 f'swag comes with a package "{name}", but in its place Python finds {found}. Hint: install swag in an '
-                f'environment of its own (python -m venv …, then pip install swag-windows), or remove what is in its '
+                f"environment of its own (python -m venv …, then pip install swag-windows), or remove what is in its "
                 f"way: a folder or file named {name}, or pip uninstall {name} and then "
                 f"pip install --force-reinstall swag-windows",
                 name=name,

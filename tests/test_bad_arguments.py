@@ -258,7 +258,9 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "detect(Aggregate)": lambda bad: fr.detect(fr.Aggregate(SUM, ">", bad), EVENTS),
     "detect(zoned, min_duration)": lambda bad: fr.detect(fr.Threshold("x", ">", 1, min_duration=bad), ZONED),
     **{
-        f"FrameQuery({what})": lambda bad, what=what: str(fr.FrameQuery(**({"spec": DELTA, "values": SUM} | {what: bad})))
+        f"FrameQuery({what})": lambda bad, what=what: str(
+            fr.FrameQuery(**({"spec": DELTA, "values": SUM} | {what: bad}))
+        )
         for what in ("spec", "values", "where", "having", "group_by", "stream")
     },
     "FrameQuery(name)": lambda bad: str(fr.FrameQuery(DELTA, [(bad, SUM)])),

@@ -87,7 +87,7 @@ def helper_count() -> int:
 
 
 def start(rehearse: Rehearse, count: int) -> "list[subprocess.Popen[bytes]]":
-    """Processes that compile what a rehearsal needs, each beginning elsewhere; what they did is said on their stdout."""
+    """Processes that compile what a rehearsal needs, each beginning elsewhere; `wait` hears what they did."""
     if not sys.executable or not os.path.basename(sys.executable).lower().startswith(("python", "pypy")):
         return []
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
@@ -107,7 +107,7 @@ def start(rehearse: Rehearse, count: int) -> "list[subprocess.Popen[bytes]]":
 
 def wait(helpers: "list[subprocess.Popen[bytes]]", compiled: Callable[[int, str], None]) -> None:
     """Until they are done. compiled: is told how many kernels there are to compile, and the name of each that was."""
-    told: "queue.SimpleQueue[str | None]" = queue.SimpleQueue()
+    told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def listen(helper: "subprocess.Popen[bytes]") -> None:
         assert helper.stdout is not None

@@ -1,7 +1,7 @@
 """`python -m kernels.compile.helper NUMBER COUNT`: a process that compiles what a job needs that another has begun.
 
 The job comes pickled on stdin. Several helpers begin at different places of the list of kernels, and leave out what is
-there already, or claimed by another. On stdout: how many kernels the job needs, then the name of each that was compiled.
+there already, or claimed by another. On stdout: how many kernels are missing, then the name of each that was compiled.
 """
 
 import os

@@ -12,7 +12,6 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numba

@@ -20,7 +20,7 @@ def is_spark_worker() -> bool:
 
 
 def is_watched() -> bool:
-    """Is there somebody who reads stderr? Not in a pipe, nor in a worker of Spark's, which has the driver's terminal."""
+    """Does somebody read stderr? Not in a pipe, nor in a worker of Spark's, which may have the driver's terminal."""
     if is_spark_worker():
         return False
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
@@ -50,7 +50,9 @@ class Listener(event.Listener):  # type: ignore[misc]
         self.told = True
         if is_watched() and module.startswith("kernels."):
             what = module.removeprefix("kernels.")
-            text = f"swag: compiling kernels ({what}, …) for this machine: once, a few seconds; kept in {cache_folder()}"
+            text = (
+                f"swag: compiling kernels ({what}, …) for this machine: once, a few seconds; kept in {cache_folder()}"
+            )
             print(text, file=sys.stderr, flush=True)
 
 

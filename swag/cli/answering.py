@@ -135,7 +135,9 @@ def _chunk_by_chunk(
             advance(table.num_rows)
 
     if _ticking(queries) and requests is not None:
-        evaluate(queries, source.typed(columns).empty_table(), requests, ts, key, progress=False)  # refuses, and says why
+        evaluate(
+            queries, source.typed(columns).empty_table(), requests, ts, key, progress=False
+        )  # refuses, and says why
     stream = Ticking(queries, ts, key)
     if requests is None:
         some = False

@@ -60,7 +60,7 @@ class Aggregate(Operators):
         least, most = ARITY.get(self.kind, (0, -1)) if isinstance(self.kind, str) else (0, -1)
         if most < 0:
             close = nearest(self.kind, list(ARITY)) if isinstance(self.kind, str) else ""
-            raise BadQuery(f"{self.kind!r} is no aggregate.", f"one of {', '.join(ARITY)}" if not close else close)
+            raise BadQuery(f"{self.kind!r} is no aggregate.", close or f"one of {', '.join(ARITY)}")
         names = isinstance(self.columns, tuple) and all(isinstance(each, str) and each for each in self.columns)
         if not names or not least <= len(self.columns) <= most:
             raise BadQuery(f"{self.kind} is not an aggregate of the columns {self.columns!r}.", f"sw.{self.kind}(…)")
@@ -132,7 +132,8 @@ def sum(column: str) -> Aggregate:
     """The sum: exact for integers; for floats within 1e-12 of the sum of absolute values.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.sum("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]}
+    >>> sw.evaluate(sw.Query(sw.sum("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [4.0, 6.0, 15.0]
     """
     return _of("sum", column)
@@ -142,7 +143,8 @@ def mean(column: str) -> Aggregate:
     """The mean of the values that are not null.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.mean("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]}
+    >>> sw.evaluate(sw.Query(sw.mean("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [4.0, 3.0, 5.0]
     """
     return _of("mean", column)
@@ -152,7 +154,8 @@ def min(column: str) -> Aggregate:
     """The least value; NaN if there is one in the window.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.min("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]}
+    >>> sw.evaluate(sw.Query(sw.min("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [4.0, 2.0, 2.0]
     """
     return _of("min", column)
@@ -162,7 +165,8 @@ def max(column: str) -> Aggregate:
     """The greatest value; NaN if there is one in the window.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.max("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [4.0, 2.0, 9.0]}
+    >>> sw.evaluate(sw.Query(sw.max("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [4.0, 4.0, 9.0]
     """
     return _of("max", column)
@@ -172,7 +176,8 @@ def first(column: str) -> Aggregate:
     """The oldest value in the window that is not null; of any type.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.first("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3, 4], "x": ["a", "b", "c", "d"]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3, 4], "x": ["a", "b", "c", "d"]}
+    >>> sw.evaluate(sw.Query(sw.first("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     ['a', 'a', 'a', 'b']
     """
     return _of("first", column)
@@ -182,7 +187,8 @@ def last(column: str) -> Aggregate:
     """The newest value in the window that is not null; of any type.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.last("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": ["a", None, "c"]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": ["a", None, "c"]}
+    >>> sw.evaluate(sw.Query(sw.last("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     ['a', 'a', 'c']
     """
     return _of("last", column)
@@ -192,7 +198,8 @@ def var(column: str, ddof: int = 1) -> Aggregate:
     """The variance: of a sample (ddof=1), or of all there is (ddof=0).
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.var("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [1.0, 2.0, 3.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [1.0, 2.0, 3.0]}
+    >>> sw.evaluate(sw.Query(sw.var("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [None, 0.5, 1.0]
     """
     return _of("var", column, ddof=_ddof(ddof))
@@ -202,7 +209,8 @@ def std(column: str, ddof: int = 1) -> Aggregate:
     """The standard deviation: of a sample (ddof=1), or of all there is (ddof=0).
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.std("x", ddof=0), sw.Rows(3), name="a"), {"ts": [1, 2], "x": [1.0, 3.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2], "x": [1.0, 3.0]}
+    >>> sw.evaluate(sw.Query(sw.std("x", ddof=0), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [0.0, 1.0]
     """
     return _of("std", column, ddof=_ddof(ddof))
@@ -212,7 +220,8 @@ def wmean(column: str, weight: str) -> Aggregate:
     """The mean of a column weighted by another: VWAP is wmean("price", "volume").
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.wmean("x", "w"), sw.Rows(3), name="a"), {"ts": [1, 2], "x": [10.0, 20.0], "w": [3, 1]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2], "x": [10.0, 20.0], "w": [3, 1]}
+    >>> sw.evaluate(sw.Query(sw.wmean("x", "w"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [10.0, 12.5]
     """
     return _of("wmean", column, weight)
@@ -222,7 +231,8 @@ def cov(x: str, y: str, ddof: int = 1) -> Aggregate:
     """The covariance of two columns, over the rows where neither is null.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.cov("x", "y"), sw.Rows(3), name="a"), {"ts": [1, 2], "x": [1.0, 2.0], "y": [3.0, 7.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2], "x": [1.0, 2.0], "y": [3.0, 7.0]}
+    >>> sw.evaluate(sw.Query(sw.cov("x", "y"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [None, 2.0]
     """
     return _of("cov", x, y, ddof=_ddof(ddof))
@@ -232,7 +242,8 @@ def corr(x: str, y: str) -> Aggregate:
     """The correlation of two columns (Pearson's), over the rows where neither is null.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.corr("x", "y"), sw.Rows(3), name="a"), {"ts": [1, 2], "x": [1.0, 2.0], "y": [1.0, 3.0]})["a"][1].as_py() > 0.999
+    >>> events = {"ts": [1, 2], "x": [1.0, 2.0], "y": [1.0, 3.0]}
+    >>> sw.evaluate(sw.Query(sw.corr("x", "y"), sw.Rows(3), name="a"), events)["a"][1].as_py() > 0.999
     True
     """
     return _of("corr", x, y)
@@ -242,7 +253,8 @@ def quantile(column: str, phi: float, method: str = "floor") -> Aggregate:
     """The element at position max(1, floor(phi N)) of the sorted window; method="linear" is NumPy's default.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.quantile("x", 0.9), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [5.0, 1.0, 3.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [5.0, 1.0, 3.0]}
+    >>> sw.evaluate(sw.Query(sw.quantile("x", 0.9), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [5.0, 1.0, 3.0]
     """
     _check_quantile(phi, method)
@@ -253,7 +265,8 @@ def median(column: str) -> Aggregate:
     """The middle of the sorted window, or the mean of the two in the middle.
 
     >>> import swag as sw
-    >>> sw.evaluate(sw.Query(sw.median("x"), sw.Rows(3), name="a"), {"ts": [1, 2, 3], "x": [5.0, 1.0, 3.0]})["a"].to_pylist()
+    >>> events = {"ts": [1, 2, 3], "x": [5.0, 1.0, 3.0]}
+    >>> sw.evaluate(sw.Query(sw.median("x"), sw.Rows(3), name="a"), events)["a"].to_pylist()
     [5.0, 3.0, 3.0]
     """
     return replace(_of("quantile", column, phi=0.5, method="linear"), name=f"median({column})")

@@ -54,7 +54,9 @@ def test_a_rehearsal_names_every_kernel_that_the_job_compiles(tmp_path: Path) ->
     filled, own = tmp_path / "filled", tmp_path / "own"
     for folder in (filled, own):
         folder.mkdir()
-    job = "from kernels.compile import ahead\nhelpers = ahead.start({}, 1)\nahead.wait(helpers, lambda total, name: None)"
+    job = (
+        "from kernels.compile import ahead\nhelpers = ahead.start({}, 1)\nahead.wait(helpers, lambda total, name: None)"
+    )
     code = f"from functools import partial\nexec_ = partial(exec, {ENGINE!r}, {{}})\n{job.format('exec_')}"
     done = run(code, filled)
     assert done.stderr == ""

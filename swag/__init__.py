@@ -9,8 +9,8 @@
     >>> engine.lookup("volume_300", key="ACME")
     350
 
-Aggregates (sw.sum, sw.mean, …) over windows (sw.Rows, sw.Range) are queries (sw.Query, sw.sql). They are answered all at
-once over stored events (sw.evaluate), or continuously (sw.Engine). Errors raised on purpose are sw.SwagError.
+Aggregates (sw.sum, sw.mean, …) over windows (sw.Rows, sw.Range) are queries (sw.Query, sw.sql). They are answered all
+at once over stored events (sw.evaluate), or continuously (sw.Engine). Errors raised on purpose are sw.SwagError.
 """
 
 from swag import siblings  # noqa: F401  (first: what follows needs our own packages)

@@ -28,7 +28,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str], arguments: 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("dmeo",), 'there is no command "dmeo"; there are: bench, demo, explain, frames, run. Hint: swag demo'),
+        (("dmeo",), 'there is no command "dmeo"; there are: bench, demo, explain, frames, run, warm. Hint: swag demo'),
         (("xyzzy",), "Hint: swag --help"),
         (("demo", "--evnts", "9"), "--events"),
         (("demo", "--events", "many"), "'many' is not a valid integer"),

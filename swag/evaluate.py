@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.compile.ahead import rehearsed
-from swag.arguments import as_list, check_key
+from swag.arguments import as_list
 from swag.errors import BadQuery, BadType, SumOverflow
 from swag.first_use import few
 from swag.live.composites import check_grouping
@@ -71,8 +71,6 @@ def _evaluate(queries: Any, events: Any, at: Any, ts: str, key: str | None, prog
     check_grouping(asked, key)
     if is_of_frames(asked, at):
         return asked[0].evaluate(events, ts, key)  # type: ignore[attr-defined]
-    if isinstance(key, list | tuple):
-        check_key(key, 'key="symbol"')
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and not (name == "key" and value is None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')

@@ -370,7 +370,6 @@ def test_several_key_columns_are_refused_where_they_are_named(key: Any) -> None:
     spec = fr.Delta("x", 2)
     calls: list[Callable[[], Any]] = [
         lambda: sw.Engine(key=key),
-        lambda: sw.evaluate([query()], EVENTS, key=key),
         lambda: fr.detect(spec, EVENTS, key=key),
         lambda: fr.Detector(spec, key=key),
         lambda: fr.Filler(key=key),

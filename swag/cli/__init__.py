@@ -81,7 +81,7 @@ def warm() -> None:
 
     The compiled kernels are kept in $SWAG_CACHE_DIR, or in swag's folder in the user's cache.
     """
-    from swag.cli.warm import show
+    from swag.cli.warming import show
 
     show()
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 import swag as sw
 from swag.cli import demo_job as demo
-from swag.cli.warm import compile_for
+from swag.cli.warming import compile_for
 from swag.evaluate import evaluate
 
 BATCHES = 20

@@ -1,5 +1,6 @@
 # make demo   the main job, embedded, no Java: generate trades, register hundreds of windows, look answers up
 # make test   everything the tests need, then the tests
+# make check  before a commit, in two minutes: lint, types, and the quick ones among the tests
 # make fuzz   everything driven at random, for ten minutes: make fuzz MINUTES=60 JOBS=4 ONLY=engine,filters
 # make bench  the tables and figures of docs/benchmarks.md
 
@@ -9,13 +10,22 @@ BIN := $(VENV)/bin
 MINUTES ?= 10
 JOBS ?= 2
 
-.PHONY: demo test java lint fuzz bench clean
+# The tests that say most for the time they take: every way in, none on Spark, few random examples.
+QUICK := tests/sql/test_statements.py tests/test_engine.py tests/test_evaluate_tables.py tests/test_having.py \
+	tests/test_snapshot.py tests/test_emitted.py tests/test_public_names.py tests/test_progress.py tests/test_siblings.py \
+	tests/test_cli_mistakes.py tests/frames/test_specs.py tests/frames/test_detect.py \
+	tests/kernels/test_edges.py tests/kernels/test_hashing.py
+
+.PHONY: demo test check java lint fuzz bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/swag demo
 
 test: java $(VENV)/.test lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+check: $(VENV)/.test lint
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist loadfile $(QUICK)
 
 java:
 	@[ -x "$${JAVA_HOME:-/}/bin/java" ] || command -v java >/dev/null || \

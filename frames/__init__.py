@@ -1,9 +1,14 @@
-"""frames: data-driven windows. Segments of a stream that its own values delimit, found, filled and summarised.
+"""frames: data-driven windows, a part of swag. Segments of a stream that its own values delimit.
 
-Here are the public functions and classes, a module each (detection: stored events, detector: events that arrive,
-filling and filler: events of any stream in frames, query: what is said of each frame, metrics, plotting, theory), the
-tables that frames are handed out in (tables) and the protocol by which state is saved (state). Rooms, each of which
-needs only those above it:
+    >>> import frames as fr, swag as sw
+    >>> reports = {"ts": [1, 2, 3, 4, 5], "drop_pct": [0.1, 0.4, 0.5, 0.4, 0.2], "packets": [10, 20, 30, 40, 50]}
+    >>> found = fr.detect(fr.Threshold("drop_pct", ">", 0.3), reports)
+    >>> fr.summarize(found, reports, [sw.mean("packets")]).to_pylist()
+    [{'frame_id': 0, 'start': 2, 'end': 4, 'rows': 3, 'mean(packets)': 30.0}]
+
+They are found (fr.detect, fr.Detector), filled with events (fr.fill, fr.Filler) and summarised (fr.summarize).
+
+Rooms, each of which needs only those above it:
 
 specs       what a frame is: the kinds of frames as frozen values
 scans       how the frames of each kind are found, in one pass over events
@@ -26,3 +31,8 @@ __all__ = [
     "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Threshold", "detect", "fill", "metrics",
     "plot", "summarize", "theory", "united",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return [*__all__, "__doc__"]

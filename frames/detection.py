@@ -1,7 +1,9 @@
 """Detection over stored events: columns once, then one scan per core, each over its share of the keys."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +19,30 @@ from frames.scans.kinds import scan_of
 from frames.scans.scan import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
+from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
+from swag.first_use import few
 from swag.tables.columns import Clock, as_table, column
 from swag.tables.keys import KeyTable
 
 
+def _rehearsal(spec: Spec, events: Any, **options: Any) -> Callable[[], Any]:
+    return partial(detect, spec, few(events), **options)
+
+
+@rehearsed(_rehearsal)
 def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
     """The frames of stored events, in any order: frame_id, [key], start, end, rows, and kind, cells or value.
 
     Frames are numbered in the order in which they become certain (within a key, that is the order of time). Events are
     read once, in arrival order if every key's are in order of ts, else sorted first (stably). The schema's metadata say
     which events these were, so that `fill` and `summarize` know them again: see frames/owning/origin.py.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "router": ["a", "b", "a", "b"], "load": [0.5, 0.1, 0.6, 0.9]}
+    >>> fr.detect(fr.Threshold("load", ">", 0.3), events, key="router").to_pylist()[0]
+    {'frame_id': 0, 'router': 'a', 'start': 1, 'end': 3, 'rows': 2}
     """
     seen = Fingerprint()
     found = search(spec, as_table(events), ts, key, seen)

@@ -30,6 +30,14 @@ class Detector:
     frame have one frame_id, are disjoint and in order; the last is marked `final` (with rows 0 and no interval if
     nothing is left to report).
 
+    >>> import frames as fr
+    >>> detector = fr.Detector(fr.Threshold("load", ">", 0.3))
+    >>> detector.push({"ts": [1, 2, 3], "load": [0.5, 0.6, 0.1]})
+    >>> detector.punctuate(3).to_pylist()
+    [{'frame_id': 0, 'start': 1, 'end': 2, 'rows': 2}]
+    >>> detector.finish().num_rows
+    0
+
     Owns a core that finds the frames (frames/finding/core.py) and the fingerprint of all events, which the frames carry
     (frames/owning/origin.py). `state` hands all of it over, at any time.
     """

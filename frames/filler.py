@@ -34,6 +34,13 @@ NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it
 class Filler:
     """Joins a stream of frames (or fragments) with one of events. A pair comes out once, as soon as both are there.
 
+    >>> import frames as fr
+    >>> filler = fr.Filler()
+    >>> filler.push_frames({"frame_id": [0], "start": [2], "end": [3], "rows": [2]}).num_rows
+    0
+    >>> filler.push_events({"ts": [1, 2, 3, 4], "x": [10, 20, 30, 40]}).to_pylist()
+    [{'ts': 2, 'x': 20, 'frame_id': 0}, {'ts': 3, 'x': 30, 'frame_id': 0}]
+
     Owns the intervals of frames that events to come may lie in, the frames of which not all pieces have come, the
     events that a frame to come may hold, and the punctuations of both streams. `state` hands all of it over.
     """

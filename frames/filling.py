@@ -3,8 +3,9 @@
 Of the stream that they were found in, frames hold their own events (frames/owning/owning.py); of others, all inside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from frames.finding.intervals import Intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import united
+from kernels.compile.ahead import rehearsed
 from kernels.frames import fill as frame_fill
 from swag.arguments import as_list
 from swag.errors import BadQuery
+from swag.first_use import few
 from swag.query.aggregates import Aggregate
 from swag.query.windows import Duration
 from swag.tables.columns import as_table, column, room, taken
@@ -71,6 +74,11 @@ def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.n
     return row, frames.rows[frame]
 
 
+def _filling(frames: Any, events: Any, **options: Any) -> Callable[[], Any]:
+    return partial(fill, few(frames), few(events), **options)
+
+
+@rehearsed(_filling)
 def fill(
     frames: Any, events: Any, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0,
     own: bool | None = None,
@@ -80,6 +88,11 @@ def fill(
     An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order. In
     the very table that the frames were found in (or an equal one), without margins, it is the frame's own events only:
     not others that share its first or last ts. own=False: these too. own=True: any other table is refused.
+
+    >>> import frames as fr
+    >>> found = fr.detect(fr.Threshold("load", ">", 0.3), {"ts": [1, 2, 3], "load": [0.1, 0.5, 0.6]})
+    >>> fr.fill(found, {"ts": [2, 4], "message": ["hot", "cool"]}).to_pylist()
+    [{'ts': 2, 'message': 'hot', 'frame_id': 0}]
     """
     table = as_table(events)
     check_free(table)
@@ -139,6 +152,11 @@ def check_free(table: pa.Table) -> None:
         )
 
 
+def _summarizing(frames: Any, events: Any, *what: Any, **options: Any) -> Callable[[], Any]:
+    return partial(summarize, few(frames), few(events), *what, **options)
+
+
+@rehearsed(_summarizing)
 def summarize(
     frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,
@@ -146,6 +164,12 @@ def summarize(
     """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate.
 
     Which events these are, and what `own` means, is as in `fill`.
+
+    >>> import frames as fr, swag as sw
+    >>> events = {"ts": [1, 2, 3], "load": [0.1, 0.5, 0.6]}
+    >>> found = fr.detect(fr.Threshold("load", ">", 0.3), events)
+    >>> fr.summarize(found, events, sw.max("load"))["max(load)"].to_pylist()
+    [0.6]
     """
     wanted = checked_aggregates(aggregates)
     whole, table = united(frames), as_table(events)

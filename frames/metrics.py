@@ -3,6 +3,13 @@
 duration_error, existence_error         Maier et al. 2012, section 5.1
 jaccard_distance, earth_movers_distance,
 rms_error                               Grossniklaus et al. 2016, section 4
+
+    >>> import frames as fr
+    >>> fr.metrics.jaccard_distance([1, 2, 3], [2, 3, 4])
+    0.5
+    >>> frames = {"frame_id": [0], "start": [1], "end": [3], "rows": [3]}
+    >>> fr.metrics.existence_error(frames, {"frame_id": [0], "start": [5], "end": [6], "rows": [2]})
+    (1, 1)
 """
 
 from typing import Any

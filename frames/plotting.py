@@ -27,6 +27,13 @@ def plot(
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
     spike is lost. Frames narrower than two columns are drawn that wide; those that touch there share one shade, with a
     line where each begins if they are few enough for that. Null and NaN are left out of the signal.
+
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")  # a picture in a file, no window
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "load": [0.1, 0.5, 0.6, 0.2]}
+    >>> fr.plot(fr.detect(fr.Threshold("load", ">", 0.3), events), events, y="load")
+    <Axes: ...>
     """
     import matplotlib.pyplot as plt
 

@@ -13,10 +13,13 @@ from frames.owning.meeting import Meeting
 from frames.owning.origin import Fingerprint, Origin
 from frames.owning.owning import Owner, of_found
 from frames.specs import Spec, check_spec
+from swag.arguments import check_name
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 from swag.query.calculation import calculate, holds
 from swag.query.expression import Expression, Operators, leaves
 from swag.query.over_frames import OverFrames
+from swag.query.query import check_options
 from swag.tables.columns import as_table, one_chunk
 from swag.tables.predicate import canonical, columns_of, conjunction
 from swag.tables.predicate import holds as predicate_holds
@@ -27,6 +30,12 @@ EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().ali
 @dataclass(frozen=True)
 class FrameQuery(OverFrames):
     """`values`: aggregates or expressions of the events in a frame: a list, pairs (name, value) or a mapping by name.
+
+    >>> import frames as fr, swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "fl": [0.1, 0.2, 0.9, 0.8], "depth": [1.0, 3.0, 5.0, 9.0]}
+    >>> query = fr.FrameQuery(fr.Delta("fl", 0.5), [sw.mean("depth"), sw.count().alias("n")])
+    >>> sw.evaluate(query, events).to_pylist()[0]
+    {'frame_id': 0, 'start': 1, 'end': 2, 'rows': 2, 'mean(depth)': 2.0, 'n': 2}
 
     `where`: only events for which it holds are aggregated (frames are found in all). `having`: only frames for which a
     condition over aggregates holds. `group_by`, `stream`: as an SQL statement has them, see sw.Query.
@@ -44,8 +53,11 @@ class FrameQuery(OverFrames):
         object.__setattr__(self, "values", _named(self.values))
         if self.where is not None:
             object.__setattr__(self, "where", canonical(self.where))
+        check_options(None, self.stream, self.group_by)
         if self.having is not None and not (isinstance(self.having, Expression) and self.having.is_condition):
             raise BadQuery(f"having={self.having!r} is no condition over aggregates.", "having=sw.count() > 5")
+
+    __repr__ = as_call
 
     @property
     def label(self) -> str:
@@ -117,6 +129,11 @@ def _named(values: Any) -> tuple[tuple[str, Any], ...]:
     if not isinstance(values, Sequence) or not values:
         raise BadQuery("a query over frames says something of each.", EXAMPLE)
     pairs = [each if isinstance(each, tuple) else (None, each) for each in values]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise BadQuery(f"{pair!r} is no pair of a name and a value.", EXAMPLE)
+        if pair[0] is not None:
+            check_name(pair[0], "name", EXAMPLE)
     for _, value in pairs:
         if not isinstance(value, Operators):
             raise BadQuery(f"{value!r} is no aggregate.", EXAMPLE)

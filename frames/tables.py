@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from frames.specs import Spec
 from kernels.frames import framing
-from swag.arguments import LARGEST, check_name
+from swag.arguments import LARGEST
+from swag.arguments import check_key as check_name_of_key
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.windows import Duration, in_units
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
@@ -20,7 +21,7 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 def check_key(key: str | None, spec: Spec | None = None) -> None:
     if key is not None:
-        check_name(key, "key", 'key="router"')
+        check_name_of_key(key, 'key="router"')
     if key in (*OURS, *(() if spec is None else spec.reported)):
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"
@@ -108,7 +109,13 @@ def _filled(array: pa.ChunkedArray, name: str) -> np.ndarray:
 
 
 def united(table: Any) -> pa.Table:
-    """Frames from their fragments (a table without `final` as it is): one row per frame, its pieces put together."""
+    """Frames from their fragments (a table without `final` as it is): one row per frame, its pieces put together.
+
+    >>> import frames as fr
+    >>> pieces = {"frame_id": [0, 0], "start": [1, 3], "end": [2, 5], "rows": [2, 3], "final": [False, True]}
+    >>> fr.united(pieces).to_pylist()
+    [{'frame_id': 0, 'start': 1, 'end': 5, 'rows': 5}]
+    """
     table = as_table(table)
     if "final" not in table.column_names:
         return table

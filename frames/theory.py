@@ -18,6 +18,10 @@ range < 2.5), and "minimal" a frame that starts later than the greedy one (value
 proof of Lemma 2 builds the framing from left to right, each frame the first candidate after the one before, and so does
 `final`: each frame is maximal (minimal) among the candidates *that start where it does*. Where closure fails (a mean,
 measure="first") that construction is the definition.
+
+    >>> import frames as fr
+    >>> fr.theory.final(fr.Threshold("x", ">", 1), {"ts": [1, 2, 3, 4], "x": [5, 0, 2, 3]})
+    [(0, 0), (2, 3)]
 """
 
 import itertools

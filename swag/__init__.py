@@ -1,5 +1,19 @@
-"""swag: hundreds of sliding-window queries over one stream, answered from one small structure of arrays."""
+"""swag: hundreds of sliding-window queries over one stream, answered from one small structure of arrays.
 
+    >>> import swag as sw
+    >>> engine = sw.Engine(ts="ts", key="symbol")
+    >>> engine.register([sw.Query(sw.sum("volume"), sw.Range(m), name=f"volume_{m}") for m in (60, 300)])
+    ['volume_60', 'volume_300']
+    >>> engine.append({"ts": [10, 200], "symbol": ["ACME", "ACME"], "volume": [100, 250]})
+    2
+    >>> engine.lookup("volume_300", key="ACME")
+    350
+
+Aggregates (sw.sum, sw.mean, …) over windows (sw.Rows, sw.Range) are queries (sw.Query, sw.sql). They are answered all
+at once over stored events (sw.evaluate), or continuously (sw.Engine). Errors raised on purpose are sw.SwagError.
+"""
+
+from swag import siblings  # noqa: F401  (first: what follows needs our own packages)
 from swag.engine import Engine
 from swag.errors import (
     BadEvents,
@@ -81,3 +95,8 @@ __all__ = [
     "var",
     "wmean",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return [*__all__, "__doc__", "__version__"]

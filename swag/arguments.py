@@ -29,6 +29,16 @@ def check_name(value: Any, what: str, hint: str) -> None:
         raise BadQuery(f"{what}={value!r} is no name.", hint)
 
 
+def check_key(key: Any, hint: str) -> None:
+    """The name of the key column: one, for now."""
+    if isinstance(key, list | tuple):
+        raise BadQuery(
+            f"key={key!r}: a key is one column for now; keys of several columns come later.",
+            f"put them together in one column; {hint}",
+        )
+    check_name(key, "key", hint)
+
+
 def check_flag(value: Any, what: str) -> None:
     if not isinstance(value, bool):
         raise BadQuery(f"{what}={value!r} is neither True nor False.", f"{what}=True")

@@ -8,12 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from kernels.compile.ahead import rehearsed
 from kernels.operators.numbers import EARLIEST
-from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option
+from swag.arguments import LARGEST, as_list, check_flag, check_key, check_name, is_option
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, UnknownQuery, nearest
-from swag.explain import explain
+from swag.explain import Text, explain, many
+from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
@@ -52,6 +54,17 @@ class Engine:
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
     applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
 
+    >>> import swag as sw
+    >>> engine = sw.Engine(ts="ts", key="symbol")
+    >>> engine.register(sw.Query(sw.sum("volume"), sw.Range(300), name="vol"))
+    'vol'
+    >>> engine.append({"ts": [1, 2, 400], "symbol": ["A", "B", "A"], "volume": [10, 20, 30]})
+    3
+    >>> engine.lookup("vol", key="A")
+    30
+    >>> engine
+    <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
+
     It owns a stream (swag/ticks/live_stream.py), the events that wait in front of it, and the lock.
     """
 
@@ -65,7 +78,7 @@ class Engine:
     ) -> None:
         check_name(ts, "ts", 'sw.Engine(ts="ts")')
         if key is not None:
-            check_name(key, "key", 'sw.Engine(key="symbol")')
+            check_key(key, 'sw.Engine(key="symbol")')
         if not is_option(algorithm, ALGORITHMS):
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
@@ -104,6 +117,7 @@ class Engine:
 
     @property
     def queries(self) -> list[Query]:
+        """Those that are registered, in the order in which they were."""
         return list(self._stream.queries.values())
 
     def _waiting(self, readers: list[Query]) -> pa.Table | None:
@@ -124,6 +138,7 @@ class Engine:
     # -- events -------------------------------------------------------------------------------------------------------
 
     @alone
+    @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         self._forget_keys()
@@ -258,13 +273,20 @@ class Engine:
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @alone
-    def explain(self) -> str:
+    def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        return explain(self._stream, 0 if self._held is None else self._held.ts.size)
+        return Text(explain(self._stream, 0 if self._held is None else self._held.ts.size))
+
+    def __repr__(self) -> str:
+        key = "" if self.key is None else f', key="{self.key}"'
+        stats = self.stats()
+        said = [many(len(self.queries), "query"), many(stats["events"], "event")]
+        said += [many(stats["keys"], "key")] * (self.key is not None)
+        return f'<sw.Engine ts="{self.ts}"{key}: {", ".join(said)}>'
 
     @alone
     def stats(self) -> dict[str, Any]:
-        """Counts of what was taken, is kept and was asked, and since when each query is complete."""
+        """Counts: events, held, late, keys, kept, structures, bytes, updates, lookups …, complete_since per query."""
         held, stream = self._held, self._stream
         core = stream.core
         return {

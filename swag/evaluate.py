@@ -1,12 +1,16 @@
 """`sw.evaluate`: queries of any kind over stored events."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from kernels.compile.ahead import rehearsed
 from swag.arguments import as_list
 from swag.errors import BadQuery, BadType
+from swag.first_use import few
+from swag.progress import Progress, shown
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query, check_grouping, check_names
 from swag.sql import sql
@@ -17,9 +21,15 @@ from swag.ticks.nested import evaluate_ticks
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 
 
+def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named: Any) -> Callable[[], Any]:
+    return partial(evaluate, queries, few(events), None if at is None else few(at), *options, **named)
+
+
+@rehearsed(_rehearsal)
 def evaluate(
-    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None
-) -> pa.Table:
+    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None, *,
+    progress: bool | None = None,
+) -> pa.Table:  # fmt: skip
     """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
     At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
@@ -27,7 +37,22 @@ def evaluate(
     equal or older ts. Events and requests may come in any order.
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
+
+    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}
+    >>> query = sw.Query(sw.sum("x"), sw.Range(5), name="s")
+    >>> sw.evaluate(query, events, key="k").to_pylist()[-1]
+    {'k': 'a', 'ts': 4, 's': 4}
+    >>> sw.evaluate(query, events, at={"ts": [3], "k": ["b"]}, key="k").to_pylist()
+    [{'ts': 3, 'k': 'b', 's': 2}]
     """
+    with shown(progress) as steps:
+        return _evaluate(queries, events, at, ts, key, steps)
+
+
+def _evaluate(queries: Any, events: Any, at: Any, ts: str, key: str | None, progress: Progress) -> pa.Table:
     asked = asked_queries(queries)
     check_grouping(asked, key)
     of_frames = one_over_frames(asked, at)
@@ -38,7 +63,7 @@ def evaluate(
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
     if all(query.is_plain for query in asked):
-        return answered(asked, table, at, ts, key)
+        return answered(asked, table, at, ts, key, progress)
     return evaluate_ticks(asked, table, at, ts, key)
 
 

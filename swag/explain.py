@@ -1,5 +1,7 @@
 """`engine.explain()`: what shares what, the structure chosen for each group, what it costs, and why."""
 
+from typing import Any
+
 from swag.live.core import Core
 from swag.live.key_filters import NAMES
 from swag.live.planner import Group
@@ -8,6 +10,16 @@ from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Query
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
+
+
+class Text(str):
+    """Text that a prompt or a notebook shows as lines, not in quotes with "\\n" in them."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def explain(stream: LiveStream, held: int = 0) -> str:
@@ -53,7 +65,7 @@ def _lookups(core: Core) -> list[str]:
 
 
 def _foot(core: Core) -> list[str]:
-    answers, structures = _many(len(core.queries), "answer"), _many(len(core.plan.groups), "structure")
+    answers, structures = many(len(core.queries), "answer"), many(len(core.plan.groups), "structure")
     return ["", f"{answers} from {structures}"]
 
 
@@ -113,11 +125,12 @@ def _combined(core: Core, query: Query) -> list[str]:
 
 def _names(names: list[str], most: int = 4) -> str:
     shown = ", ".join(name.removeprefix(HIDDEN) for name in names[:most])
-    return f"{shown}{', …' if len(names) > most else ''} ({_many(len(names), 'query')})"
+    return f"{shown}{', …' if len(names) > most else ''} ({many(len(names), 'query')})"
 
 
-def _many(count: int, what: str) -> str:
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+def many(count: int, what: str) -> str:
+    """How many of something: 1 query, 2 queries."""
+    plural = what[:-1] + "ies" if what == "query" else what + "s"
     return f"{count:,} {what if count == 1 else plural}"
 
 

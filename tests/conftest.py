@@ -3,6 +3,7 @@
     HYPOTHESIS_PROFILE=ci         the default: reproducible, the same examples every time
     HYPOTHESIS_PROFILE=thorough   ten times as many, new ones every time
     HYPOTHESIS_PROFILE=jit-off    a few, for kernels that are not compiled
+    HYPOTHESIS_PROFILE=quick      very few, for `make check`
 
 Another number of examples than the profile's is a share of it, so that all of them grow and shrink together.
 """
@@ -18,12 +19,15 @@ ROOT = str(Path(__file__).parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+os.environ.setdefault("SWAG_COMPILERS", "0")  # all cores are busy with tests
+
 from tests.spark_session import spark  # noqa: E402, F401  (a fixture: Spark starts where it is asked for)
 
 SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=SLOW_START)
 settings.register_profile("jit-off", settings.get_profile("ci"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 WRAPPING = ("overflow encountered", "invalid value encountered", "divide by zero encountered")

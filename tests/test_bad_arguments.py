@@ -104,6 +104,8 @@ def filler() -> fr.Filler:
 
 
 SUM = sw.sum("x")
+R2 = sw.Rows(2)
+DELTA = fr.Delta("x", 2)
 OWN: dict[str, Any] = {"lift": lambda x: x, "combine": lambda a, b: a + b, "lower": lambda a: a, "identity": 0.0}
 ONE_COLUMN = (sw.count, sw.sum, sw.mean, sw.min, sw.max, sw.first, sw.last, sw.median)
 
@@ -143,6 +145,14 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "isin": SUM.isin,
     "isin one": lambda bad: SUM.isin([1, bad]),
     "coalesce": SUM.coalesce,
+    "Aggregate(kind)": lambda bad: sw.Aggregate(bad, ("x",)),
+    "Aggregate(columns)": lambda bad: sw.Aggregate("sum", bad),
+    "Aggregate(one column)": lambda bad: sw.Aggregate("corr", ("x", bad)),
+    **{
+        f"Aggregate({kind})": lambda bad, kind=kind: sw.evaluate(sw.Query(sw.Aggregate(kind, ("x",), bad), R2), EVENTS)
+        for kind in ("sum", "var", "quantile", "aggregate")
+    },
+    "Aggregate(phi)": lambda bad: sw.evaluate(sw.Query(sw.Aggregate("quantile", ("x",), None, bad), R2), EVENTS),
     "Expression(op)": lambda bad: sw.Expression(bad, (SUM, 1)),
     "Expression(operands)": lambda bad: sw.Expression("+", bad),
     "Rows(n)": sw.Rows,
@@ -166,6 +176,7 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "Events(source)": lambda bad: sw.Events("x > 1", bad),
     "Events(stream)": lambda bad: sw.Events("x > 1", stream=bad),
     "sql": sw.sql,
+    "evaluate(progress)": lambda bad: sw.evaluate([query()], EVENTS, progress=bad),
     "evaluate(queries)": lambda bad: sw.evaluate(bad, EVENTS),
     "evaluate(events)": lambda bad: sw.evaluate([query()], bad),
     "evaluate(at)": lambda bad: sw.evaluate([query()], EVENTS, at=bad),
@@ -246,6 +257,14 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
     "detect(Delta)": lambda bad: fr.detect(fr.Delta("x", bad), EVENTS),
     "detect(Aggregate)": lambda bad: fr.detect(fr.Aggregate(SUM, ">", bad), EVENTS),
     "detect(zoned, min_duration)": lambda bad: fr.detect(fr.Threshold("x", ">", 1, min_duration=bad), ZONED),
+    **{
+        f"FrameQuery({what})": lambda bad, what=what: str(
+            fr.FrameQuery(**({"spec": DELTA, "values": SUM} | {what: bad}))
+        )
+        for what in ("spec", "values", "where", "having", "group_by", "stream")
+    },
+    "FrameQuery(name)": lambda bad: str(fr.FrameQuery(DELTA, [(bad, SUM)])),
+    "FrameQuery(pair)": lambda bad: str(fr.FrameQuery(DELTA, [(SUM, bad, bad)])),
     "fill(frames)": lambda bad: fr.fill(bad, EVENTS),
     "fill(events)": lambda bad: fr.fill(frame_table(), bad),
     **{
@@ -344,3 +363,17 @@ def seen(made: sw.Engine) -> list[Any]:
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames(name: str) -> None:
     assert list(refusals(FRAMES[name])) == []
+
+
+@pytest.mark.parametrize("key", [["a", "b"], ("a", "b"), ["a"], []])
+def test_several_key_columns_are_refused_where_they_are_named(key: Any) -> None:
+    spec = fr.Delta("x", 2)
+    calls: list[Callable[[], Any]] = [
+        lambda: sw.Engine(key=key),
+        lambda: fr.detect(spec, EVENTS, key=key),
+        lambda: fr.Detector(spec, key=key),
+        lambda: fr.Filler(key=key),
+    ]
+    for call in calls:
+        with pytest.raises(sw.BadQuery, match="a key is one column for now; keys of several columns come later"):
+            call()

@@ -1,5 +1,11 @@
 """The command line: help, versions, one line and exit code 2 for a user's mistake, and the demo, small."""
 
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 import swag as sw
@@ -28,7 +34,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str], arguments: 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("dmeo",), 'there is no command "dmeo"; there are: bench, demo, explain, frames, run. Hint: swag demo'),
+        (("dmeo",), 'there is no command "dmeo"; there are: bench, demo, explain, frames, run, warm. Hint: swag demo'),
         (("xyzzy",), "Hint: swag --help"),
         (("demo", "--evnts", "9"), "--events"),
         (("demo", "--events", "many"), "'many' is not a valid integer"),
@@ -43,6 +49,32 @@ def test_a_mistake_is_one_line_and_code_2(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("swag: ")
     assert says in err
+
+
+def test_warm_says_what_it_did(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swag.cli.warming.everything", partial(int, 5))  # a job without kernels
+    code, out, err = run(capsys, "warm")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == "Nothing was left to compile."
+
+
+REHEARSE = """
+import warnings
+from kernels.compile import rehearsal
+noted = rehearsal.current = rehearsal.Rehearsal()
+from swag.cli import warm_jobs
+warnings.simplefilter("ignore")
+warm_jobs.everything()
+print(*sorted({kernel.py_func.__module__ for kernel, _ in noted.calls}))
+"""
+
+
+def test_what_warm_rehearses_runs_through_and_reaches_all_kinds_of_kernels() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(sw.__file__).parents[1]), "NUMBA_DISABLE_JIT": "0"}
+    ran = subprocess.run([sys.executable, "-c", REHEARSE], env=environment, capture_output=True, text=True)
+    assert ran.stderr == ""
+    rooms = {name.split(".")[1] for name in ran.stdout.split()}
+    assert rooms >= {"frames", "key_filters", "keys", "rings", "stored", "ticks", "windows"}
 
 
 def test_bench_without_a_checkout_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,4 +294,4 @@ def test_without_pyspark_that_is_said(folder: Path, capfd: Any, monkeypatch: pyt
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     write(trades(50), folder / "t.parquet")
     assert main([*RUN, "--engine", "spark", "--out", "a.parquet"]) == 2
-    assert 'needs PySpark. Hint: pip install "pyspark>=4.1"' in capfd.readouterr().err
+    assert 'needs PySpark. Hint: pip install "swag-windows[spark]"' in capfd.readouterr().err

@@ -148,7 +148,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["demo", "--events", "3"], "3 is not in the range x>=1000"),
     (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
     (["bench"], "say what to measure. Hint: swag bench micro --quick"),
-    (["rnu"], 'there is no command "rnu"; there are: bench, demo, explain, frames, run. Hint: swag run'),
+    (["rnu"], 'there is no command "rnu"; there are: bench, demo, explain, frames, run, warm. Hint: swag run'),
     (["--nonsense"], "No such option"),
 ]  # fmt: skip
 

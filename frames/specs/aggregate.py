@@ -10,18 +10,27 @@ from frames.specs.as_json import aggregate_from_json, aggregate_to_json, number
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_number, check_op
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
+from swag.query.as_call import as_call
 from swag.query.families import result_type
 
 
 @dataclass(frozen=True)
 class Aggregate(Spec):
-    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one it needs."""
+    """Cut by an aggregate: `<`, `<=` close before the event that would break it, `>`, `>=` with the one it needs.
+
+    >>> import frames as fr, swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "volume": [10, 20, 5, 30]}
+    >>> fr.detect(fr.Aggregate(sw.sum("volume"), ">=", 25), events)["rows"].to_pylist()
+    [2, 2]
+    """
 
     kind: ClassVar[str] = "aggregate"
 
     aggregate: Aggregated
     op: Op
     c: Number
+
+    __repr__ = as_call
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregate, Aggregated):

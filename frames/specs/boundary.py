@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from frames.specs.as_json import pairs
 from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
 from swag.arguments import is_number
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,20 @@ class Boundary(Spec):
     """Maximal runs of events inside one cell: ((n-1)x, nx] for a width x, or between breaks (b_i, b_i+1].
 
     One column with `breaks` or a width, or a mapping of columns to widths or lists of breaks. Partitions the stream.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "speed": [10, 15, 30, 50]}
+    >>> fr.detect(fr.Boundary("speed", breaks=[20, 40]), events)["rows"].to_pylist()
+    [2, 1, 1]
     """
 
     kind: ClassVar[str] = "boundary"
     union_closed: ClassVar[bool] = True
 
     cells: Mapping[str, Any]
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = field(repr=False)
+
+    __repr__ = as_call
 
     def __init__(
         self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None

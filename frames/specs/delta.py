@@ -8,6 +8,7 @@ from frames.specs.as_json import pairs
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op
 from swag.arguments import is_option
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,11 @@ class Delta(Spec):
 
     measure="first": the spread is |v - v of the frame's first event|; "range": max - min within the frame. With `>` and
     `>=` a frame closes with the event that makes the spread pass x. Several columns: whichever is reached first.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "level": [0.0, 0.3, 0.9, 1.0]}
+    >>> fr.detect(fr.Delta("level", 0.5), events)["rows"].to_pylist()
+    [2, 2]
     """
 
     kind: ClassVar[str] = "delta"
@@ -23,7 +29,9 @@ class Delta(Spec):
     limits: Mapping[str, Number]
     measure: Literal["first", "range"] = "first"
     op: Op = "<"
-    columns: tuple[str, ...] = field(default=(), compare=False)
+    columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    __repr__ = as_call
 
     def __init__(
         self, column: str | Mapping[str, Number], x: Number | None = None, *, measure: Any = "first", op: Any = "<"

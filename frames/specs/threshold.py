@@ -9,6 +9,7 @@ from frames.specs.as_json import number
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_duration, check_name, check_number, check_op
 from swag.arguments import LARGEST, is_whole
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 from swag.query.as_json import duration_from_json, duration_to_json
 from swag.query.windows import Duration, canonical, in_units
 
@@ -18,6 +19,11 @@ class Threshold(Spec):
     """Maximal runs of events whose `column` satisfies `op c`, of at least min_rows events and min_duration.
 
     partition=True also reports what lies between them, as frames of kind "gap". Null and NaN satisfy nothing.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4, 5], "load": [0.1, 0.5, 0.6, 0.2, 0.9]}
+    >>> fr.detect(fr.Threshold("load", ">", 0.3, min_rows=2), events).to_pylist()
+    [{'frame_id': 0, 'start': 2, 'end': 3, 'rows': 2}]
     """
 
     kind: ClassVar[str] = "threshold"
@@ -29,6 +35,8 @@ class Threshold(Spec):
     min_rows: int = 1
     min_duration: Duration = 0
     partition: bool = False
+
+    __repr__ = as_call
 
     def __post_init__(self) -> None:
         check_name(self.column, "Threshold", 'fr.Threshold("drop_pct", ">", 0.3)')

@@ -13,12 +13,14 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from kernels.compile import rehearsal
 from kernels.compile.jit import FLAGS
 
 
 def helper(function: Callable[..., Any]) -> Any:
     """A part of kernels, compiled into each of them."""
-    return numba.njit(inline="always", **FLAGS)(function)
+    part = numba.njit(inline="always", **FLAGS)(function)
+    return part if numba.config.DISABLE_JIT else rehearsal.attend(part)
 
 
 def _bare(typingctx: Any, array: Any) -> Any:

@@ -8,17 +8,18 @@ It is also made to be shared: many processes may fill it at once, and it may be 
 """
 
 import hashlib
-import os
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
 from numba.core.types import NamedTuple, NamedUniTuple
+
+from kernels.compile import ahead, claims, rehearsal
+from kernels.compile.folder import cache_folder
 
 # Kernels are called from Python and by each other, never by a C address: a wrapper for that is not worth its compiling.
 FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -62,14 +63,6 @@ def _fingerprint(module: str) -> str:
     for name in sorted(_sources(module)):
         digest.update(_text(name) or b"")
     return digest.hexdigest()[:16]
-
-
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: $SWAG_CACHE_DIR, else swag's folder in the user's cache."""
-    chosen = os.environ.get("SWAG_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swag"
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
@@ -119,6 +112,9 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
             return None
         return data if known == key else None
 
+    def path(self, key: Any) -> str:
+        return self._data_path(self._file(key))
+
     def _file(self, key: Any) -> str:
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         return f"{self._index_name.removesuffix('.nbi')}.{digest}.nbc"
@@ -135,17 +131,49 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return None if _is_local(sig) else super().load_overload(sig, target_context)
+        if is_local(sig):
+            return None
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            ahead.missed(self._cache_path)
+            if not claims.take(self.path(sig, target_context.codegen())):
+                found = super().load_overload(sig, target_context)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if not _is_local(sig):
-            try:
-                super().save_overload(sig, data)
-            except OSError:  # read-only, or full
-                pass
+        if is_local(sig):
+            return
+        try:
+            super().save_overload(sig, data)
+        except OSError:  # read-only, or full
+            pass
+        finally:
+            claims.release(self.path(sig, data.codegen))
+
+    def path(self, sig: Any, codegen: Any) -> str:
+        """The file that holds the code of this signature, once it is compiled."""
+        return self._cache_file.path(self._index_key(sig, codegen))
 
 
-def _is_local(sig: Any) -> bool:
+class _OnDemand:
+    """The cache of a kernel, made when the kernel is first called: an import is to read and write no files."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @cached_property
+    def _cache(self) -> Any:
+        try:
+            return _Cache(self._function)
+        except RuntimeError:  # no folder to write to
+            return NullCache()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+
+def is_local(sig: Any) -> bool:
+    """Is there an operator among the arguments that only this process knows?"""
     arguments = getattr(sig, "args", sig)
     return any(
         isinstance(arg, NamedTuple | NamedUniTuple) and getattr(arg.instance_class, "local", False) for arg in arguments
@@ -156,8 +184,6 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first use, release the GIL inside it, keep the code on disk."""
     dispatcher = numba.njit(**FLAGS)(function)
     if not numba.config.DISABLE_JIT:
-        try:
-            dispatcher._cache = _Cache(function)
-        except RuntimeError:  # no folder to write to
-            pass
+        dispatcher._cache = _OnDemand(function)
+        rehearsal.attend(dispatcher)
     return dispatcher

@@ -68,11 +68,22 @@ def cli(ctx: click.Context) -> None:
 def demo(events: int, symbols: int, seed: int) -> None:
     """400 windows over a stream of trades: answers, the plan, and what sharing saved.
 
-    Half a minute, and as long again on the first run, to compile the kernels. Needs no files and no network.
+    Half a minute, and a little longer on the first run, to compile the kernels. Needs no files and no network.
     """
     from swag.cli.demo import show
 
     show(events, symbols, seed)
+
+
+@cli.command(short_help="Compile everything, on all cores.")
+def warm() -> None:
+    """Compile everything that swag may need, on all cores, so that nobody waits for it later.
+
+    The compiled kernels are kept in $SWAG_CACHE_DIR, or in swag's folder in the user's cache.
+    """
+    from swag.cli.warming import show
+
+    show()
 
 
 EVENTS = click.option("--events", required=True, type=FILE, help="Parquet, CSV or Arrow, by its ending.")

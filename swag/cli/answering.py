@@ -72,10 +72,10 @@ def run(
                 sink.start_over()
         # What can not be answered together is refused before all is read.
         nothing = source.typed(columns).empty_table()
-        evaluate(queries, nothing, None if requests is None else requests.slice(0, 0), ts, key)
+        evaluate(queries, nothing, None if requests is None else requests.slice(0, 0), ts, key, progress=False)
         if source.rows is None or source.rows > chunk:
             click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
-        sink.write(evaluate(queries, source.read(columns), requests, ts, key))
+        sink.write(evaluate(queries, source.read(columns), requests, ts, key, progress=False))
 
 
 def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
@@ -135,7 +135,9 @@ def _chunk_by_chunk(
             advance(table.num_rows)
 
     if _ticking(queries) and requests is not None:
-        evaluate(queries, source.typed(columns).empty_table(), requests, ts, key)  # refuses, and says why
+        evaluate(
+            queries, source.typed(columns).empty_table(), requests, ts, key, progress=False
+        )  # refuses, and says why
     stream = Ticking(queries, ts, key)
     if requests is None:
         some = False
@@ -143,13 +145,13 @@ def _chunk_by_chunk(
             sink.write(answers)
             some = True
         if not some:
-            sink.write(evaluate(queries, source.read(columns), ts=ts, key=key))
+            sink.write(evaluate(queries, source.read(columns), ts=ts, key=key, progress=False))
         return
     when = instants(column(requests, ts, "requests are at"), ts)
     order = np.argsort(when, kind="stable")
     answered = list(stream.at_requests(chunks(), requests.take(pa.array(order))))
     if not answered:
-        answered = [evaluate(queries, source.read(columns), requests, ts, key)]
+        answered = [evaluate(queries, source.read(columns), requests, ts, key, progress=False)]
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     sink.write(pa.concat_tables(answered).take(pa.array(back)))

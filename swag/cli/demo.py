@@ -1,7 +1,6 @@
 """`swag demo`, as a terminal shows it. What it runs and measures is swag/cli/demo_job.py."""
 
 import textwrap
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +9,12 @@ from datetime import datetime
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 import swag as sw
 from swag.cli import demo_job as demo
+from swag.cli.warming import compile_for
 from swag.evaluate import evaluate
 
 BATCHES = 20
@@ -185,31 +184,14 @@ def _features(console: Console, events: pa.Table, asked: list[sw.Query], seed: i
 
 
 def _warm(console: Console, few: pa.Table, asked: list[sw.Query]) -> None:
-    """Run everything once, small, so that what is measured afterwards is not compilation."""
+    """Compile on all cores, then run everything once, small, so that what is measured afterwards is not compilation."""
     started = time.perf_counter()
-    ready = threading.Event()
-    with console.status("loading kernels") as spinner:
-        threading.Thread(target=_notice, args=(console, spinner, ready), daemon=True).start()
-        try:
-            engine = demo.engine_for(asked + demo.alerts())
-            demo.drive(engine, [few.slice(0, 1000), few.slice(1000)], lambda rows: None)
-            engine.filters()
-            evaluate(asked, few, at=demo.requests(few, 10, 0), ts="ts", key="symbol")
-        finally:
-            ready.set()
+    if not console.is_terminal:
+        console.print("  compiling kernels, if this is the first run ...")
+    compile_for(demo.rehearsal, console)
+    with console.status("loading kernels"):
+        demo.rehearse(asked, few)
     _say(console, f"Kernels ready in {time.perf_counter() - started:.1f} s.")
-
-
-def _notice(console: Console, spinner: Status, ready: threading.Event) -> None:
-    """Loading kernels takes a second or so of CPU time; where it takes more, they are being compiled."""
-    started = time.process_time()
-    while time.process_time() - started < 2.5:
-        if ready.wait(0.2):
-            return
-    if console.is_terminal:
-        spinner.update("compiling kernels (first run only), half a minute or so")
-    else:
-        console.print("  compiling kernels (first run only) ...")
 
 
 @contextmanager

@@ -130,6 +130,19 @@ def engine_for(asked: list[sw.Query], algorithm: str = "auto") -> sw.Engine:
     return engine
 
 
+def rehearse(asked: list[sw.Query], few: pa.Table) -> None:
+    """Everything that the demo does, over a few trades."""
+    engine, half = engine_for(asked + alerts()), few.num_rows // 2
+    drive(engine, [few.slice(0, half), few.slice(half)], lambda rows: None)
+    engine.filters()
+    sw.evaluate(asked, few, at=requests(few, 10, 0), ts="ts", key="symbol")
+
+
+def rehearsal() -> None:
+    """The same with fewer windows and trades: what is to be compiled is learned from that."""
+    rehearse(queries()[::7], trades(60, 10, 0))
+
+
 def apart(asked: list[sw.Query], batches: list[pa.Table], tick: Tick) -> Cost:
     """An engine for each query."""
     costs = [drive(engine_for([query]), batches, tick)[1] for query in asked]

@@ -19,7 +19,7 @@ def check_plot(path: Path, spec: Any) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise click.UsageError("--plot needs matplotlib. Hint: pip install matplotlib") from None
+        raise click.UsageError('--plot needs matplotlib. Hint: pip install "swag-windows[plot]"') from None
     matplotlib.use("agg")
     if path.suffix.lower() not in PICTURES:
         raise click.UsageError(f'"{path}" ends in none of {", ".join(PICTURES)}. Hint: --plot frames.png')

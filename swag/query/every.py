@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from swag.arguments import LARGEST, is_option, is_whole
 from swag.errors import BadQuery
+from swag.query.as_call import called, shown
 from swag.query.windows import Duration, canonical, in_units, is_duration, nanoseconds
 
 Anchor = Literal["tick", "tuple"]
@@ -26,6 +27,11 @@ class Every:
 
     per_key: count within each key and answer for that key alone. Otherwise all rows are counted, whatever their key,
     and an answer is one row for every key with an event in its window.
+
+    >>> import swag as sw
+    >>> query = sw.Query(sw.sum("x"), sw.Rows(3), name="s", every=sw.Every(2))
+    >>> sw.evaluate(query, {"ts": [1, 2, 3, 4], "x": [10, 20, 30, 40]}).to_pydict()
+    {'tick': [1, 2], 'ts': [2, 4], 's': [30, 90]}
     """
 
     rows: int | Duration | None = None
@@ -60,6 +66,13 @@ class Every:
     def step(self, unit: str | None) -> int:
         """How many rows, or how much time in the unit of ts, from one tick to the next."""
         return int(self.rows) if self.time is None else in_units(self.time, unit)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        how_often = [shown(self.rows)] if self.rows is not None else []
+        if self.time is not None:
+            how_often.append(shown(self.time) if isinstance(self.time, str) else f"time={shown(self.time)}")
+        anchor = [f"anchor={shown(self.anchor)}"] if self.rows is None and self.anchor != "tick" else []
+        return called(self, how_often + anchor + ["per_key=True"] * (self.per_key is True))
 
     def __str__(self) -> str:
         much = f"{self.time}" if self.by_time else f"{self.rows} TUPLES"

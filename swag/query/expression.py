@@ -13,6 +13,7 @@ from typing import Any
 
 from swag.arguments import as_list, is_option
 from swag.errors import BadQuery
+from swag.query.as_call import shown
 from swag.query.windows import Range, Rows, Window
 from swag.tables import constants
 
@@ -121,6 +122,10 @@ class Windowed(Operators):
     window: Window | None = None
     where: str | None = None
 
+    def __repr__(self) -> str:
+        where = f".filter({shown(self.where)})" if self.where else ""
+        return f"{self.aggregate!r}{where}" + (f".over({self.window!r})" if self.window else "")
+
     def __str__(self) -> str:
         where = f" FILTER (WHERE {self.where})" if self.where else ""
         return f"{self.aggregate}{where}{self.window or ''}"
@@ -128,7 +133,15 @@ class Windowed(Operators):
 
 @dataclass(frozen=True)
 class Expression(Operators):
-    """An operator over aggregates, numbers, text and other expressions. NULL is unknown, as in SQL."""
+    """An operator over aggregates, numbers, text and other expressions. NULL is unknown, as in SQL.
+
+    >>> import swag as sw
+    >>> spread = (sw.max("x") - sw.min("x")) / sw.last("x")
+    >>> spread
+    <(max(x) - min(x)) / last(x)>
+    >>> sw.evaluate(sw.Query(spread, sw.Rows(2), name="s"), {"ts": [1, 2], "x": [2.0, 4.0]})["s"].to_pylist()
+    [0.0, 0.5]
+    """
 
     op: str
     operands: tuple[Any, ...]
@@ -157,6 +170,9 @@ class Expression(Operators):
     @property
     def is_condition(self) -> bool:
         return self.op in TESTS or self.op in LOGIC
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         return render(self, str)

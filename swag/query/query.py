@@ -8,6 +8,7 @@ from typing import Any
 from swag.arguments import check_flag, check_name
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate
+from swag.query.as_call import as_call, called, shown
 from swag.query.as_sql import statement, stream_statement
 from swag.query.condition import Condition, condition
 from swag.query.every import EXAMPLES, Every
@@ -19,7 +20,17 @@ HIDDEN = "· "  # how the names of queries begin that others are computed from
 
 @dataclass(frozen=True)
 class Query:
-    """`aggregate`: an aggregate, or an expression over several; each may have a window and a filter of its own.
+    """What is asked: an aggregate over a window, under a name. A value: it runs when it is evaluated or registered.
+
+    >>> import swag as sw
+    >>> query = sw.Query(sw.sum("volume"), sw.Range("5m"), name="bought", where="side = 'buy'", having=(">", 1000))
+    >>> print(query)
+    SELECT SUM(volume) AS bought FROM events [RANGE 5 MINUTES] WHERE side = 'buy' HAVING SUM(volume) > 1000
+    >>> events = {"ts": [1, 2, 3], "x": [1.0, 2.0, 4.0]}
+    >>> sw.evaluate(sw.Query(sw.mean("x"), sw.Rows(2), name="m"), events)["m"].to_pylist()
+    [1.0, 1.5, 3.0]
+
+    `aggregate`: an aggregate, or an expression over several; each may have a window and a filter of its own.
 
     `where`: an SQL predicate on the event, applied after the window (the matching ones among its rows).
 
@@ -45,7 +56,7 @@ class Query:
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_names(self.name, self.stream, self.group_by)
+        check_options(self.name, self.stream, self.group_by)
         check_flag(self.index, "index")
         aggregate, window, having = normal(self.aggregate, self.window, self.having)
         object.__setattr__(self, "aggregate", aggregate)
@@ -98,6 +109,17 @@ class Query:
         """What the answers are called as the stream of another query: the query's name, or that of its aggregate."""
         return self.name if self.name is not None else str(self.aggregate)
 
+    def __repr__(self) -> str:
+        """As it is called, without what is as usual."""
+        given = [f"aggregate={shown(self.aggregate)}"] * (self.aggregate is not None and self.aggregate != self.having)
+        given += [f"window={shown(self.window)}"] * (self.window is not None)
+        if len(given) == 2:
+            given = [each.partition("=")[2] for each in given]
+        usual = {"name": None, "where": None, "having": None, "index": True, "every": None, "source": None}
+        options = {name: getattr(self, name) for name in (*usual, "group_by", "stream")}
+        given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name) and one != ()]
+        return called(self, given)
+
     def __str__(self) -> str:
         """SQL that reads back as this query."""
         return statement(self)
@@ -106,6 +128,17 @@ class Query:
 @dataclass(frozen=True)
 class Events:
     """The events for which a condition holds, as a stream of their own: Rows(10) over it is the last ten of these.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "x": [5, 1, 7, 2]}
+    >>> big = sw.Query(sw.sum("x"), sw.Rows(2), name="big", source=sw.Events("x > 3"))
+    >>> engine = sw.Engine()
+    >>> engine.register(big)
+    'big'
+    >>> engine.append(events)
+    4
+    >>> engine.lookup("big")
+    12
 
     `where`: an SQL predicate. `source`: of the answers of a query (None: of all events). `stream`: as in a Query.
     """
@@ -117,7 +150,7 @@ class Events:
     def __post_init__(self) -> None:
         from swag.tables.predicate import canonical, conjunction
 
-        _check_names(None, self.stream, None)
+        check_options(None, self.stream, None)
         _check_source(self.source)
         where = canonical(self.where)
         if isinstance(self.source, Events):  # those of those: both hold
@@ -125,6 +158,8 @@ class Events:
             where = conjunction(self.source.where, where) or where
             object.__setattr__(self, "source", self.source.source)
         object.__setattr__(self, "where", where)
+
+    __repr__ = as_call
 
     @property
     def label(self) -> str:
@@ -134,7 +169,8 @@ class Events:
         return stream_statement(self)
 
 
-def _check_names(name: Any, stream: Any, group_by: Any) -> None:
+def check_options(name: Any, stream: Any, group_by: Any) -> None:
+    """Names that are no names are refused."""
     for what, value in (("name", name), ("stream", stream)):
         if value is not None:
             check_name(value, what, f'sw.Query(…, {what}="…")')

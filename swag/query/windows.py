@@ -14,6 +14,7 @@ import numpy as np
 
 from swag.arguments import is_option, is_whole
 from swag.errors import BadQuery
+from swag.query.as_call import as_call
 
 Duration = int | str | datetime.timedelta | np.timedelta64
 Closed = Literal["right", "left", "both", "none"]
@@ -100,7 +101,14 @@ def in_units(duration: Duration, unit: str | None) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """The last n rows (of the key), without the last `until` of them."""
+    """The last n rows (of the key), without the last `until` of them.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "x": [10, 20, 30, 40]}
+    >>> query = sw.Query(sw.sum("x"), sw.Rows(2), name="two")
+    >>> sw.evaluate(query, events)["two"].to_pylist()
+    [10, 30, 50, 70]
+    """
 
     n: int
     until: int = 0
@@ -116,13 +124,26 @@ class Rows:
         object.__setattr__(self, "n", int(self.n))
         object.__setattr__(self, "until", int(self.until))
 
+    __repr__ = as_call
+
     def __str__(self) -> str:
         return f"[ROWS {self.n} UNTIL {self.until}]" if self.until else f"[ROWS {self.n}]"
 
 
 @dataclass(frozen=True)
 class Range:
-    """The rows of the last t, without those of the last `until`; t in the unit of ts, or a duration like "5m"."""
+    """The rows of the last t, without those of the last `until`; t in the unit of ts, or a duration like "5m".
+
+    now - t < ts <= now - until. closed: which edges belong to the window, "right" (as written), "left", "both", "none".
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 9, 10], "x": [10, 20, 30, 40]}
+    >>> query = sw.Query(sw.sum("x"), sw.Range(5), name="lately")
+    >>> sw.evaluate(query, events)["lately"].to_pylist()
+    [10, 30, 30, 70]
+    >>> sw.Range("2m", until="1m")
+    sw.Range("2m", until="1m")
+    """
 
     t: Duration
     until: Duration = 0
@@ -145,6 +166,8 @@ class Range:
             )
         object.__setattr__(self, "t", canonical(self.t))
         object.__setattr__(self, "until", canonical(self.until))
+
+    __repr__ = as_call
 
     def __str__(self) -> str:
         edges = "" if self.closed == "right" else f" CLOSED {self.closed.upper()}"

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from kernels.compile.jit import cache_folder
+from kernels.compile.folder import cache_folder
 from swag.errors import BadQuery
 from swag.query.query import Query
 from swag.spark import schema

@@ -22,6 +22,10 @@ def sql(text: str) -> list[Any]:
     """The queries of one or several statements: one per aggregate selected, in order.
 
     A statement with a FRAME clause gives a frame query instead (see frames), for `sw.evaluate` alone.
+
+    >>> import swag as sw
+    >>> sw.sql("SELECT SUM(volume) AS v FROM trades [RANGE 5 MINUTES]")
+    [sw.Query(sw.sum("volume"), sw.Range("5m"), name="v", stream="trades")]
     """
     from swag.sql.statements import queries_of
 

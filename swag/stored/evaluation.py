@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.errors import BadQuery, SumOverflow
+from swag.progress import Progress
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.lowering import Lowered, lower
@@ -25,7 +26,9 @@ from swag.tables.columns import as_table, column, with_bitmap
 from swag.tables.predicate import holds
 
 
-def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
+def answered(
+    queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, progress: Progress | None = None
+) -> pa.Table:
     """Every plain query at every event (columns key, ts, then one per query), or at every request of `at`."""
     stored = Stored.of(table, ts, key)
     if at is None:
@@ -35,7 +38,7 @@ def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str |
         front = as_table(at)
         requests = Requests.at_times(stored, front, ts, key)
     keep_apart(queries, front)
-    evaluation = Evaluation(stored, requests)
+    evaluation = Evaluation(stored, requests, progress or Progress())
     answers = [evaluation.add(query) for query in queries]
     evaluation.run()
     arrays = [answer.array(stored) for answer in answers]
@@ -110,6 +113,7 @@ class Evaluation:
 
     stored: Stored
     requests: Requests
+    progress: Progress = field(default_factory=Progress)
     parts: dict[Any, Aggregator] = field(default_factory=dict)
     selections: dict[Any, Selection] = field(default_factory=dict)
     windows: dict[Reach, dict[Aggregator, dict[Aggregate, Output]]] = field(default_factory=dict)
@@ -180,6 +184,7 @@ class Evaluation:
     def run(self) -> None:
         todo = self._chunks()
         threads = min(thread_count(), len(todo))
+        self.progress.total = len(todo) * len(self.windows)
         if threads <= 1:
             for chunk in todo:
                 self._answer(chunk)
@@ -214,6 +219,7 @@ class Evaluation:
                 blocks = {selection: block.within(selection) for selection in selections}
                 for selection, answer in answers:
                     answer(blocks[selection])
+            self.progress.step()
 
     def _refuse_overflow(self) -> None:
         for found in self.columns:

@@ -50,7 +50,7 @@ EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "
             "rename the key",
         ),
         (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, ts=None), "ts is None, which is not the name"),
-        (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, key=["name"]), "key=.'name'. is no name"),
+        (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, key=["name"]), "a key is one column for now"),
         (lambda: fr.Detector(fr.Threshold("x", ">", 1)).push([1, 2]), "no table"),
         (lambda: fr.Filler(before=1.5), "neither a whole number nor a duration"),
         (lambda: fr.Filler(after="soon"), "not a duration"),

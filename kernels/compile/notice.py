@@ -1,0 +1,60 @@
+"""Whoever waits is told: what is being compiled, and that it happens once. On a terminal or in a notebook only."""
+
+import sys
+import time
+from typing import Any
+
+from numba.core import event
+
+from kernels.compile import claims
+from kernels.compile.folder import cache_folder
+
+MOMENT = 1.0  # seconds of compiling that nobody minds
+
+quiet = False  # set by those who show progress themselves
+
+
+def is_spark_worker() -> bool:
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return main is not None and main.name.partition(".")[0] == "pyspark"
+
+
+def is_watched() -> bool:
+    """Does somebody read stderr? Not in a pipe, nor in a worker of Spark's, which may have the driver's terminal."""
+    if is_spark_worker():
+        return False
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+class Listener(event.Listener):  # type: ignore[misc]
+    """Follows Numba's own account of what it compiles; owns how long that has taken, and whether it was said."""
+
+    def __init__(self) -> None:
+        self.depth, self.started, self.spent, self.told = 0, 0.0, 0.0, False
+
+    def on_start(self, event: Any) -> None:
+        if self.depth == 0:
+            self.started = time.monotonic()
+            if not self.told and not quiet and self.spent > MOMENT:
+                self._tell(event.data["dispatcher"].py_func.__module__)
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.spent += time.monotonic() - self.started
+        if event.is_failed:
+            claims.release_all()
+
+    def _tell(self, module: str) -> None:
+        self.told = True
+        if is_watched() and module.startswith("kernels."):
+            what = module.removeprefix("kernels.")
+            text = (
+                f"swag: compiling kernels ({what}, …) for this machine: once, a few seconds; kept in {cache_folder()}"
+            )
+            print(text, file=sys.stderr, flush=True)
+
+
+listener = Listener()
+event.register("numba:compile", listener)

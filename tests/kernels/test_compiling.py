@@ -1,0 +1,210 @@
+"""Kernels are compiled by one process at a time, ahead of who will need them; whoever waits is told, once."""
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import types
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels.compile import ahead, claims, helper, notice
+
+ROOT = Path(__file__).parent.parent.parent
+ENGINE = """
+import swag as sw
+engine = sw.Engine(key="k")
+engine.register([sw.Query(sw.sum("x"), sw.Range(5), name="s"), sw.Query(sw.max("x"), sw.Rows(3), name="m")])
+engine.append({"ts": [1, 2, 3, 4], "k": [1, 2, 1, 2], "x": [1.0, 2.0, 3.0, 4.0]})
+print(engine.lookup_all().to_pylist())
+"""
+
+
+def run(code: str, cache: Path, **options: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SWAG_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment | options, cwd=cache, capture_output=True, text=True
+    )
+
+
+def files(cache: Path) -> set[str]:
+    return {str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()}
+
+
+# -- side by side -----------------------------------------------------------------------------------------------------
+
+
+def test_helpers_compile_what_the_job_needs_and_nothing_else(tmp_path: Path) -> None:
+    """With help or without it: the same answers, the same files, and no lock is left."""
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    for folder in (alone, together):
+        folder.mkdir()
+    first, second = run(ENGINE, alone, SWAG_COMPILERS="0"), run(ENGINE, together, SWAG_COMPILERS="2")
+    assert (first.stderr, second.stderr) == ("", "")
+    assert first.stdout == second.stdout
+    assert files(alone) == {name for name in files(together) if not name.endswith(".lock")}
+
+
+def test_a_rehearsal_names_every_kernel_that_the_job_compiles(tmp_path: Path) -> None:
+    """A process that helps by itself, with nobody before it, fills the whole cache."""
+    filled, own = tmp_path / "filled", tmp_path / "own"
+    for folder in (filled, own):
+        folder.mkdir()
+    job = (
+        "from kernels.compile import ahead\nhelpers = ahead.start({}, 1)\nahead.wait(helpers, lambda total, name: None)"
+    )
+    code = f"from functools import partial\nexec_ = partial(exec, {ENGINE!r}, {{}})\n{job.format('exec_')}"
+    done = run(code, filled)
+    assert done.stderr == ""
+    assert run(ENGINE, own, SWAG_COMPILERS="0").stderr == ""
+    assert files(filled) == files(own)
+
+
+def test_helpers_begin_at_different_places_and_leave_nothing_out() -> None:
+    calls = list("abcdef")
+    assert "".join(helper.in_turn(calls, 0, 2)) == "fedcba"
+    assert "".join(helper.in_turn(calls, 1, 2)) == "cbafed"
+
+
+@pytest.mark.parametrize(("chosen", "count"), [("0", 0), ("5", 5)])
+def test_how_many_helpers_there_are_can_be_chosen(chosen: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWAG_COMPILERS", chosen)
+    assert ahead.helper_count() == count
+
+
+def test_a_worker_of_spark_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SWAG_COMPILERS", raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", types.SimpleNamespace(name="pyspark.daemon"))
+    assert ahead.helper_count() == 0
+    assert not notice.is_watched()
+
+
+def test_help_is_asked_for_once_and_only_where_it_was_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setenv("SWAG_COMPILERS", "1")
+    monkeypatch.setattr(ahead, "start", lambda job, count: started.append(job()) or [])
+    monkeypatch.setattr(notice.listener, "spent", 0.0)
+
+    @ahead.rehearsed(lambda what: partial(str, what))
+    def job(what: int) -> None:
+        ahead.missed("/no/such/folder")
+        ahead.missed("/no/such/folder")
+        inner(what)
+
+    @ahead.rehearsed(lambda what: partial(str, -what))
+    def inner(what: int) -> None:
+        ahead.missed("/no/such/folder")
+
+    ahead.missed("/no/such/folder")
+    assert started == []
+    job(5)
+    assert started == ["5"]
+
+
+def test_what_can_not_be_pickled_is_compiled_without_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWAG_COMPILERS", "1")
+    monkeypatch.setattr(notice.listener, "spent", 0.0)
+
+    @ahead.rehearsed(lambda what: lambda: what)
+    def job(what: int) -> int:
+        ahead.missed("/no/such/folder")
+        return what
+
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(lambda: None)
+    assert job(5) == 5
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+
+HOLD = """
+import sys
+from kernels.compile import claims
+assert claims.take(sys.argv[1])
+print("held", flush=True)
+sys.stdin.readline()
+if sys.argv[2] == "make":
+    open(sys.argv[1], "w").close()
+    claims.release(sys.argv[1])
+"""
+
+
+def holder(path: Path, then: str) -> "subprocess.Popen[str]":
+    """Another process that has claimed a file."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), then],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+@pytest.mark.parametrize(("then", "mine"), [("make", False), ("die", True)])
+def test_a_claim_is_waited_for_until_its_holder_is_done_or_gone(then: str, mine: bool, tmp_path: Path) -> None:
+    path = tmp_path / "code.nbc"
+    process = holder(path, then)
+    assert not claims.is_free(str(path))
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert claims.take(str(path)) is mine
+    claims.release(str(path))
+    process.communicate()
+    assert not (tmp_path / "code.nbc.lock").exists()
+
+
+def test_what_takes_too_long_is_compiled_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LONGEST", 0.0)
+    process = holder(tmp_path / "code.nbc", "die")
+    assert claims.take(str(tmp_path / "code.nbc"))
+    process.communicate("\n")
+
+
+def test_without_locks_everybody_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "fcntl", None)
+    assert claims.take(str(tmp_path / "code.nbc"))
+    assert claims.is_free(str(tmp_path / "code.nbc"))
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- whoever waits is told --------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stderr: io.StringIO, monkeypatch: pytest.MonkeyPatch, spent: float, quiet: bool = False) -> str:
+    """What is written when a kernel is compiled, after so many seconds of compiling."""
+    listener = notice.Listener()
+    listener.spent = spent
+    event = types.SimpleNamespace(
+        data={"dispatcher": types.SimpleNamespace(py_func=types.SimpleNamespace(__module__="kernels.rings.timeline"))},
+        is_failed=False,
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", stderr)
+        patched.setattr(notice, "quiet", quiet)
+        for _ in range(3):
+            listener.on_start(event)
+            listener.on_end(event)
+    return stderr.getvalue()
+
+
+def test_compiling_is_told_once_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = told(Terminal(), monkeypatch, spent=2.0)
+    assert said.startswith("swag: compiling kernels (rings.timeline, …) for this machine: once")
+    assert said.count("\n") == 1
+
+
+def test_nothing_is_said_in_a_pipe_or_of_a_moment_or_beside_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(io.StringIO(), monkeypatch, spent=2.0) == ""
+    assert told(Terminal(), monkeypatch, spent=0.1) == ""
+    assert told(Terminal(), monkeypatch, spent=2.0, quiet=True) == ""

@@ -1,0 +1,114 @@
+"""What is public is listed, and nothing else; each name says what it is, with an example that runs."""
+
+import doctest
+import inspect
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import frames as fr
+import swag as sw
+
+ROOT = Path(__file__).parent.parent
+FLAGS = doctest.ELLIPSIS
+PUBLIC = [(package, name) for package in (sw, fr) for name in package.__all__]
+
+
+def examples(what: Any, name: str) -> list[doctest.DocTest]:
+    """The examples in its own docstring."""
+    return [doctest.DocTestParser().get_doctest(inspect.getdoc(what) or "", {}, name, None, None)]
+
+
+@pytest.mark.parametrize("package", [sw, fr])
+def test_dir_lists_what_is_public_and_nothing_else(package: ModuleType) -> None:
+    shown = [name for name in dir(package) if not name.startswith("__")]
+    assert sorted(shown) == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in shown)
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC, ids=[f"{p.__name__}.{n}" for p, n in PUBLIC])
+def test_every_name_has_an_example_that_runs(package: ModuleType, name: str) -> None:
+    (test,) = examples(getattr(package, name), f"{package.__name__}.{name}")
+    assert test.examples
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    said: list[str] = []
+    runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("package", [sw, fr])
+def test_the_packages_have_an_example(package: ModuleType) -> None:
+    (test,) = examples(package, package.__name__)
+    assert test.examples
+    assert doctest.DocTestRunner(optionflags=FLAGS).run(test).failed == 0
+
+
+@pytest.mark.parametrize("kind", [sw.Engine, fr.Detector, fr.Filler])
+def test_every_public_method_says_what_it_does(kind: type) -> None:
+    methods = {name: each for name, each in vars(kind).items() if not name.startswith("_")}
+    assert [name for name, each in methods.items() if not inspect.getdoc(each)] == []
+
+
+@pytest.mark.parametrize("package", ["swag", "frames"])
+def test_types_are_for_others_too(package: str) -> None:
+    assert (ROOT / package / "py.typed").exists()
+
+
+def test_the_distribution_has_a_name_of_its_own() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "swag-windows"
+    assert "swag-windows[spark]" in project["optional-dependencies"]["test"]
+    assert project["scripts"] == {"swag": "swag.cli:main"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (sw.sum("volume"), 'sw.sum("volume")'),
+        (sw.median("x"), 'sw.median("x")'),
+        (sw.quantile("x", 0.9, method="linear"), 'sw.quantile("x", 0.9, method="linear")'),
+        (sw.std("x", ddof=0).alias("s"), 'sw.std("x", ddof=0).alias("s")'),
+        (sw.Rows(5), "sw.Rows(5)"),
+        (sw.Range("2m", until="1m"), 'sw.Range("2m", until="1m")'),
+        (sw.Every("1m", anchor="tuple"), 'sw.Every("1m", anchor="tuple")'),
+        (sw.Every(10, per_key=True), "sw.Every(10, per_key=True)"),
+        (sw.Every(time=60), "sw.Every(time=60)"),
+        (sw.Events("x > 1"), 'sw.Events("x > 1")'),
+        (sw.sum("x").filter("y > 1").over(sw.Rows(2)), 'sw.sum("x").filter("y > 1").over(sw.Rows(2))'),
+        (
+            sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False),
+            'sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False)',
+        ),
+        (fr.Threshold("x", ">", 0.3, min_rows=2), 'fr.Threshold("x", ">", 0.3, min_rows=2)'),
+        (fr.Boundary("x", 4.25), 'fr.Boundary({"x": 4.25})'),
+        (fr.Delta("x", 1, measure="range"), 'fr.Delta({"x": 1}, measure="range")'),
+        (fr.Aggregate(sw.sum("v"), ">=", 25), 'fr.Aggregate(sw.sum("v"), ">=", 25)'),
+    ],
+)
+def test_a_value_shows_itself_as_the_call_that_makes_it(value: Any, text: str) -> None:
+    assert repr(value) == text
+    assert eval(text, {"sw": sw, "fr": fr}) == value
+
+
+def test_an_engine_shows_itself_in_one_line() -> None:
+    engine = sw.Engine(key="k")
+    assert repr(engine) == '<sw.Engine ts="ts", key="k": 0 queries, 0 events, 0 keys>'
+    engine.register(sw.Query(sw.count(), sw.Rows(2)))
+    engine.append({"ts": [1, 2], "k": ["a", "a"]})
+    assert repr(engine) == '<sw.Engine ts="ts", key="k": 1 query, 2 events, 1 key>'
+
+
+def test_an_explanation_is_shown_as_lines() -> None:
+    said = sw.Engine().explain()
+    assert isinstance(said, str)
+    assert repr(said) == str(said)
+    assert "\n" in repr(said)
+
+
+def test_the_hint_for_spark_names_the_distribution() -> None:
+    from swag.errors import NEEDS_SPARK
+
+    assert NEEDS_SPARK == 'needs PySpark. Hint: pip install "swag-windows[spark]"'

@@ -50,7 +50,7 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -
 
 
 @dataclass(frozen=True, eq=False)
-class FoundFrames:
+class FramesFound:
     """Frames of stored events. instants, ids: of the events as they were scanned; fields, beside: of the frames."""
 
     clock: Clock
@@ -74,7 +74,7 @@ class FoundFrames:
         return skips(laid, self.fields, self.leads)
 
 
-def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> FoundFrames:
+def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> FramesFound:
     """The frames of a table. seen: takes the fingerprint of its rows, if one is wanted."""
     check_spec(spec)
     check_key(key, spec)
@@ -92,7 +92,7 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     fields, beside = numbered(scans, instants)
     extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
-    return FoundFrames(clock, named, instants, ids, fields, beside["leads"][0], extra)
+    return FramesFound(clock, named, instants, ids, fields, beside["leads"][0], extra)
 
 
 def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:

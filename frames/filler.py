@@ -24,8 +24,8 @@ from swag.arguments import check_name
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery, BadType
-from swag.query.windows import Duration
 from swag.tables.columns import Clock, as_table, column
+from swag.tables.durations import Duration
 from swag.tables.keys import KeyTable
 
 NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended

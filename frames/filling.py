@@ -22,8 +22,8 @@ from swag.arguments import as_list
 from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
-from swag.query.windows import Duration
 from swag.tables.columns import as_table, column, room, taken
+from swag.tables.durations import Duration
 
 
 @dataclass(frozen=True)

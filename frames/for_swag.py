@@ -2,8 +2,13 @@
 
 from frames.chunks import frames_by_chunk
 from frames.detection import detect
+from frames.detector import Detector
+from frames.filling import fill, summarize
 from frames.plotting import plot
 from frames.query import FrameQuery
 from frames.specs import Aggregate, Boundary, Delta, Threshold
 
-__all__ = ["Aggregate", "Boundary", "Delta", "FrameQuery", "Threshold", "detect", "frames_by_chunk", "plot"]
+__all__ = [
+    "Aggregate", "Boundary", "Delta", "Detector", "FrameQuery", "Threshold", "detect", "fill", "frames_by_chunk",
+    "plot", "summarize",
+]  # fmt: skip

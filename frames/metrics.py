@@ -24,8 +24,8 @@ from frames.specs import Threshold
 from frames.tables import pieces_of, united
 from frames.theory import satisfies
 from swag.errors import BadQuery, BadType
-from swag.query.windows import Duration, in_units
 from swag.tables.columns import as_table
+from swag.tables.durations import Duration, in_units
 
 
 def tumbling_windows(

@@ -12,8 +12,8 @@ from kernels.frames import framing
 from swag.arguments import LARGEST
 from swag.arguments import check_key as check_name_of_key
 from swag.errors import BadEvents, BadQuery, BadType
-from swag.query.windows import Duration, in_units
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
+from swag.tables.durations import Duration, in_units
 from swag.tables.keys import KeyTable
 
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")

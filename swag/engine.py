@@ -21,10 +21,10 @@ from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.query import Query, check_grouping, check_names
-from swag.query.windows import Duration, in_units, length
 from swag.sql import sql
 from swag.tables.answers import filter_table
 from swag.tables.columns import clock_of
+from swag.tables.durations import Duration, in_units, length
 from swag.ticks.emitted import emitted_table
 from swag.ticks.live_stream import LiveStream
 

@@ -10,8 +10,8 @@ from frames.finding.intake import ID, NO_KEY, chunks, finder, in_parallel, timed
 from frames.finding.layout import LaidOut, laid_out
 from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels.frames import fill as frame_fill
-from swag.query.windows import Duration
 from swag.tables.columns import column, one_chunk, room
+from swag.tables.durations import Duration
 from swag.tables.keys import KeyTable
 
 

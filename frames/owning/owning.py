@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 import pyarrow as pa
 
-from frames.detection import FoundFrames, search
+from frames.detection import FramesFound, search
 from frames.owning.meeting import Meeting
 from frames.owning.origin import Origin
 from kernels.frames.framing import BEGIN, COUNT, KEY
@@ -43,7 +43,7 @@ def own_spans(meeting: Meeting, owner: Owner | None) -> Spans:
     return owner.ask(meeting) or (lo, hi)
 
 
-def of_found(found: FoundFrames) -> Owner:
+def of_found(found: FramesFound) -> Owner:
     """Of frames that were found just now, all of them in order."""
     return Owner(lambda meeting: _from(meeting, found.skips(), found.fields[COUNT]))
 

@@ -11,8 +11,8 @@ from frames.specs import Threshold
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
-from swag.query.windows import in_units
 from swag.tables.columns import is_discrete
+from swag.tables.durations import in_units
 
 
 class ThresholdScan(Scan):

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from swag.cli.files import Sink, Source, check_apart, kind_of, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
-from swag.cli.stream import Disorder, Stream, needs_all
+from swag.cli.stream import Disorder, FileStream, needs_all
 from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
@@ -191,7 +191,7 @@ def _find_frames(
     spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: str | None, size: int, out: Path | None
 ) -> None:
     """With a query, and what it says of each frame. Chunk by chunk, unless the events are in disorder."""
-    of_frames, order = frames_package(), Stream([], ts, key)
+    of_frames, order = frames_package(), FileStream([], ts, key)
 
     def chunks() -> Iterator[pa.Table]:
         for table in source.batches(columns, size):

@@ -29,7 +29,12 @@ class Disorder(Exception):
 
 
 @dataclass
-class Stream:
+class FileStream:
+    """Events of a file, chunk by chunk. It owns the rows that windows of later chunks can still reach.
+
+    Asked of it: answers for a chunk, and whether chunks are in order (`check_order`).
+    """
+
     queries: list[Query]
     ts: str
     key: str | None

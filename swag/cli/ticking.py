@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.cli.stream import Stream
+from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
 from swag.query.query import Query
 from swag.query.windows import Rows
@@ -21,7 +21,7 @@ from swag.tables.columns import column, instants
 
 
 @dataclass
-class Ticking(Stream):
+class Ticking(FileStream):
     """Queries that share one `every`."""
 
     begins: int = 0  # how many events came before the rows at hand

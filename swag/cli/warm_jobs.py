@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-import frames as fr
 import swag as sw
 from swag.first_use import use_engine
+from swag.query.over_frames import frames_package
 
 ROWS = 48
 START = np.datetime64("2024-03-01T09:30:00", "us")
@@ -62,6 +62,7 @@ def ticks() -> list[sw.Query]:
 
 
 def specs() -> list[Any]:
+    fr = frames_package()
     return [
         fr.Threshold("x", ">", 2.0),
         fr.Threshold("n", ">", 2, partition=True),
@@ -86,6 +87,7 @@ def _windows(table: pa.Table, key: str | None) -> None:
 
 
 def _frames(table: pa.Table, key: str | None) -> None:
+    fr = frames_package()
     for spec in specs():
         found = fr.detect(spec, table, key=key)
         fr.summarize(found, table, [sw.count(), sw.mean("x"), sw.max("x")], key=key)

@@ -23,7 +23,7 @@ from swag.live.composites import answering, combine, guard_of, of_nothing
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.space import Mask
-from swag.live.store import Rows
+from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
@@ -47,8 +47,8 @@ class Incoming:
     by_key: Batch | None = None  # once it was found to be in order
 
     @property
-    def rows(self) -> Rows:
-        return Rows(self.ts, self.ids, self.fields, self.chosen)
+    def rows(self) -> CheckedRows:
+        return CheckedRows(self.ts, self.ids, self.fields, self.chosen)
 
 
 class Core:

@@ -15,7 +15,7 @@ from swag.live.key_filters import Filters
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.space import Mask
-from swag.live.store import Rows, Store
+from swag.live.store import CheckedRows, Store
 from swag.live.time import Time
 from swag.query.query import Query
 from swag.tables.columns import Field
@@ -72,7 +72,7 @@ class Grouping:
         if functions:
             self.plan.check_batch(fields, chosen)
 
-    def apply(self, rows: Rows, batch: Batch) -> None:
+    def apply(self, rows: CheckedRows, batch: Batch) -> None:
         """Take a batch that was checked: from here on nothing can fail."""
         self.filters.changed |= self.plan.prepare(rows.fields)
         self.filters.prepare()

@@ -19,10 +19,10 @@ from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SumIndex
-from swag.live.key_index import Entry, Key, asked
+from swag.live.key_index import IndexEntry, Key, asked
 from swag.live.plan import Plan
 from swag.live.space import Mask
-from swag.live.store import Rows, Store
+from swag.live.store import CheckedRows, Store
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.tables import constants
@@ -42,7 +42,7 @@ class Filters:
             raise BadQuery(f"epsilon={epsilon!r} is not between 0 and 1.", "sw.Engine(epsilon=0.2)")
         self.store, self.plan = store, plan
         self.epsilon, self.p = epsilon, levels_for(epsilon)
-        self.entries: dict[Key, Entry] = {}
+        self.entries: dict[Key, IndexEntry] = {}
         self.changed = False  # queries, or the rows that count for them
 
     # -- which index --------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class Filters:
         it when a query with such a window comes again.
         """
         self.changed = False
-        old, self.entries = self.entries, {key: Entry(key, queries) for key, queries in self._wanted().items()}
+        old, self.entries = self.entries, {key: IndexEntry(key, queries) for key, queries in self._wanted().items()}
         for key, entry in self.entries.items():
             if key in old:
                 entry.keep(old[key], self.store)
@@ -121,7 +121,7 @@ class Filters:
                 if negative.size:
                     raise self._negative(int(negative[0]), values[negative[0]], key, entry)
 
-    def _negative(self, row: int, value: Any, key: Key, entry: Entry) -> BadEvents:
+    def _negative(self, row: int, value: Any, key: Key, entry: IndexEntry) -> BadEvents:
         return BadEvents(
             f'event {row} has {key.columns[0]} = {value}, but query "{entry.queries[0].title}" has an index over its '
             "sums, which grow with every event.",
@@ -136,7 +136,7 @@ class Filters:
             if entry.index is None and entry.can_be_made(self.store):
                 entry.make(self.store, self.p)
 
-    def update(self, rows: Rows) -> None:
+    def update(self, rows: CheckedRows) -> None:
         """A batch was applied."""
         for entry in self.entries.values():
             entry.update(self.store, rows)

@@ -15,7 +15,7 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.space import Mask, Space
-from swag.live.store import Rows, Store
+from swag.live.store import CheckedRows, Store
 from swag.query.query import Query
 from swag.query.windows import reach
 from swag.tables.comparing import within
@@ -42,7 +42,7 @@ class Key(NamedTuple):
 
 
 @dataclass
-class Entry:
+class IndexEntry:
     """An index with the queries it serves; None: to be made, from the rows kept, when next needed.
 
     waits_for: the time that has to come first. Until then a window reaches a row that the index can not take, one from
@@ -70,7 +70,7 @@ class Entry:
             self.index.update(ids, ts, values)
             self.index.expire(store.now)
 
-    def update(self, store: Store, rows: Rows) -> None:
+    def update(self, store: Store, rows: CheckedRows) -> None:
         """A batch was applied."""
         if self.index is None:
             return
@@ -84,7 +84,7 @@ class Entry:
         self.index.add_keys(store.key_count)
         self.index.update(ids, ts, values)
 
-    def keep(self, old: "Entry", store: Store) -> None:
+    def keep(self, old: "IndexEntry", store: Store) -> None:
         """Take over the index of another entry, if it serves; from then on it knows no more than it has to."""
         self.waits_for = old.waits_for
         if old.index is not None:

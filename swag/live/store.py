@@ -25,7 +25,7 @@ FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, k
 
 
 @dataclass(frozen=True)
-class Rows:
+class CheckedRows:
     """A checked batch: timestamps, key ids, the columns queries read, and which rows count where (None: all)."""
 
     ts: np.ndarray
@@ -140,7 +140,7 @@ class Store:
             self.lost = np.concatenate([self.lost, np.full(more, self.forgotten)])
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
-    def grouped(self, rows: Rows) -> Batch:
+    def grouped(self, rows: CheckedRows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(fixed(rows.ts), batch, self.latest)
@@ -150,7 +150,7 @@ class Store:
             raise self._disorder(rows, min(wrong))
         return batch
 
-    def _disorder(self, rows: Rows, row: int) -> OutOfOrder:
+    def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
         assert self.clock is not None
         same_key = rows.ids[:row] == rows.ids[row]
         applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=EARLIEST)))
@@ -162,7 +162,7 @@ class Store:
             f"sort the batch, or Engine(lateness={late})",
         )
 
-    def append(self, rows: Rows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
+    def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
         """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
         self.events += rows.ts.size
         runs = {EVERY_EVENT: (batch.keys, batch.counts)}
@@ -178,7 +178,7 @@ class Store:
         return runs
 
     def _append_masked(
-        self, space: Space, rows: Rows, batch: Batch, slots: np.ndarray
+        self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen

@@ -15,8 +15,9 @@ from swag.query.every import Every
 from swag.query.expression import Expression, Windowed
 from swag.query.query import Events, Query
 from swag.query.user_defined import dtype_of
-from swag.query.windows import Duration, Range, Rows
+from swag.query.windows import Range, Rows
 from swag.tables.constants import from_json, to_json
+from swag.tables.durations import Duration
 
 
 def duration_to_json(duration: Duration | None) -> Any:

@@ -34,7 +34,7 @@ class OverFrames(ABC):
         """Over stored events."""
 
 
-class Frames(Protocol):
+class FramesPackage(Protocol):
     """What swag needs of the package, in frames/for_swag.py."""
 
     Threshold: type[Any]
@@ -42,7 +42,10 @@ class Frames(Protocol):
     Delta: type[Any]
     Boundary: type[Any]
     FrameQuery: Callable[..., OverFrames]
+    Detector: Callable[..., Any]
     detect: Callable[..., pa.Table]
+    fill: Callable[..., pa.Table]
+    summarize: Callable[..., pa.Table]
     plot: Callable[..., Any]
 
     def frames_by_chunk(
@@ -51,9 +54,9 @@ class Frames(Protocol):
         """Frames of a file of events in bounded memory. check: raises if a chunk is not in order; its last time."""
 
 
-def frames_package() -> Frames:
+def frames_package() -> FramesPackage:
     """It is imported when it is first needed."""
-    return cast(Frames, import_module("frames.for_swag"))
+    return cast(FramesPackage, import_module("frames.for_swag"))
 
 
 class FramesOnSpark(Protocol):

@@ -22,6 +22,8 @@ _COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, T
 
 
 class Parser(Clauses, Refusing, DuckDBParser):
+    """Reads a statement, clause by clause. It owns the tokens and where it is among them; what it gives is a Select."""
+
     FUNCTIONS: dict[str, Any] = {}  # type: ignore[misc]
     FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # type: ignore[misc]

@@ -12,10 +12,10 @@ from kernels.stored.moving_landmark import sweep
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.windows import Reach
-from swag.stored.blocks import Block, Chunk, Output
+from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests, Selection
 
-Answer = Callable[[Block], None]
+Answer = Callable[[RequestBlock], None]
 Outputs = dict[Aggregate, Output]
 
 
@@ -26,7 +26,7 @@ class LandmarkSweep:
         self.op, self.columns, self.scratch = op, columns, scratch
         self.mark = np.zeros(3, np.int64)
 
-    def __call__(self, block: Block, out: Any) -> None:
+    def __call__(self, block: RequestBlock, out: Any) -> None:
         sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
 
 
@@ -80,7 +80,7 @@ def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any,
     """Sweep once, then lower for each aggregate."""
     sweep = part.sweep(chunk, op, columns)
 
-    def answer(block: Block) -> None:
+    def answer(block: RequestBlock) -> None:
         partials = monoids.empty_state(op, _dtype(columns), block.lo.size)
         sweep(block, partials)
         for aggregate, output in outputs.items():

@@ -19,19 +19,21 @@ from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.user_calls import raised_by
 from swag.stored.aggregator import Aggregator, Answer, Outputs, swept_and_lowered
-from swag.stored.blocks import Block, Chunk, Output
+from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
 
 
 class Count(Aggregator):
+    """How many rows are in each window: read off its edges."""
+
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         return Output(requests, np.int64, least=0)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         (output,) = outputs.values()
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slot = output.slot(block)
             np.subtract(block.hi, block.lo, out=slot)
             output.settle(block, slot)
@@ -49,7 +51,7 @@ class End(Aggregator):
         ((aggregate, output),) = outputs.items()
         rows = self.selection.rows
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slot = output.slot(block)
             at = block.lo if aggregate.kind == "first" else block.hi - 1
             if rows is None:
@@ -73,7 +75,7 @@ class Swept(Aggregator):
         return answer if aggregate.user is None else self._saying_what_raised(answer, aggregate)
 
     def _saying_what_raised(self, answer: Answer, aggregate: Aggregate) -> Answer:
-        def told(block: Block) -> None:
+        def told(block: RequestBlock) -> None:
             try:
                 answer(block)
             except SwagError:
@@ -98,7 +100,7 @@ class Extreme(Aggregator):
         (part,) = families.parts_of(aggregate)
         sweep = self.sweep(chunk, families.operator(part), self.column())
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slot = output.slot(block)
             sweep(block, slot)
             output.settle(block, slot)
@@ -119,7 +121,7 @@ class Quantile(Aggregator):
         for ranking in cursors.values():
             ranked.empty(ranking)
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             lo, hi = block.lo - a, block.hi - a
             for aggregate, output in outputs.items():
                 slot = output.slot(block)

@@ -20,7 +20,7 @@ BLOCK = 1 << 16  # requests whose edges are found together: they stay in the sec
 
 
 @dataclass(eq=False)
-class Block:
+class RequestBlock:
     """Windows [lo[i], hi[i]) of requests first, first + 1 …
 
     None holds fewer than `floor` rows. `in_step`: from one to the next, both edges go on by one row.
@@ -42,14 +42,14 @@ class Block:
     def n(self) -> np.ndarray:
         return self.hi - self.lo
 
-    def within(self, selection: Selection) -> "Block":
+    def within(self, selection: Selection) -> "RequestBlock":
         """The same windows, counting only the rows of a selection."""
         if selection.rank is None:
             return self
         lo, hi = np.empty_like(self.lo), np.empty_like(self.lo)
         edges.renumber(selection.rank, self.lo, lo)
         edges.renumber(selection.rank, self.hi, hi)
-        return Block(self.first, lo, hi)
+        return RequestBlock(self.first, lo, hi)
 
 
 class Output:
@@ -62,13 +62,13 @@ class Output:
         self._order = requests.order
         self._lock = threading.Lock()
 
-    def slot(self, block: Block) -> np.ndarray:
+    def slot(self, block: RequestBlock) -> np.ndarray:
         """Where a block's answers go: their place, or a page on the way to it."""
         if self._order is None:
             return self.values[block.first : block.first + block.lo.size]
         return np.empty(block.lo.size, self.values.dtype)
 
-    def settle(self, block: Block, slot: np.ndarray) -> None:
+    def settle(self, block: RequestBlock, slot: np.ndarray) -> None:
         """The slot is filled in."""
         if block.any_below(self.least):
             self._blank(block, slot)
@@ -82,7 +82,7 @@ class Output:
         """The input row of a request."""
         return request if self._order is None else int(self._order[request])
 
-    def _blank(self, block: Block, slot: np.ndarray) -> None:
+    def _blank(self, block: RequestBlock, slot: np.ndarray) -> None:
         """Bits rather than flags: those of a column fit the first-level cache, and Arrow takes them as they are."""
         requests = block.first + np.flatnonzero(block.n < self.least)
         slot[requests - block.first] = 0
@@ -107,20 +107,20 @@ class Chunk:
             self.made[what] = make()
         return self.made[what]
 
-    def block(self, reach: Reach, first: int, last: int) -> Block:
+    def block(self, reach: Reach, first: int, last: int) -> RequestBlock:
         """The edges of a block of windows; they are gone when the next block is asked for."""
         end, each, known = self.requests.end, self.requests.each_event, self.requests.windows.get(reach)
         if known is not None:
-            return Block(first, known[0][first:last], known[1][first:last])
+            return RequestBlock(first, known[0][first:last], known[1][first:last])
         if each and self.requests.runs.shape[0] == 2:  # one segment: a request per row, and end is 1, 2, 3 …
             left, right = (self._in_step(reach, back, first, last) for back in (reach.far, reach.near))
             if left >= 0 and right >= 0:
                 lo, hi = (end[at : at + last - first] for at in (left, right))
-                return Block(first, lo, hi, right - left, in_step=True)
+                return RequestBlock(first, lo, hi, right - left, in_step=True)
         open_end = reach.near == 0  # it ends with the newest row that the request sees
         lo = self._edge(reach, reach.far, first, last, "lo")
         hi = end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
-        return Block(first, lo, hi, int(open_end and each))
+        return RequestBlock(first, lo, hi, int(open_end and each))
 
     def _in_step(self, reach: Reach, back: int, first: int, last: int) -> int:
         """Which request's `end` is the first of these edges, if they go on by a row with each request; else negative.

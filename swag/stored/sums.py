@@ -9,7 +9,7 @@ from kernels.stored import direct, swept
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.stored.aggregator import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
-from swag.stored.blocks import Block, Chunk, Output
+from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables.columns import fixed
 
@@ -31,7 +31,7 @@ class RunningSums:
         lost, size = swept.accumulate(values[a:b], pairs)
         return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
 
-    def sums(self, block: Block, out: np.ndarray) -> bool:
+    def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if too many sums are in doubt."""
         lo, hi = block.lo, block.hi
         if block.in_step:
@@ -41,7 +41,7 @@ class RunningSums:
             doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, False, out)
         return not doubted or swept.reconsider(self.values, self.sure, lo, hi, out)
 
-    def means(self, block: Block, out: np.ndarray) -> bool:
+    def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if any sum is in doubt."""
         return not swept.subtract(self.pairs, self.base, self.sure, block.lo, block.hi, True, out)
 
@@ -52,10 +52,10 @@ class Apart:
 
     values: np.ndarray
 
-    def sums(self, block: Block, out: np.ndarray) -> bool:
+    def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
         return bool(direct.sums(self.values, block.lo, block.hi, out))
 
-    def means(self, block: Block, out: np.ndarray) -> bool:
+    def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         return False
 
 
@@ -65,7 +65,7 @@ class PieceSums:
 
     values: np.ndarray
 
-    def sums(self, block: Block, out: np.ndarray) -> bool:
+    def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if too many are in doubt."""
         bounds, covered = np.empty(2 * out.size, np.int64), np.empty(2 * out.size, np.bool_)
         first, last = np.empty(out.size, np.int64), np.empty(out.size, np.int64)
@@ -77,7 +77,7 @@ class PieceSums:
         doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
         return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
 
-    def means(self, block: Block, out: np.ndarray) -> bool:
+    def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         return False
 
 
@@ -95,7 +95,7 @@ class FloatSums:
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: LandmarkSweep | None = None
 
-    def __call__(self, block: Block, out: np.ndarray) -> None:
+    def __call__(self, block: RequestBlock, out: np.ndarray) -> None:
         if self._sweep is None:
             if self.running.sums(block, out):
                 return
@@ -104,14 +104,14 @@ class FloatSums:
         self._sweep(block, partials)
         compensated.settle(*partials, out)
 
-    def means(self, block: Block, out: np.ndarray) -> None:
+    def means(self, block: RequestBlock, out: np.ndarray) -> None:
         """At once where that can be, else as sums first."""
         if self._sweep is not None or block.in_step or not self.running.means(block, out):
             self(block, out)
             divide(out, block, out)
 
 
-def divide(sums: np.ndarray, block: Block, out: np.ndarray) -> None:
+def divide(sums: np.ndarray, block: RequestBlock, out: np.ndarray) -> None:
     """Sums to means."""
     if block.in_step:
         np.divide(sums, float(block.hi[0] - block.lo[0]), out=out)
@@ -125,7 +125,7 @@ class Sums(Aggregator):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         sums = FloatSums(self, chunk, "running", self.column())
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slots = {aggregate.kind: output.slot(block) for aggregate, output in outputs.items()}
             if "sum" not in slots:
                 sums.means(block, slots["mean"])
@@ -153,7 +153,7 @@ class IntegerSums(Aggregator):
         run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column()[a:b]))
         by_kind = {aggregate.kind: output for aggregate, output in outputs.items()}
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slots = {kind: output.slot(block) for kind, output in by_kind.items()}
             total = slots["sum"] if "sum" in slots else np.empty(block.lo.size, np.int64)
             dividend = total
@@ -187,7 +187,7 @@ class WeightedMean(Aggregator):
         weighted = FloatSums(self, chunk, "weighted", self.selection.product(*self.columns))
         weights = FloatSums(self, chunk, "weights", self.column(1, np.float64))
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             slot, below = output.slot(block), np.empty(block.lo.size)
             weighted(block, slot)
             weights(block, below)
@@ -211,7 +211,7 @@ class Centred:
         error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
         return cls(swept.CentredSums(values, a, sums, changes, swept.SURE * error))
 
-    def answer(self, block: Block, aggregate: Aggregate, out: np.ndarray) -> bool:
+    def answer(self, block: RequestBlock, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
         lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
         if block.in_step:
@@ -231,7 +231,7 @@ class Variance(Aggregator):
         rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, *self.rows(chunk)))
         sweep: Answer | None = None
 
-        def answer(block: Block) -> None:
+        def answer(block: RequestBlock) -> None:
             nonlocal sweep
             for aggregate, output in outputs.items():
                 if sweep is not None:

@@ -16,7 +16,7 @@ from swag.ticks.schedule import NEVER
 
 
 @dataclass(eq=False)
-class Progress:
+class StreamProgress:
     """How far a stream is: the latest event of each key and of all, and the time up to which slots are over.
 
     closed: as Time has it. kept: what is closed never comes. together: nothing older than the latest event of any key
@@ -87,7 +87,7 @@ def new_ids(kept: np.ndarray, count: int) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class Layout:
+class SegmentLayout:
     """The rows that wait, segment by segment, each behind the last one that waits no longer.
 
     segments: their ids. rows: the place of each among those that wait (-1: it does not).
@@ -99,7 +99,7 @@ class Layout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Pending, newest: np.ndarray, whole: bool) -> "Layout":
+    def of(cls, segments: np.ndarray, pending: Pending, newest: np.ndarray, whole: bool) -> "SegmentLayout":
         waiting = pending.ts
         ids = np.zeros(waiting.size, np.int64) if whole else pending.ids
         batch = group(ids, np.zeros(newest.size, np.int64))

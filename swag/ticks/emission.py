@@ -26,7 +26,7 @@ from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
-from swag.ticks.counters import Progress
+from swag.ticks.counters import StreamProgress
 from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.lookback import Lookback
 from swag.ticks.nested import front_columns
@@ -246,7 +246,7 @@ class Emission:
         if clock is None:
             return
         latest = self.core.store.latest[: self.core.store.key_count]
-        progress = Progress(latest, self.top, closed, kept or bool(self.inner))
+        progress = StreamProgress(latest, self.top, closed, kept or bool(self.inner))
         for chosen in self.chosen.values():
             in_order = self.key is None or self.ordered
             chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
@@ -264,7 +264,7 @@ class Emission:
             except SwagError as why:
                 self.errors.append(why)
 
-    def _decide(self, ticker: Ticker, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def _decide(self, ticker: Ticker, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         try:
             jumped = ticker.decide(progress, clock, keys)
         except SwagError as why:

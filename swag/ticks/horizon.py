@@ -7,7 +7,7 @@ import numpy as np
 from kernels.operators.numbers import EARLIEST
 from swag.query.every import Every
 from swag.query.windows import Reach
-from swag.ticks.counters import Counters, Progress
+from swag.ticks.counters import Counters, StreamProgress
 from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
 
@@ -18,7 +18,7 @@ class Horizon:
     every: Every
     whole: bool
     counters: Counters
-    progress: Progress
+    progress: StreamProgress
     reaches: set[Reach]
     step: int
 

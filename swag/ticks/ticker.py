@@ -27,7 +27,7 @@ from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import Counters, Layout, Progress, new_ids
+from swag.ticks.counters import Counters, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.horizon import Horizon
 from swag.ticks.lookback import Asked, Lookback
 from swag.ticks.pending import Pending
@@ -143,7 +143,7 @@ class Ticker:
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 
-    def decide(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def decide(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
         """The ticks decided by now; None if there are none. Whatever happens, they are behind us then."""
         step, counters = self.every.step(clock.unit), self.counters
         if counters.next.size == 0:
@@ -160,7 +160,7 @@ class Ticker:
         finally:
             self._let_go(progress, clock, keys)
 
-    def _last(self, progress: Progress, step: int) -> tuple[np.ndarray, np.ndarray]:
+    def _last(self, progress: StreamProgress, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Segments that may have got further, and the last tick of each that is decided."""
         counters, count = self.counters, self.counters.next.size
         touched, self._touched = self._touched, []
@@ -177,7 +177,7 @@ class Ticker:
         return np.arange(count), last
 
     def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
-        layout = Layout.of(segments, self.pending, self.counters.newest, self.whole)
+        layout = SegmentLayout.of(segments, self.pending, self.counters.newest, self.whole)
         reaches = self._reaches(clock)
         ticks = self._scheduled(layout, bounds, clock, reaches)
         if ticks.count == 0:
@@ -193,7 +193,7 @@ class Ticker:
         self.ticks += jumped.number.size
         return jumped
 
-    def _scheduled(self, layout: Layout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
+    def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
         newest, starts = self.counters.newest[layout.segments], layout.starts
         span = Span(bounds, self.counters.gone[layout.segments] - (newest != EARLIEST))
@@ -205,7 +205,7 @@ class Ticker:
             since[some] = layout.ts[starts[some]]
         return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
 
-    def _of_segments(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_segments(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
         """Of one stream, or of each key by itself."""
         last = layout.starts[:-1].copy()
         last[ticks.segment] = ticks.end
@@ -225,7 +225,7 @@ class Ticker:
             self._fold_in(taken.size, np.flatnonzero(taken))
         return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
-    def _of_all(self, layout: Layout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_all(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
@@ -242,7 +242,7 @@ class Ticker:
         self._fold_in(int(ends[-1]), rows)
         return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
-    def closed(self, progress: Progress, clock: Clock) -> int:
+    def closed(self, progress: StreamProgress, clock: Clock) -> int:
         """Every tick up to this time has come; EARLIEST: nothing is known."""
         over = progress.done_of_all if self.whole or progress.together else progress.closed
         if over == EARLIEST or not self.every.by_time:
@@ -290,7 +290,7 @@ class Ticker:
             counters.gone[0] += count
             counters.newest[0] = pending.drop(count)
 
-    def _let_go(self, progress: Progress, clock: Clock, keys: KeyTable | None) -> None:
+    def _let_go(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
         reaches = self._reaches(clock)
         step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])

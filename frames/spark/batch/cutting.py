@@ -10,13 +10,13 @@ To summarise, b is answered apart, over a copy of the events from its start to i
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from swag.spark.batch.cuts import Pieces
+from swag.spark.batch.cuts import CutPieces
 from swag.spark.batch.layout import WHOLE
 
 BESIDE = -2  # BESIDE - p: the frames that begin in piece p and end behind it, with their events
 
 
-def placed(rows: DataFrame, by: tuple[str, ...], pieces: Pieces) -> DataFrame:
+def placed(rows: DataFrame, by: tuple[str, ...], pieces: CutPieces) -> DataFrame:
     """Each event with its piece; those of keys that are not cut, and of none, are WHOLE's."""
     return pieces.around(rows, by).select(*rows.columns, _piece().alias("piece"))
 

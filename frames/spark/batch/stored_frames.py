@@ -21,13 +21,13 @@ from frames.specs import Spec, check_spec
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
-from swag.query.windows import Duration
 from swag.spark import schema
-from swag.spark.batch.cuts import Halo, Pieces
+from swag.spark.batch.cuts import CutPieces, Halo
 from swag.spark.batch.layout import Layout, pieces_of
 from swag.spark.places import all_columns, col, free, named, numbered, placed
 from swag.spark.portable import in_workers, portable_aggregate
 from swag.tables.columns import Clock
+from swag.tables.durations import Duration
 
 DEFAULT = Layout()
 Key = str | list[str] | None
@@ -192,7 +192,7 @@ class FrameStream:
     by: tuple[str, ...]
     clock: Clock
     layout: Layout
-    pieces: Pieces | None = None
+    pieces: CutPieces | None = None
 
     @classmethod
     def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "FrameStream":

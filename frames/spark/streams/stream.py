@@ -14,7 +14,6 @@ from frames.spark.streams.keyed_state import newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
-from swag.query.windows import Duration
 from swag.spark.schema import key_names
 from swag.spark.streams.cache import Step
 from swag.spark.streams.joined_keys import apart, joined, name_of
@@ -23,6 +22,7 @@ from swag.spark.streams.packing import Pack, shard_numbers
 from swag.spark.streams.shard import Job
 from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime, instants_of
+from swag.tables.durations import Duration
 
 EVENTS, STATES = "events", "states"
 NOTHING = np.iinfo(np.int64).min

@@ -80,7 +80,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class CutPieces:
     """cut_<key> …, piece, since, start, until: a row per piece. The same as arrays, in order of `piece`: the key of
     each, its `starts`, and `since` when it sees events. tasks: of the whole job, among which pieces take turns."""
 
@@ -155,7 +155,9 @@ def _level(pieces: int, behind: list[float], cost: float) -> list[int]:
     return cuts(high)
 
 
-def cut(events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: int, most_tasks: int) -> Pieces | None:
+def cut(
+    events: DataFrame, by: list[str], halo: Halo, sample: float, task_rows: int, most_tasks: int
+) -> CutPieces | None:
     """The pieces of all substreams that are to be cut; None if none is. events: by …, t.
 
     A task for every task_rows events, most_tasks of them at most; a substream of over half of a task's share is cut.
@@ -251,7 +253,7 @@ def _counted(
 def _pieces(
     events: DataFrame, by: list[str], keys: pa.Table, large: list[Large], starts: list[np.ndarray],
     since: list[list[int]], tasks: int,
-) -> Pieces:  # fmt: skip
+) -> CutPieces:  # fmt: skip
     at: list[int] = []
     columns: dict[str, list[int]] = {"since": [], "start": [], "until": []}
     for each, own, seen in zip(large, starts, since, strict=True):
@@ -262,7 +264,9 @@ def _pieces(
         columns["until"] += [*(b - 1 for b in begin[1:]), LATEST]
     keys = keys.take(pa.array(at)).select(by)
     table = _named(events, keys, by, {"piece": np.arange(len(at)), **columns})
-    return Pieces(table, keys, np.array(columns["start"]), np.array(columns["since"]), tasks, Grid.of(large, len(at)))
+    return CutPieces(
+        table, keys, np.array(columns["start"]), np.array(columns["since"]), tasks, Grid.of(large, len(at))
+    )
 
 
 def _named(frame: DataFrame, keys: pa.Table, by: list[str], columns: Mapping[str, Any]) -> DataFrame:

@@ -22,7 +22,7 @@ from swag.spark.batch import ticks as whole
 from swag.spark.batch.cuts import Halo
 from swag.spark.batch.layout import Columns, Layout, laid_out
 from swag.spark.batch.ordered_input import Promise
-from swag.spark.batch.tasks import Task, answers
+from swag.spark.batch.tasks import WindowTask, answers
 from swag.spark.places import all_columns, col, numbered, placed
 from swag.spark.portable import in_workers, portable
 from swag.tables.columns import Clock
@@ -63,7 +63,7 @@ def evaluate(
 
 def planned(
     asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
-) -> tuple[DataFrame, Task, StructType]:
+) -> tuple[DataFrame, WindowTask, StructType]:
     """Rows as workers want them, what workers are told, and what they will give."""
     if layout.ordered and at is not None:
         raise BadQuery("Layout(ordered=True) is for events alone: requests are sorted in among them.", "leave it out")
@@ -84,7 +84,7 @@ def planned(
     types = schema.arrow_of(out, events)
     return (
         rows,
-        Task(portable(asked), columns, names, ts, tuple(read), clock, halo, types, layout.block_rows, promise),
+        WindowTask(portable(asked), columns, names, ts, tuple(read), clock, halo, types, layout.block_rows, promise),
         out,
     )
 

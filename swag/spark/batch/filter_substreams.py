@@ -60,7 +60,7 @@ def filter_substreams(
         *(StructField(name, events.schema[name].dataType) for name in keys),
         *schema.spark_fields(pa.schema([(own, value)])),
     ])  # fmt: skip
-    task = Task(portable(asked), keys, known_by, ts, read, clock, times, schema.arrow_of(out, events))
+    task = FilterTask(portable(asked), keys, known_by, ts, read, clock, times, schema.arrow_of(out, events))
     return in_workers(rows, partial(passing, task), out)
 
 
@@ -90,7 +90,9 @@ def _times(at: Any, ts: str, clock: Clock) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Task:
+class FilterTask:
+    """What a worker is told: which queries, by which columns, at which times."""
+
     queries: tuple[Query, ...]
     keys: list[str]
     known_by: str
@@ -111,7 +113,7 @@ class Task:
         return free(" k", self.read)
 
 
-def passing(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def passing(task: FilterTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The events of some keys, in order of time: appended to an engine, which is asked when a time has come."""
     process.begin()
     engine, keys, asked = Engine(ts=task.when, key=task.who), KeyRows(_numbered("k", task.keys), task.known_by), 0
@@ -136,13 +138,13 @@ def _numbered(letter: str, names: list[str]) -> list[str]:
     return [f"{letter}{i}" for i in range(len(names))]
 
 
-def _events(task: Task, table: pa.Table, keys: KeyRows) -> pa.Table:
+def _events(task: FilterTask, table: pa.Table, keys: KeyRows) -> pa.Table:
     columns = [table.column(name) for name in _numbered("e", task.read)]
     when = of_type(table.column("t"), task.clock.type)
     return pa.Table.from_arrays([*columns, when, pa.array(keys.ids(table))], names=[*task.read, task.when, task.who])
 
 
-def _answers(task: Task, engine: Engine, keys: KeyRows, time: int) -> Iterator[pa.RecordBatch]:
+def _answers(task: FilterTask, engine: Engine, keys: KeyRows, time: int) -> Iterator[pa.RecordBatch]:
     if not engine.stats()["events"]:
         return
     engine.advance(task.clock.value(time))

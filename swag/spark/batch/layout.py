@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from swag.errors import BadQuery, BadType
-from swag.spark.batch.cuts import EARLIEST, Halo, Pieces, cut
+from swag.spark.batch.cuts import EARLIEST, CutPieces, Halo, cut
 
 WHOLE = -1  # the piece that a substream is which is not cut
 
@@ -125,7 +125,7 @@ def laid_out(
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
 
 
-def pieces_of(events: DataFrame, by: tuple[str, ...], halo: Halo, layout: Layout) -> Pieces | None:
+def pieces_of(events: DataFrame, by: tuple[str, ...], halo: Halo, layout: Layout) -> CutPieces | None:
     """Substreams that are too large for a task, cut; None if there are none."""
     most = layout.tasks or int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     fair = 1 if layout.tasks else layout.task_rows  # as many tasks as were asked for
@@ -137,7 +137,7 @@ def _follow_from_the_piece(columns: Columns) -> list[str]:
     return [name for name in columns.keys if name in columns.by]
 
 
-def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces | None) -> DataFrame:
+def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: CutPieces | None) -> DataFrame:
     """Each row once for every piece that it is in; `since`: from where on rows are."""
     if pieces is None:
         return rows
@@ -147,7 +147,7 @@ def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: Pieces |
     return joined.select(*own, F.coalesce("piece", F.lit(WHOLE).cast("long")).alias("piece"))
 
 
-def _spread(rows: DataFrame, columns: Columns, pieces: Pieces | None, layout: Layout) -> DataFrame:
+def _spread(rows: DataFrame, columns: Columns, pieces: CutPieces | None, layout: Layout) -> DataFrame:
     if pieces is not None:
         hashed = F.hash(*columns.by).cast("long") if columns.by else F.lit(0)
         turn = F.when(F.col("piece") == WHOLE, hashed).otherwise(F.col("piece"))

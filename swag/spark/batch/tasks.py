@@ -33,7 +33,7 @@ SHARE = 8  # … those of one row in so many: to answer some, all rows that thei
 
 
 @dataclass(frozen=True)
-class Task:
+class WindowTask:
     """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the answers' schema."""
 
     queries: tuple[Query, ...]
@@ -57,12 +57,12 @@ class Task:
         return len(self.out) + sum(len(components(query)) for query in self.queries if not query.is_simple)
 
 
-def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def answers(task: WindowTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
     process.begin()
     if task.promise is not None:
         batches = in_order(task.promise, batches)
-    rows = Rows(task)
+    rows = BlockRows(task)
     for batch in batches:
         rows.take(batch)
         if rows.waiting >= max(task.block_rows, rows.carried):  # a long halo is worth a long block
@@ -71,10 +71,10 @@ def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
 
 
 @dataclass(eq=False)
-class Rows:
+class BlockRows:
     """Rows that wait to be answered, and the halo of the last substream that was."""
 
-    task: Task
+    task: WindowTask
     waiting: int = 0
     carried: int = 0
     _new: list[pa.RecordBatch] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Rows:
         new = new if cut is None else cut.with_keys(new)
         refuse_null(new, self.task.names, "key")
         refuse_null(new, {"t": self.task.ts}, "timestamp")
-        block = Block.of(self.task, self._halo, new)
+        block = SortedBlock.of(self.task, self._halo, new)
         self._new, self.waiting = [], 0
         self._halo = block.halo()
         self.carried = self._halo.num_rows
@@ -99,17 +99,17 @@ class Rows:
 
 
 @dataclass(eq=False)
-class Block:
+class SortedBlock:
     """Rows in order; starts: of each substream, among all rows; asks: which of them are answered."""
 
-    task: Task
+    task: WindowTask
     table: pa.Table
     t: np.ndarray
     starts: np.ndarray
     asks: np.ndarray
 
     @classmethod
-    def of(cls, task: Task, halo: pa.Table | None, new: pa.Table) -> "Block":
+    def of(cls, task: WindowTask, halo: pa.Table | None, new: pa.Table) -> "SortedBlock":
         table = new if halo is None else pa.concat_tables([halo, new])
         t = np.asarray(one_chunk(table.column("t")))
         starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)

@@ -32,7 +32,7 @@ from swag.ticks.nested import evaluate_ticks, last_of
 
 
 @dataclass(frozen=True)
-class Task:
+class TickTask:
     """key: what it is called in here: a key of one column by its own name, others are numbers under another."""
 
     queries: tuple[Query, ...]
@@ -75,7 +75,9 @@ def evaluate(
     rows = (rows.repartition(*spread) if apart else rows.repartition(1)).sortWithinPartitions("t", "seq").drop("seq")
     out = StructType(_fields(types, events, key, keys))
     clock, wanted = Clock(empty.schema.field(ts).type), schema.arrow_of(out, events)
-    return in_workers(rows, partial(answers, Task(portable(asked), keys, known_by, key, ts, read, clock, wanted)), out)
+    return in_workers(
+        rows, partial(answers, TickTask(portable(asked), keys, known_by, key, ts, read, clock, wanted)), out
+    )
 
 
 def _key_name(asked: list[Query], keys: list[str], known_by: str, taken: list[str]) -> str | None:
@@ -127,14 +129,14 @@ def _fields(types: pa.Schema, events: DataFrame, key: str | None, keys: list[str
     return fields
 
 
-def _end(task: Task, table: pa.Table) -> int | None:
+def _end(task: TickTask, table: pa.Table) -> int | None:
     """The time of the last event of all tasks, where that matters."""
     if "end" not in table.column_names:
         return None
     return last_of(pa.table({task.ts: of_type(table.column("end"), task.clock.type)}), task.ts, None)
 
 
-def answers(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def answers(task: TickTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     process.begin()
     kept = list(batches)
     if not sum(batch.num_rows for batch in kept):

@@ -68,7 +68,7 @@ def from_ipc(data: bytes | memoryview) -> pa.Table:
 
 
 @dataclass
-class Entry:
+class Segment:
     """A segment in the header: its number, what kind of rows, how many, the latest ts among them, bytes."""
 
     number: int
@@ -93,7 +93,7 @@ class Header:
     following: int = 0  # the number of the next segment
     floor: int = 0  # segments below this may have been merged or dropped
     timer: int | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Segment] = field(default_factory=list)
     history: list[tuple[str, int]] = field(default_factory=list)  # earlier tokens, each with its `following`
     rest: dict[str, Any] = field(default_factory=dict)  # of the engine or detector
 
@@ -106,7 +106,7 @@ class Header:
         content = opened(HEADER, data, what)
         try:
             plain = json.loads(bytes(content))
-            plain["entries"] = [Entry(*entry) for entry in plain["entries"]]
+            plain["entries"] = [Segment(*entry) for entry in plain["entries"]]
             plain["history"] = [(token, following) for token, following in plain["history"]]
             return cls(**plain)
         except (ValueError, KeyError, TypeError) as why:
@@ -117,7 +117,7 @@ class Header:
         return sum(entry.size for entry in self.entries)
 
 
-class Pieces(Protocol):
+class PieceStore(Protocol):
     """A MapState of Spark: number -> bytes."""
 
     def getValue(self, key: tuple[int]) -> tuple[Any, ...] | None: ...
@@ -131,7 +131,7 @@ Shrink = Callable[[pa.Table], pa.Table]
 class Log:
     """The segments of a shard, by the header that lists them."""
 
-    def __init__(self, header: Header, pieces: Pieces, what: str) -> None:
+    def __init__(self, header: Header, pieces: PieceStore, what: str) -> None:
         self.header, self.pieces, self.what = header, pieces, what
         self.behind = header.following  # before this trigger
 
@@ -142,16 +142,16 @@ class Log:
         number = self.header.following
         self.header.following += 1
         size = self._write(number, table)
-        self.header.entries.append(Entry(number, kind, table.num_rows, int(instants.max()), size))
+        self.header.entries.append(Segment(number, kind, table.num_rows, int(instants.max()), size))
 
-    def read(self, entries: Iterable[Entry]) -> dict[str, list[pa.Table]]:
+    def read(self, entries: Iterable[Segment]) -> dict[str, list[pa.Table]]:
         """Tables by kind, in the order in which they were written."""
         found: dict[str, list[pa.Table]] = {}
         for entry in entries:
             found.setdefault(entry.kind, []).append(self._read(entry.number))
         return found
 
-    def since(self, number: int) -> list[Entry]:
+    def since(self, number: int) -> list[Segment]:
         return [entry for entry in self.header.entries if entry.number >= number]
 
     def drop_until(self, kind: str, instant: int, gone: Shrink | None = None) -> None:
@@ -176,7 +176,7 @@ class Log:
                 return read
         return 0
 
-    def rewrite(self, run: list[Entry], shrink: Shrink | None = None) -> None:
+    def rewrite(self, run: list[Segment], shrink: Shrink | None = None) -> None:
         """One segment in the place of several neighbours."""
         table = pa.concat_tables([self._read(entry.number) for entry in run], promote_options="permissive")
         table = table if shrink is None else shrink(table)
@@ -201,7 +201,7 @@ class Log:
         except pa.ArrowInvalid as why:
             raise BadState(f"{what} is no Arrow stream: {why}.") from None
 
-    def _remove(self, entry: Entry) -> None:
+    def _remove(self, entry: Segment) -> None:
         self.pieces.removeKey((entry.number,))
         self.header.entries.remove(entry)
         self.header.floor = max(self.header.floor, entry.number + 1)

@@ -13,7 +13,6 @@ from swag.evaluate import asked_queries, evaluate
 from swag.live.intake import needed
 from swag.query.lowering import readers
 from swag.query.query import Query
-from swag.query.windows import Duration
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import grouped_by
 from swag.spark.places import col, named, numbered, placed
@@ -25,6 +24,7 @@ from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS, Windows, frequencies
 from swag.spark.streams.watermark import EventTime
 from swag.tables.answers import own_name
+from swag.tables.durations import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

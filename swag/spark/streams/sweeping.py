@@ -6,7 +6,7 @@ needed rows   .x..x  ....x  xxxx.  ....      an old segment may hold the last ro
 
 from dataclasses import dataclass
 
-from swag.spark.streams.log import HISTORY, Entry, Log, Shrink
+from swag.spark.streams.log import HISTORY, Log, Segment, Shrink
 
 SWEPT = 1 << 13  # rows that a trigger looks over for those that nothing needs, at least
 
@@ -25,9 +25,9 @@ class Sweep:
         if not merged and sum(entry.rows for entry in entries) > 2 * needed + SWEPT:
             log.rewrite(self._next(entries, batch), shrink)
 
-    def _next(self, entries: list[Entry], batch: int) -> list[Entry]:
+    def _next(self, entries: list[Segment], batch: int) -> list[Segment]:
         later = [entry for entry in entries if entry.number > self.swept]
-        run: list[Entry] = []
+        run: list[Segment] = []
         for entry in later or entries:
             if run and sum(each.rows for each in run) + entry.rows > max(2 * batch, SWEPT):
                 break

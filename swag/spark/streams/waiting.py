@@ -7,6 +7,11 @@ from swag.spark.streams.watermark import instants_of
 
 
 class Waiting:
+    """Rows that came, in order of arrival, until the watermark passes them: it owns those tables.
+
+    Asked of it: to take a table, and the rows that are due (`due`), in order of time.
+    """
+
     def __init__(self, ts: str) -> None:
         self.ts = ts
         self._tables: list[pa.Table] = []

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from numba import config
+
 from kernels.compile import notice
 
 Rehearse = Callable[[], Any]
@@ -48,6 +50,9 @@ def rehearsed(rehearsal_of: Callable[..., Rehearse]) -> Callable[[Callable[P, R]
     """A function that offers a rehearsal of itself, which `rehearsal_of` makes of its arguments."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if config.DISABLE_JIT:  # nothing is compiled
+            return function
+
         @wraps(function)
         def offering(*args: P.args, **options: P.kwargs) -> R:
             if _offered.get() is not None:  # a part of a job that has offered one

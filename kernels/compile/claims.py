@@ -21,6 +21,8 @@ _held: dict[str, int] = {}  # the open locks of this process
 
 def take(path: str) -> bool:
     """True: this process is to make the file `path`. False: another has, while this one waited."""
+    if path in _held:
+        return True
     end = time.monotonic() + LONGEST
     while True:
         try:

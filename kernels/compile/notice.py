@@ -21,9 +21,8 @@ def is_spark_worker() -> bool:
 
 def is_watched() -> bool:
     """Does somebody read stderr? Not in a pipe, nor in a worker of Spark's, which may have the driver's terminal."""
-    if is_spark_worker():
-        return False
-    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    seen = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return seen and not is_spark_worker()
 
 
 class Listener(event.Listener):  # type: ignore[misc]

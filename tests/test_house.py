@@ -149,3 +149,17 @@ def private_imports(tree: ast.Module) -> list[str]:
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     ours = [node for node in nodes if (node.module or "").split(".")[0] in ("swag", "frames", "kernels")]
     return [each.name for node in ours for each in node.names if is_private(each.name)]
+
+
+def test_the_page_of_the_architecture_names_every_room_and_module():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = page.partition("## The rooms")[2].partition("```\n")[2].partition("```")[0].split("\n")
+    listed, room = set(), ""
+    for line in filter(None, rooms):
+        if not line.startswith(" "):
+            room = line.split()[0]
+        else:
+            listed.add(room + line.split()[0])
+    there = {f"{path.parent.relative_to(ROOT)}/{path.name}" for top in ("swag", "frames", "kernels")
+             for path in (ROOT / top).rglob("*.py") if path.name != "__init__.py"}  # fmt: skip
+    assert listed == there

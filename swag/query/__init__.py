@@ -1,0 +1,1 @@
+"""What is asked, as frozen values: aggregates, windows, conditions, expressions, queries, and their normal forms."""

@@ -29,6 +29,7 @@ class Plan:
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
+        self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._lifted: list[Query] = []
@@ -65,6 +66,8 @@ class Plan:
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=MIN)))
         if max(missing, unread) > MIN:
             self._kept_since[query.label] = max(missing, unread)
+        if unread > MIN:
+            self._unread.add(query.label)
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
@@ -87,6 +90,7 @@ class Plan:
             del self.queries[query.label]
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
+            self._unread.discard(query.label)
         if self.store.clock is not None:
             self.store.retain(reaches(self.queries.values()))
         self._readers, self._settled = None, False
@@ -303,8 +307,9 @@ class Plan:
         """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
         if query.label not in self._complete:
             now = self.store.now
-            start, since = self._kept_since[query.label], self._since.get(query.label, 0)
-            if not self.store.has_all_rows(query.window.n, start, since > 0):
+            start = self._kept_since[query.label]
+            none_before = query.label in self._unread or self._since.get(query.label, 0) > 0
+            if not self.store.has_all_rows(query.window.n, start, none_before):
                 return min(now + 1, int(MAX))
             self._complete[query.label] = now
         return self._complete[query.label]

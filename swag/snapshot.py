@@ -158,7 +158,7 @@ def save(engine: Engine, path: str | Path) -> None:
         },
         "plan": {
             "nullable": sorted(plan.nullable), "largest": plan.largest, "columns": plan._columns, "since": plan._since,
-            "kept_since": plan._kept_since, "complete": plan._complete,
+            "kept_since": plan._kept_since, "complete": plan._complete, "unread": sorted(plan._unread),
         },
         "spaces": [_save_space(space, writer) for space in spaces],
         "groups": [_save_group(group, spaces, writer) for group in plan.groups.values()],
@@ -265,6 +265,7 @@ def _engine(path: Path, header: dict[str, Any], arrays: list[np.ndarray], querie
     plan, saved = engine._plan, header["plan"]
     plan.nullable, plan.largest, plan._columns = set(saved["nullable"]), saved["largest"], saved["columns"]
     plan._kept_since, plan._since, plan._complete = saved["kept_since"], saved["since"], saved.get("complete", {})
+    plan._unread = set(saved.get("unread", ()))
     for entry in header["groups"]:
         _load_group(engine, entry, arrays)
     plan._settled = False  # what had no structure yet gets one as soon as its columns are known

@@ -26,6 +26,7 @@ measure="first") that construction is the definition.
 
 import itertools
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import singledispatch
@@ -223,7 +224,8 @@ def _spread_of(what: Any, columns: list[list[Any]]) -> float:
     xx, yy = (sum(v * v for v in away[i]) for i in (0, -1))
     xy = sum(x * y for x, y in zip(away[0], away[-1], strict=True))
     if what.kind == "corr":
-        return float(xy) / math.sqrt(xx * yy) if xx and yy else math.nan
+        known = all(sys.float_info.min <= squares <= sys.float_info.max for squares in (xx, yy))
+        return math.copysign(math.sqrt(xy * xy / (xx * yy)), xy) if known else math.nan
     v = float(xy / (len(exact[0]) - (what.ddof or 0)))
     return math.sqrt(v) if what.kind == "std" else v
 

@@ -562,3 +562,19 @@ def test_text_that_no_row_holds_any_more_is_forgotten():
         engine.append({"ts": ids, "order": [f"order {i}" for i in ids]})
         assert engine.lookup("order") == f"order {ids[-1]}"
     assert engine._stream.core.dictionary.tables["order"].count < 10_000
+
+
+def test_a_window_by_rows_is_not_claimed_over_rows_that_nobody_read_when_they_came(tmp_path):
+    """The event waits without its i: null is what is known of it, whatever it was."""
+    engine = sw.Engine(lateness=3)
+    engine.append({"ts": [0], "i": [-1]})
+    engine.register(sw.Query(sw.max("i"), sw.Rows(1), name="m"))
+    engine.advance(100)
+    assert engine.lookup("m") is None
+    assert engine.stats()["complete_since"]["m"] > 97
+    engine.save(tmp_path / "snapshot")
+    assert sw.Engine.load(tmp_path / "snapshot").stats()["complete_since"]["m"] > 97
+    engine.append({"ts": [101], "i": [5]})
+    engine.advance(110)
+    assert engine.lookup("m") == 5
+    assert engine.stats()["complete_since"]["m"] <= 107

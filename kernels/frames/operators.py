@@ -15,6 +15,8 @@ from kernels.compile.jit import kernel
 from kernels.operators import monoids
 from kernels.operators.numbers import plus
 
+TINIEST = float(np.finfo(np.float64).tiny)
+
 
 class GrowingFirst(NamedTuple):
     tag: int = 0
@@ -163,7 +165,8 @@ def _covariance(op, n, a):
     if not (np.isfinite(a[1]) and np.isfinite(a[2])):
         return np.nan
     if op.correlation:
-        return max(-1.0, min(1.0, a[5] / (np.sqrt(a[3]) * np.sqrt(a[4])))) if a[3] > 0 and a[4] > 0 else np.nan
+        known = TINIEST <= a[3] < np.inf and TINIEST <= a[4] < np.inf  # smaller ones have lost their digits
+        return max(-1.0, min(1.0, a[5] / (np.sqrt(a[3]) * np.sqrt(a[4])))) if known else np.nan
     return a[5] / (n - op.ddof)
 
 

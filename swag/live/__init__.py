@@ -1,1 +1,1 @@
-"""Over events that come: rows in rings, structures over them, lookups, filters over keys. A core is all of these together."""
+"""Over events that come: rows in rings, structures over them, lookups, filters over keys. A core is all of it."""

@@ -35,6 +35,7 @@ class Plan:
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
+        self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._lifted: list[Query] = []
@@ -71,6 +72,8 @@ class Plan:
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
         if max(missing, unread) > EARLIEST:
             self._kept_since[query.label] = max(missing, unread)
+        if unread > EARLIEST:
+            self._unread.add(query.label)
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
@@ -93,6 +96,7 @@ class Plan:
             del self.queries[query.label]
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
+            self._unread.discard(query.label)
         if self.store.clock is not None:
             self.retain()
         self._readers, self._settled = None, False
@@ -317,8 +321,9 @@ class Plan:
         """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
         if query.label not in self._complete:
             now = self.store.now
-            start, since = self._kept_since[query.label], self._since.get(query.label, 0)
-            if not self.store.has_all_rows(query.window.n, start, since > 0):
+            start = self._kept_since[query.label]
+            none_before = query.label in self._unread or self._since.get(query.label, 0) > 0
+            if not self.store.has_all_rows(query.window.n, start, none_before):
                 return min(now + 1, int(LATEST))
             self._complete[query.label] = now
         return self._complete[query.label]
@@ -330,6 +335,7 @@ class Plan:
         header = {
             "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
             "columns": self._columns, "since": self._since, "kept_since": self._kept_since, "complete": self._complete,
+            "unread": sorted(self._unread),
         }  # fmt: skip
         return nested(header, {"groups": [group.state() for group in self.groups.values()]})
 
@@ -339,6 +345,7 @@ class Plan:
         self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
         self.nullable, self.largest, self._columns = set(header["nullable"]), header["largest"], header["columns"]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
+        self._unread = set(header["unread"])
         for saved in parts(state, "groups"):
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None

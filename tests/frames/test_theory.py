@@ -1,5 +1,6 @@
 """The papers' conditions and closures, on small streams: what the docs say about uniqueness is what holds."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
@@ -84,3 +85,14 @@ def test_possible_frames_and_tables():
     assert theory.possible(events(1, 2, 3)) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
     assert theory.final(fr.Threshold("x", ">", 1), {"ts": [2, 1, 0], "x": [5, 0, 7]}) == [(0, 0), (2, 2)]
     assert theory.gaps([(1, 1)], events(1, 2, 3)) == [(0, 0), (2, 2)]
+
+
+@pytest.mark.parametrize(("tiny", "expected"), [(5e-324, True), (1e-200, True), (1e-100, False)])
+def test_a_correlation_of_numbers_whose_squares_are_none_is_not_known(tiny, expected):
+    events = [{"x": 0.0, "i": -1}, {"x": tiny, "i": 0}]
+    found = theory.aggregate(sw.corr("x", "i"), events)
+    assert (found != found) == expected
+    frames = fr.detect(
+        fr.Aggregate(sw.corr("x", "i"), ">", 0), pa.table({"ts": [0, 1], "x": [0.0, tiny], "i": [-1, 0]})
+    )
+    assert (frames.num_rows == 0) == expected

@@ -68,4 +68,5 @@ def check(data: Any) -> None:
 
 
 def target() -> Target:
+    properties()  # tests are imported before one of them runs: Hypothesis refuses a test inside a test
     return Target("suite", {"data": st.data()}, check, plain=False)

@@ -6,7 +6,6 @@ them and nowhere else.
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def aggregate_from_json(entry: dict[str, Any]) -> Aggregated | None:
         return term_from_json(entry)  # type: ignore[no-any-return]
     if process != PROCESS or number not in _functions:
         return None
-    return replace(term_from_json(entry), user=_functions[number])
+    return term_from_json(entry, _functions[number])  # type: ignore[no-any-return]
 
 
 def number(value: Any) -> int | float:

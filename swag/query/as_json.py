@@ -202,7 +202,8 @@ def _functions_to_json(user: UserDefined) -> dict[str, Any]:
     }
 
 
-def term_from_json(entry: Any) -> Any:
+def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
+    """user: the functions of a user-defined aggregate, which are not written down."""
     if not isinstance(entry, dict):
         return entry
     if "op" in entry:
@@ -212,7 +213,7 @@ def term_from_json(entry: Any) -> Any:
     if "constant" in entry:
         return from_json(entry)
     return Aggregate(
-        entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], name=entry["name"]
+        entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], user, entry["name"]
     )
 
 

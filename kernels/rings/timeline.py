@@ -192,10 +192,7 @@ def overfull(rings, keys, coming, which):
 
 @kernel
 def relocate(source, target, shift, rings, keys, offsets, capacities):
-    """Copy the kept part of each ring to its new place; `rings` still tells the old one.
-
-    source, target: one row per entry, of as many words as it takes: arrays of all types are moved by one kernel.
-    """
+    """Copy the kept part of each ring to its new place; `rings` still tells the old one."""
     for r in range(keys.size):
         k = keys[r]
         head, tail = rings[k, HEAD], rings[k, TAIL]
@@ -204,9 +201,7 @@ def relocate(source, target, shift, rings, keys, offsets, capacities):
         old, new = rings[k, OFFSET] >> shift, offsets[r] >> shift
         old_mask, new_mask = (rings[k, CAPACITY] >> shift) - 1, (capacities[r] >> shift) - 1
         for q in range(head >> shift, ((tail - 1) >> shift) + 1):
-            to, at = new + (q & new_mask), old + (q & old_mask)
-            for word in range(source.shape[1]):
-                target[to, word] = source[at, word]
+            target[new + (q & new_mask)] = source[old + (q & old_mask)]
 
 
 @kernel

@@ -103,11 +103,8 @@ def _plan(header: dict[str, Any], arrays: Arrays) -> State:
     saved = header["plan"]
     known = {name: saved[name] for name in ("nullable", "largest", "columns", "since", "kept_since")}
     order = header.get("order")
-    said = (
-        known
-        | {"complete": saved.get("complete", {}), "unread": saved.get("unread", [])}
-        | ({} if order is None else {"order": order})
-    )
+    later = {"complete": saved.get("complete", {}), "unread": saved.get("unread", [])}
+    said = known | later | ({} if order is None else {"order": order})
     masks = [_mask(entry) for entry in header["spaces"]]
     return nested(said, {"groups": [_group(entry, masks, arrays) for entry in header["groups"]]})
 

@@ -10,7 +10,7 @@ from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
-from swag.live.arena import Batch, group, write
+from swag.live.arena import Batch, group
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
 from swag.live.time import Time
@@ -143,7 +143,7 @@ class Store:
     def grouped(self, rows: CheckedRows) -> Batch:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
         batch = group(rows.ids, self.seen)
-        bad = timeline.first_disorder(fixed(rows.ts), batch, self.latest)
+        bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
@@ -169,7 +169,7 @@ class Store:
         main = self.main.arena
         main.make_room(batch.keys, batch.counts, self.expire)
         slots = main.take_slots(batch)
-        write(rows.ts, batch.order, slots, self.ts.data)
+        timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
         timeline.note_latest(rows.ts, batch, self.latest)
         self._write(self.main, rows.fields, batch.order, slots)
         for mask, space in self.spaces.items():
@@ -183,7 +183,7 @@ class Store:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
-        timeline.take_ranks(counted, batch, space.arena.rings, slots, space.rank.data)
+        timeline.take_ranks(counted, tuple(batch), space.arena.rings, slots, space.rank.data)
         keep = counted[batch.order]
         ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
         own = Batch(batch.order[keep], batch.keys, ends)
@@ -193,7 +193,7 @@ class Store:
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
-            write(values_of(name, fields), order, slots, column.data)
+            timeline.scatter(fixed(values_of(name, fields)), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         if self.retention.everything:

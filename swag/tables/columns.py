@@ -83,6 +83,8 @@ def room(size: int, dtype: Any) -> np.ndarray:
 
 def fixed(array: np.ndarray) -> np.ndarray:
     """A view that can not be written to, as Arrow's memory can not: kernels are compiled for one of the two only."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

@@ -102,8 +102,7 @@ def test_relocation_keeps_every_entry_that_can_still_be_asked_for(
     entries = range(head >> shift, ((tail - 1) >> shift) + 1)
     for q in entries:
         source[(32 >> shift) + (q & ((old >> shift) - 1))] = q
-    words = source[:, None], target[:, None]
-    timeline.relocate(*words, shift, rings, np.array([0, 1]), np.array([0, 64]), np.array([8, new]))
+    timeline.relocate(source, target, shift, rings, np.array([0, 1]), np.array([0, 64]), np.array([8, new]))
     asked = [q for q in entries if q << shift >= head]
     assert [target[(64 >> shift) + (q & ((new >> shift) - 1))] for q in asked] == asked
     assert (target[: 64 >> shift] == -1).all() and (target[(64 + new) >> shift :] == -1).all()

@@ -2,8 +2,8 @@
 
 Here are the public functions and classes, a module each (detection: stored events, detector: events that arrive,
 filling and filler: events of any stream in frames, query: what is said of each frame, metrics, plotting, theory), the
-tables that frames are handed out in (tables) and the protocol by which state is saved (state). Rooms, each of which
-needs only those above it:
+tables that frames are handed out in (tables) and how state is saved (state), which rooms use too. The rooms, each of
+which needs only those above it:
 
 specs       what a frame is: the kinds of frames as frozen values
 scans       how the frames of each kind are found, in one pass over events

@@ -191,10 +191,11 @@ def test_a_missing_file_is_told(tmp_path):
         sw.Engine.load(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("written", [2, 3])
 @pytest.mark.parametrize("name", recipe.RECIPES)
-def test_snapshots_of_version_0_1_load_and_go_on(tmp_path, name):
+def test_snapshots_of_every_format_load_and_go_on(tmp_path, name, written):
     path = tmp_path / "snapshot"
-    path.write_bytes(gzip.decompress((Path(recipe.__file__).parent / f"format-2-{name}.swag.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((Path(recipe.__file__).parent / f"format-{written}-{name}.swag.gz").read_bytes()))
     loaded, engine = sw.Engine.load(path), recipe.make(name)
     for more in (None, 150, 200):
         if more is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from kernels.baselines import psoup
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.baselines import PSoup
-from swag.live.structures import Dyadic, Landmark, LandmarkGroup, SortedRuns, Structure, _state
+from swag.live.structures import Dyadic, Landmark, LandmarkGroup, SortedRuns, Structure, partials_of
 from tests.kernels.harness import Stream, check_arena
 from tests.kernels.operators import Operator
 
@@ -35,7 +35,7 @@ def some(stream: Stream, of: range) -> list[int]:
 
 def check_dyadic(stream: Stream, operator: Operator, structure: Dyadic) -> None:
     """Every complete node is the fold of its interval."""
-    state = _state(structure.op, structure.held)
+    state = partials_of(structure.op, structure.held)
     for k in stream.keys:
         offset, capacity, head, tail = stream.space.arena.rings[k].tolist()
         for p in some(stream, range(max(head, 1), tail)):
@@ -85,7 +85,7 @@ def check_psoup(stream: Stream, operator: Operator, structure: PSoup) -> None:
         for p in some(stream, range(head, tail)):
             under = tree.in_order(p)
             rows = [stream.rows[k][q] for q in under]
-            state = _state(structure.op, structure.aggregates)
+            state = partials_of(structure.op, structure.aggregates)
             assert is_fold(operator, rows, state, tree.slot(p)), f"under node {p} of key {k}: not {rows}"
 
 

@@ -18,11 +18,14 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-import swag.live.space
+from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.live.space import Arena, Mask, Space
-from swag.live.store import EVERY_EVENT, Rows, Store
+from swag.live.arena import Arena
+from swag.live.dictionary import Dictionary
+from swag.live.space import Mask, Space
+from swag.live.store import EVERY_EVENT, CheckedRows, Retention, Store
 from swag.live.structures import Structure
+from swag.live.time import Time
 from swag.query.windows import Reach
 
 JIT = not numba.config.DISABLE_JIT
@@ -74,8 +77,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.plan.seed)
-        self.store = Store(keyed=True)
-        self.store.clock = SimpleNamespace(unit=None)  # type: ignore[assignment]
+        self.store = Store(keyed=True, time=Time(SimpleNamespace(unit=None)), dictionary=Dictionary())  # type: ignore[arg-type]
         self.store.keys = SimpleNamespace(count=0)  # type: ignore[assignment]
         self.space: Space = self.store.space(COUNTED if self.plan.masked else EVERY_EVENT)
         dtype = self.values(self.rng, 1, 0.0).dtype
@@ -83,21 +85,23 @@ class Stream:
             self.space.add_raw(name, dtype.type)
 
     def append(self, batch: Batch) -> None:
-        """As Engine._apply does."""
+        """As Grouping.apply does."""
         store, n = self.store, batch.rows
         if store.keys.count < self.plan.keys and n:  # keys come one by one
             store.keys.count += 1
             self.rows.append([])
             self.times.append([])
         store.grow_keys()
-        store.keep_rows, store.keep_time = batch.keep, batch.age
+        store.retention = Retention(batch.keep, batch.age)
         ids = self.rng.integers(0, max(1, store.keys.count), n)
         ts = max(store.now, 0) + np.cumsum(self.rng.integers(0, 3, n))
         counted = self.rng.random(n) < 0.7 if self.plan.masked else np.ones(n, bool)
         data = {name: self.values(self.rng, n, self.plan.odd) for name in COLUMNS[: self.columns]}
         fields = {name: SimpleNamespace(values=values) for name, values in data.items()}
-        rows = Rows(ts, ids, fields, {COUNTED: counted, EVERY_EVENT: None})  # type: ignore[arg-type]
-        runs = store.append(rows, store.grouped(rows))
+        rows = CheckedRows(ts, ids, fields, {COUNTED: counted, EVERY_EVENT: None})  # type: ignore[arg-type]
+        by_key = store.grouped(rows)
+        store.time.go_on(int(ts.max(initial=store.now)))
+        runs = store.append(rows, by_key)
         for e in range(n):
             self.times[ids[e]].append(int(ts[e]))
             if counted[e]:
@@ -139,7 +143,7 @@ def filled(values: np.ndarray) -> Space:
     column = space.add_raw("x", values.dtype.type)
     space.arena.add_keys(1)
     space.arena.make_room(key, count, lambda keys, coming: None)
-    batch = swag.live.space.Batch(np.arange(values.size), key, np.array([0, values.size]))
+    batch = timeline.Batch(np.arange(values.size), key, np.array([0, values.size]))
     column.data[space.arena.take_slots(batch)] = values
     return space
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, Batch
-from swag.live.space import Arena
-from swag.live.store import MAX, MIN
+from swag.live.arena import Arena
 from swag.query.windows import Reach
 from tests.kernels.harness import Plan, Stream, check_arena, plans
 from tests.kernels.operators import integers
@@ -124,19 +124,23 @@ def test_a_ring_fits_what_it_keeps_and_little_more(rows: int, coming: int, capac
 
 @given(
     times=st.lists(st.integers(0, 9), min_size=1, max_size=16).map(sorted),
-    horizon=st.one_of(st.integers(-1, 10), st.just(MAX)),
+    horizon=st.one_of(st.integers(-1, 10), st.just(LATEST)),
     rows=st.integers(0, 20),
     coming=st.integers(0, 5),
 )
 def test_what_expires_is_older_than_the_horizon_and_not_among_the_last_rows(
     times: list[int], horizon: int, rows: int, coming: int
 ) -> None:
-    ts, rings, lost = np.array(times + [0] * (16 - len(times))), np.array([[0, 16, 0, len(times)]]), np.array([MIN])
+    ts, rings, lost = (
+        np.array(times + [0] * (16 - len(times))),
+        np.array([[0, 16, 0, len(times)]]),
+        np.array([EARLIEST]),
+    )
     timeline.expire(rings, ts, lost, np.zeros(1, np.int64), np.array([coming]), np.array([horizon]), rows)
     last_rows = max(0, len(times) + coming - rows)
     gone = [p for p, t in enumerate(times) if t <= horizon and p < last_rows]
     assert rings[0, HEAD] == len(gone)
-    assert lost[0] == (times[gone[-1]] if gone else MIN)
+    assert lost[0] == (times[gone[-1]] if gone else EARLIEST)
 
 
 @given(sizes=st.lists(st.lists(st.integers(0, 90), min_size=5, max_size=5), min_size=1, max_size=8), data=st.data())

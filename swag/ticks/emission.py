@@ -65,6 +65,11 @@ class Emission:
         return self.core.key
 
     @property
+    def is_idle(self) -> bool:
+        """Is there nobody here who reads events?"""
+        return not (self.tickers or self.inner or self.chosen)
+
+    @property
     def queries(self) -> list[Query]:
         """All that read this engine's events here, as simple ones."""
         own = simple_ones(query for ticker in self.all_tickers for query in ticker.queries.values())

@@ -87,7 +87,7 @@ class LiveStream:
     @property
     def readers(self) -> list[Query]:
         """Simple queries that read what is needed of an event."""
-        return [*self.core.readers, *self.emission.queries]
+        return self.core.readers if self.emission.is_idle else [*self.core.readers, *self.emission.queries]
 
     @property
     def is_read(self) -> bool:
@@ -129,12 +129,14 @@ class LiveStream:
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed."""
-        assert self.core.time.clock is not None
-        self.emission.check(batch.table, self.core.time.clock)
-        if ordered:
-            self.emission.check_order(batch.ts)
+        ticking = not self.emission.is_idle
+        if ticking:
+            assert self.core.time.clock is not None
+            self.emission.check(batch.table, self.core.time.clock)
+            if ordered:
+                self.emission.check_order(batch.ts)
         self.core.check(batch, functions, ordered)
-        if functions:
+        if ticking and functions:
             self.emission.check_functions(batch.table)
 
     def apply(self, batch: Incoming) -> None:
@@ -175,7 +177,8 @@ class LiveStream:
         """Time goes on, and ticks are decided; but nothing is promised, as late events may still be taken."""
         if self.core.time.clock is not None:
             self.core.time.go_on(now)
-            self.emission.decide(closed, kept)
+            if not self.emission.is_idle:
+                self.emission.decide(closed, kept)
 
     # -- letting go ---------------------------------------------------------------------------------------------------
 

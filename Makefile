@@ -1,5 +1,5 @@
 # make demo   the main job, embedded, no Java: generate trades, register hundreds of windows, look answers up
-# make test   everything the tests need, then the tests
+# make test   everything the tests need, then the tests; by three processes, as those of Spark wait more than they work
 # make check  before a commit, in two minutes: lint, types, and the quick ones among the tests
 # make fuzz   everything driven at random, for ten minutes: make fuzz MINUTES=60 JOBS=4 ONLY=engine,filters
 # make bench  the tables and figures of docs/benchmarks.md
@@ -9,6 +9,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 MINUTES ?= 10
 JOBS ?= 2
+WORKERS ?= 3
 
 # The tests that say most for the time they take: every way in, none on Spark, few random examples.
 QUICK := tests/sql/test_statements.py tests/test_engine.py tests/test_evaluate_tables.py tests/test_having.py \
@@ -22,7 +23,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/swag demo
 
 test: java $(VENV)/.test lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.test lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist loadfile $(QUICK)

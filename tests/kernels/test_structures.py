@@ -112,7 +112,7 @@ def test_materialized_windows_are_found_and_others_are_folded() -> None:
         stream.append(Batch(size, 50, 50))
         structure.lookup(stream.keys, *stream.registered())
     assert structure.folded == 0
-    stream.store.now += 20  # time goes on: windows by time have moved
+    stream.store.time.now += 20  # time goes on: windows by time have moved
     assert wrong_answers(stream, NAMED["max of floats"], structure, *stream.registered()) == []
     assert structure.folded == 0
     head, tail = stream.kept(0)

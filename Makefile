@@ -1,6 +1,6 @@
 # make demo   the main job, embedded, no Java: generate trades, register hundreds of windows, look answers up
 # make test   everything the tests need, then the tests; by three processes, as those of Spark wait more than they work
-# make check  before a commit, in two minutes: lint, types, and the quick ones among the tests
+# make check  before a commit: lint, types, and the quick ones among the tests
 # make fuzz   everything driven at random, for ten minutes: make fuzz MINUTES=60 JOBS=4 ONLY=engine,filters
 # make bench  the tables and figures of docs/benchmarks.md
 

@@ -31,7 +31,7 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(Exception), warnings.catch_warnings():  # what was noted until then is compiled all the same
         warnings.simplefilter("ignore")  # integers wrap and NaN spreads in kernels: silently, once they are compiled
-        pickle.loads(job)()
+        pickle.loads(job)()  # from the process that started this one (kernels/compile/ahead.py), and from nobody else
     missing = [call for call in noted.calls if _is_missing(*call)]
     say(str(len(missing)))
     for kernel, types in in_turn(missing, number, count):

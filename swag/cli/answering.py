@@ -23,10 +23,10 @@ from swag.cli.ticking import Ticking, counts_from_the_start
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
-from swag.live.intake import needed
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
 from swag.query.query import Events, Query, check_grouping, check_names
+from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
 
@@ -110,7 +110,8 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
     check_grouping(queries, key)
-    wanted = needed([each for query in queries if isinstance(query, Query) for each in readers(query)], ts, key)
+    asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
+    wanted = dict(Reading(asked, ts, key).columns)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")

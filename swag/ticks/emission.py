@@ -29,7 +29,6 @@ from swag.tables.keys import KeyTable
 from swag.ticks.counters import StreamProgress
 from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.lookback import Lookback
-from swag.ticks.nested import front_columns
 from swag.ticks.stored_ticks import Jumped
 from swag.ticks.ticker import Ticker
 
@@ -56,18 +55,9 @@ class Emission:
     errors: list[SwagError] = field(default_factory=list)
     top: int = EARLIEST  # the latest time of any event
 
-    @property
-    def ts(self) -> str:
-        return self.core.ts
-
-    @property
-    def key(self) -> str | None:
-        return self.core.key
-
-    @property
-    def is_idle(self) -> bool:
-        """Is there nobody here who reads events?"""
-        return not (self.tickers or self.inner or self.chosen)
+    def __post_init__(self) -> None:
+        self.ts, self.key = self.core.ts, self.core.key
+        self._tick, self._value = (own_name(name, self.ts, self.key) for name in ("tick", "value"))
 
     @property
     def queries(self) -> list[Query]:
@@ -141,6 +131,8 @@ class Emission:
                 self.tickers[query.every] = ticker
             if flowing:
                 self.since[query.label] = self.core.time.now
+                store = self.core.store  # nobody has followed the events that came before
+                self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
 
     def note_unread(self, query: Query, instant: int) -> None:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
@@ -172,7 +164,6 @@ class Emission:
             rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
             before = np.array([self.core.store.events]) if ticker.whole else rows
             ticker.counters.grow(before.size, before)
-            self.top = max(self.top, int(self.core.store.latest.max(initial=EARLIEST)))
         ticker.add(query)
 
     def remove(self, query: Query) -> None:
@@ -260,7 +251,7 @@ class Emission:
         for ticker in self.tickers.values():
             jumped = self._decide(ticker, progress, clock, keys)
             if jumped is not None:
-                self._send(ticker, front_columns(jumped, clock, ticker.every, self.ts, self.key), jumped)
+                self._send(ticker, jumped.front(clock, ticker.every, self._tick, self.ts, self.key), jumped)
         for each in self.inner.values():
             together = replace(progress, together=each.stream.emission.ordered)
             jumped = self._decide(each.ticker, together, clock, keys)
@@ -280,7 +271,7 @@ class Emission:
 
     def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
         for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):
-            ticks = front.append_column(own_name("value", self.ts, self.key), values)
+            ticks = front.append_column(self._value, values)
             ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
             if ticks.num_rows:
                 self.outbox.append((query.label, ticks))

@@ -19,7 +19,6 @@ from swag.query.windows import Rows
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.predicate import holds
-from swag.ticks.nested import front_columns
 from swag.ticks.stored_ticks import Jumped
 from swag.ticks.ticker import Ticker
 
@@ -41,7 +40,7 @@ class Answers:
         """Ticks to the stream of them. closed: every one up to this time has come."""
         ts, key = self.stream.ts, self.stream.key
         if jumped is not None and jumped.number.size:
-            ticks = front_columns(jumped, clock, self.ticker.every, ts, key)
+            ticks = jumped.front(clock, self.ticker.every, own_name("tick", ts, key), ts, key)
             ticks = ticks.append_column(self.query.column, jumped.columns[0])
             self.waiting = ticks if self.waiting is None else pa.concat_tables([self.waiting, ticks])
         if self.waiting is not None:
@@ -87,7 +86,7 @@ class Chosen:
     def readers(self) -> list[Query]:
         """Simple queries that read what is needed of an event."""
         condition = Query(Aggregate("count"), Rows(1), f"* WHERE {self.where}", self.where)
-        return [condition, *self.stream.readers]
+        return [condition, *self.stream.reading.queries]
 
     def check(self, table: pa.Table) -> None:
         """Raise what is wrong with events, of those that are chosen; nothing is changed."""
@@ -99,7 +98,9 @@ class Chosen:
 
     def pass_time(self, now: int, closed: int, kept: bool) -> None:
         """Time passes here too, whatever events do not hold."""
-        self.stream.decide(now, closed, kept)
+        if self.stream.core.time.clock is not None:
+            self.stream.core.time.go_on(now)
+            self.stream.decide(closed, kept)
 
     def _of(self, table: pa.Table) -> pa.Table:
         return table.filter(pa.array(holds(self.where, table)))

@@ -16,7 +16,7 @@ from swag.durable.state import State, nested, part
 from swag.errors import SwagError
 from swag.live import intake
 from swag.live.composites import combine
-from swag.live.core import Core
+from swag.live.core import Core, are_direct
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
@@ -112,17 +112,14 @@ class Lookback:
 
     def check(self, table: pa.Table) -> None:
         """Raise if a function of a user's does of these rows, of which a tick may see some."""
-        plan = self.core.plan
-        if plan.lifted:
-            found = intake.fields(table, plan.readers, self.core.dictionary)
-            plan.check_batch(found, self.core.grouping.chosen(table, found))
+        core = self.core
+        if core.reading.lifted:
+            found = intake.fields(table, core.reading, core.dictionary)
+            core.plan.check_lifted(core.reading.lifted, found, core.grouping.chosen(table, found))
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""
-        for name in intake.needed(self.core.readers, "", None):
-            if name and name not in table.column_names:  # they waited since before a query came
-                table = table.append_column(name, pa.nulls(table.num_rows))
-        self.core.take(table, ts, ids)
+        self.core.take(intake.with_missing(table, self.core.reading), ts, ids)
 
     def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> Jumped:
         """All queries at every tick, in order."""
@@ -161,7 +158,7 @@ class Lookback:
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
         self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
-        columns, present = combine(queries, simple, found, present)
+        columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
         speaks = []
         for i, query in enumerate(queries):
             if query.having is not None or (self.key is not None and not self.empty):

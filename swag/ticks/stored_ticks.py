@@ -26,7 +26,7 @@ from swag.query.query import Query
 from swag.query.windows import Range, Reach, Window, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken, to_arrow
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
@@ -54,10 +54,16 @@ class Jumped:
         speaks = [each[rows] for each in self.speaks]
         return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors)
 
-    @property
-    def key_column(self) -> pa.Array:
-        assert self.keys is not None
-        return self.keys.take(pa.array(self.segment))
+    def front(self, clock: Clock, every: Every, tick: str, ts: str, key: str | None) -> pa.Table:
+        """Which ticks they are: columns of their number, time and key, with these names."""
+        kind = (
+            pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type
+        )  # a slot may end beyond int32
+        columns = {tick: pa.array(self.number), ts: to_arrow(self.now, None, kind)}
+        if key is not None:
+            assert self.keys is not None
+            columns[key] = self.keys.take(pa.array(self.segment))
+        return pa.table(columns)
 
 
 @dataclass(eq=False)

@@ -9,7 +9,6 @@ however many rows windows hold.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +22,12 @@ from swag.query.as_json import every_to_json
 from swag.query.every import Every
 from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import Counters, SegmentLayout, StreamProgress, new_ids
-from swag.ticks.horizon import Horizon
+from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.lookback import Asked, Lookback
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
@@ -57,10 +56,9 @@ class Ticker:
     _touched: list[np.ndarray] = field(default_factory=list)
     _horizon: Horizon | None = None  # when ticks were last decided
 
-    @property
-    def whole(self) -> bool:
-        """One count for all rows."""
-        return self.key is None or not self.every.per_key
+    def __post_init__(self) -> None:
+        self.whole = self.key is None or not self.every.per_key  # one count for all rows
+        self._look_again()
 
     @property
     def kept(self) -> int:
@@ -81,28 +79,31 @@ class Ticker:
         self._look_again()
 
     def _look_again(self) -> None:
-        """What queries read has changed."""
-        for name in ("_reads", "_computed"):
-            self.__dict__.pop(name, None)
-
-    @cached_property
-    def _reads(self) -> list[str]:
-        return [name for name in intake.needed(simple_ones(self.queries.values()), "", None) if name]
-
-    @cached_property
-    def _computed(self) -> set[str]:
-        return intake.computed_columns(simple_ones(self.queries.values()))
+        """What queries read, and how far back they look, has changed."""
+        self._reading = Reading(simple_ones(self.queries.values()))
+        self._checked: pa.Schema | None = None  # of rows that are known to be right
+        self._reached: tuple[str | None, set[Reach]] | None = None
 
     def _reaches(self, clock: Clock) -> set[Reach]:
-        leaves = [leaf for query in self.queries.values() for leaf in components(query)]
-        return {reach(leaf.window, clock.unit) for leaf in leaves}
+        if self._reached is None or self._reached[0] != clock.unit:
+            leaves = [leaf for query in self.queries.values() for leaf in components(query)]
+            self._reached = clock.unit, {reach(leaf.window, clock.unit) for leaf in leaves}
+        return self._reached[1]
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         """Raise if these rows could not be answered from: a column is missing, or of a type that can not be used."""
         columns = self._columns(table)
-        intake.check_range(columns, self._computed)
+        if columns.schema == self._checked:
+            return
+        self._check_types(columns, clock)
+        wide = [f for f in columns.schema if intake.is_wide(f.type) and f.name in self._reading.computed]
+        for column in wide:  # of these every value counts, in every batch
+            intake.check_range(columns, column.name)
+        self._checked = None if wide else columns.schema
+
+    def _check_types(self, columns: pa.Table, clock: Clock) -> None:
         for name, kind in ((f.name, f.type) for f in columns.schema):
             known = self.types.get(name, kind)
             if known != kind and not pa.types.is_null(kind) and not pa.types.is_null(known):
@@ -139,7 +140,7 @@ class Ticker:
 
     def _columns(self, table: pa.Table) -> pa.Table:
         """What queries read; one column in any case, as a table without any has no rows."""
-        return table.select(self._reads or table.column_names[:1])
+        return table.select(list(self._reading.read) or table.column_names[:1])
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 
@@ -233,10 +234,10 @@ class Ticker:
         if any(not r.by_time for r in reaches):
             rows = np.arange(int(ends[-1]))
         else:
-            seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
-            rows = seen[seen >= 0]
             far = max(min(r.far, FARTHEST) for r in reaches)
             since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
+            first_seen = np.repeat(since, np.diff(ends, prepend=0))  # by the next tick; those after it see no more
+            rows = np.flatnonzero(self.pending.ts[: first_seen.size] > first_seen)
         ts, ids = self.pending.ts[rows], self.pending.ids[rows]
         tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)

@@ -19,7 +19,7 @@ from swag.cli.files import Sink, Source, check_apart, kind_of, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, FileStream, needs_all
-from swag.cli.ticking import Ticking, counts_from_the_start
+from swag.cli.ticking import Ticking, needs_whole_file
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
@@ -62,7 +62,7 @@ def run(
         _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
-        why = needs_all(queries) or ("" if not _ticking(queries) else counts_from_the_start(queries, key))
+        why = needs_all(queries) or ("" if not _ticking(queries) else needs_whole_file(queries))
         if not why:
             try:
                 _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)

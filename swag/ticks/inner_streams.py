@@ -19,7 +19,7 @@ from swag.query.windows import Rows
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.predicate import holds
-from swag.ticks.stored_ticks import Jumped
+from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Answers:
     stream: "LiveStream"
     waiting: pa.Table | None = None
 
-    def feed(self, jumped: Jumped | None, clock: Clock, closed: int) -> None:
+    def feed(self, answers: TickAnswers | None, clock: Clock, closed: int) -> None:
         """Ticks to the stream of them. closed: every one up to this time has come."""
         ts, key = self.stream.ts, self.stream.key
-        if jumped is not None and jumped.number.size:
-            ticks = jumped.front(clock, self.ticker.every, own_name("tick", ts, key), ts, key)
-            ticks = ticks.append_column(self.query.column, jumped.columns[0])
+        if answers is not None and answers.number.size:
+            ticks = answers.front(clock, self.ticker.every, own_name("tick", ts, key), ts, key)
+            ticks = ticks.append_column(self.query.column, answers.columns[0])
             self.waiting = ticks if self.waiting is None else pa.concat_tables([self.waiting, ticks])
         if self.waiting is not None:
             self.stream.take(self._due(closed), checked=True)  # there is nobody to give an answer back to

@@ -23,7 +23,7 @@ from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
 from swag.ticks.recency import Recency
-from swag.ticks.stored_ticks import Jumped
+from swag.ticks.stored_ticks import TickAnswers
 
 FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
@@ -121,7 +121,7 @@ class Lookback:
         """Rows that a tick may see."""
         self.core.take(intake.with_missing(table, self.core.reading), ts, ids)
 
-    def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> Jumped:
+    def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> TickAnswers:
         """All queries at every tick, in order."""
         segment, values = np.zeros(asked.ids.size, np.int64), None
         if keys is not None:
@@ -131,9 +131,9 @@ class Lookback:
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []
         columns, speaks = self._as_far_as_possible(asked, [self.core.queries[name] for name in names], errors)
-        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
+        answers = TickAnswers(asked.number, asked.now, segment, values, columns, speaks, errors)
         some = np.logical_or.reduce(speaks)
-        return jumped if some.all() else jumped.only(np.flatnonzero(some))
+        return answers if some.all() else answers.only(np.flatnonzero(some))
 
     def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
         """An error is that of one query at one tick: what else was asked is answered. errors: one of each query."""

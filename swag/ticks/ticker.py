@@ -31,7 +31,7 @@ from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress
 from swag.ticks.lookback import Asked, Lookback
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
-from swag.ticks.stored_ticks import Jumped, Seen, Stretch, jump
+from swag.ticks.stored_ticks import Seen, Stretch, TickAnswers, jump
 
 FEW = 4096  # rows that may wait for a tick in any case
 
@@ -112,8 +112,8 @@ class Ticker:
             nothing = np.zeros(0, np.int64)
             given = None if self.key is None else (nothing, pa.nulls(0))
             empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
-            jumped = jump(list(self.queries.values()), self.every, empty)
-            self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
+            answers = jump(list(self.queries.values()), self.every, empty)
+            self.kinds = {name: each.type for name, each in zip(self.queries, answers.columns, strict=True)}
 
     def check_functions(self, table: pa.Table) -> None:
         """Raise what a user's function does of these rows."""
@@ -144,7 +144,7 @@ class Ticker:
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 
-    def decide(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def decide(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> TickAnswers | None:
         """The ticks decided by now; None if there are none. Whatever happens, they are behind us then."""
         step, counters = self.every.step(clock.unit), self.counters
         if counters.next.size == 0:
@@ -177,7 +177,9 @@ class Ticker:
             last = np.where(latest % step == 0, np.maximum(last, latest // step), last)
         return np.arange(count), last
 
-    def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def _answered(
+        self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
+    ) -> TickAnswers | None:
         layout = SegmentLayout.of(segments, self.pending, self.counters.newest, self.whole)
         reaches = self._reaches(clock)
         ticks = self._scheduled(layout, bounds, clock, reaches)
@@ -187,12 +189,12 @@ class Ticker:
         self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
             asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
-            jumped = self.lookback.looked_up(asked, keys, list(self.queries))
+            answers = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
             self.lookback.core.keep(everything=False)
         self.lookback.tidy(asked.ids)
-        self.ticks += jumped.number.size
-        return jumped
+        self.ticks += answers.number.size
+        return answers
 
     def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
 from swag.query.query import Query
 from swag.query.windows import Rows
+from swag.stored.carried import first_needed
 from swag.tables.columns import column, instants
 
 
@@ -30,16 +30,17 @@ class Ticking(FileStream):
     def ticks(self, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
         every = self.queries[0].every
         assert every is not None
-        rows: pa.Table | None = None
         for chunk in chunks:
-            self.check_order(chunk)
+            last = self.check_order(chunk)
             assert self.clock is not None
-            rows = chunk if rows is None else pa.concat_tables([rows, chunk])
-            step = every.step(self.clock.unit)
+            rows, step = self.carried.before(chunk), every.step(self.clock.unit)
             yield self._decided(rows, self._last_slot(step) if every.by_time else None, step)
-            rows = self._kept_by_time(rows, step) if every.by_time else self._kept_by_rows(rows, step)
-        if rows is not None and every.by_time:
-            yield self._decided(rows, None, 1)
+            if every.by_time:  # everything in the next slot, and what windows reach from its beginning
+                self._carry(rows, self._last_slot(step) * step)
+            else:
+                self._carry_whole_steps(rows, last, step)
+        if self.carried.rows is not None and every.by_time:
+            yield self._decided(self.carried.rows, None, 1)
 
     def _last_slot(self, step: int) -> int:
         """The last slot that no event can change any more: it ended before the newest one."""
@@ -56,26 +57,12 @@ class Ticking(FileStream):
         self.emitted = max(self.emitted, int(number[new].max(initial=self.emitted)) if upto is None else upto)
         return answers.set_column(0, "tick", pa.array(number)).filter(pa.array(new))
 
-    def _kept_by_time(self, rows: pa.Table, step: int) -> pa.Table:
-        """Everything in the next slot, and what windows reach from its beginning."""
-        begin = self._last_slot(step) * step
-        when = instants(column(rows, self.ts, "ts is"), self.ts)
-        far, most = self._far()
-        keep = when > begin - far
-        if most:
-            earlier = pc.filter(pa.array(np.arange(rows.num_rows)), pa.array(when <= begin))
-            keep[np.asarray(earlier)[self._from_the_end(rows.take(earlier)) < most]] = True
-        return rows.filter(pa.array(keep)).combine_chunks()
-
-    def _kept_by_rows(self, rows: pa.Table, step: int) -> pa.Table:
+    def _carry_whole_steps(self, rows: pa.Table, now: int, step: int) -> None:
         """From a multiple of the frequency on: what windows reach, and the rows since the last tick."""
-        assert self.last is not None
-        far, most = self._far()
         when = instants(column(rows, self.ts, "ts is"), self.ts)
-        first = min(int(np.searchsorted(when, self.last - far, side="right")), max(rows.num_rows - most, 0))
-        first = min(first, rows.num_rows) // step * step
+        first = int(first_needed(self.depth, when, np.array([0, when.size]), now)[0]) // step * step
         self.begins += first
-        return rows.slice(first).combine_chunks()
+        self.carried.keep(rows.slice(first).combine_chunks())
 
 
 def counts_from_the_start(queries: list[Query], key: str | None) -> str:

@@ -23,7 +23,7 @@ from swag.query.as_json import every_to_json
 from swag.query.every import Every
 from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
-from swag.query.windows import Reach, reach
+from swag.query.windows import Depth, Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
@@ -197,10 +197,10 @@ class Ticker:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
         newest, starts = self.counters.newest[layout.segments], layout.starts
         span = Span(bounds, self.counters.gone[layout.segments] - (newest != EARLIEST))
-        far = max((r.far for r in reaches if r.by_time), default=0)
-        longest = [Reach(True, far, 0)] if far else []
+        depth = Depth.of(reaches)
+        longest = [Reach(True, depth.time, 0)] if depth.time else []
         since = np.full(layout.segments.size, NEVER)
-        if any(not r.by_time for r in reaches):
+        if depth.rows:
             some = np.flatnonzero(np.diff(starts))
             since[some] = layout.ts[starts[some]]
         return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
@@ -229,13 +229,13 @@ class Ticker:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
-        since = np.full(ticks.count, EARLIEST)
-        if any(not r.by_time for r in reaches):
+        since, depth = np.full(ticks.count, EARLIEST), Depth.of(reaches)
+        if depth.rows:
             rows = np.arange(int(ends[-1]))
         else:
             seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
             rows = seen[seen >= 0]
-            far = max(min(r.far, FARTHEST) for r in reaches)
+            far = min(depth.time, FARTHEST)
             since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
         ts, ids = self.pending.ts[rows], self.pending.ids[rows]
         tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
@@ -292,10 +292,10 @@ class Ticker:
 
     def _let_go(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
-        reaches = self._reaches(clock)
+        depth = Depth.of(self._reaches(clock))
         step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])
-        self._horizon = Horizon(self.every, self.whole, self.counters, stream, reaches, step)
-        if self.key is None or (self.whole and all(r.by_time for r in reaches)):
+        self._horizon = Horizon(self.every, self.whole, self.counters, stream, depth, step)
+        if self.key is None or (self.whole and not depth.rows):
             self._drop_first(self._horizon)
         elif self.pending.count > FEW:
             rows = np.arange(self.pending.count)

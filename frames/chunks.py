@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from frames.detector import Detector
 from frames.owning.owning import of_skips
+from swag.stored.carried import CarriedRows
 from swag.tables.columns import column, instants
 
 
@@ -18,10 +19,9 @@ def frames_by_chunk(
 
     check: raises if a chunk is not in order, else the time of its last event.
     """
-    detector = Detector(spec, ts=ts, key=key).with_skips()
-    rows: pa.Table | None = None
+    detector, carried = Detector(spec, ts=ts, key=key).with_skips(), CarriedRows()
 
-    def said(found: pa.Table) -> pa.Table:
+    def said(found: pa.Table, rows: pa.Table) -> pa.Table:
         if query is None:
             return found
         return query.say(found, rows, ts, key, of_skips(detector.skips, np.asarray(found["rows"])))
@@ -29,12 +29,13 @@ def frames_by_chunk(
     for chunk in chunks:
         last = check(chunk)
         detector.push(chunk)
-        rows = chunk if rows is None else pa.concat_tables([rows, chunk])
-        yield said(detector.punctuate_before(last))  # more events may come with the last ts
+        rows = carried.before(chunk)
+        yield said(detector.punctuate_before(last), rows)  # more events may come with the last ts
         promised = detector.promised
         if query is None:
             rows = rows.slice(0, 0)
         elif promised is not None:
             rows = rows.filter(pa.array(instants(column(rows, ts, "ts is"), ts) > promised)).combine_chunks()
-    if rows is not None:
-        yield said(detector.finish())
+        carried.keep(rows)
+    if carried.rows is not None:
+        yield said(detector.finish(), carried.rows)

@@ -4,11 +4,11 @@
     answered       |       |  answered     |       |
 
 Events in order of ts are all this takes. The rows kept between two chunks are those of the longest window of time, and
-of the longest window of rows per key.
+of the longest window of rows per key (swag/stored/carried.py).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from swag.errors import BadEvents
 from swag.evaluate import evaluate
-from swag.query.lowering import simple_ones
+from swag.query.lowering import depth
 from swag.query.query import Query
-from swag.query.windows import reach
-from swag.stored.ordered_rows import as_clock
+from swag.query.windows import Depth
+from swag.stored.carried import CarriedRows, first_needed
+from swag.stored.ordered_rows import Stored, as_clock
 from swag.tables.columns import Clock, clock_of, column, instants
-from swag.tables.keys import KeyTable
 
 
 class Disorder(Exception):
@@ -41,33 +41,33 @@ class FileStream:
     clock: Clock | None = None
     last: int | None = None
     seen: int = 0  # events, in chunks before this one
+    carried: CarriedRows = field(default_factory=CarriedRows)
 
     def at_events(self, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Every query at every event, a table for each chunk."""
-        halo: pa.Table | None = None
         for chunk in chunks:
-            self.check_order(chunk)
-            rows = chunk if halo is None else pa.concat_tables([halo, chunk])
+            last = self.check_order(chunk)
+            rows = self.carried.before(chunk)
             answers = evaluate(self.queries, rows, ts=self.ts, key=self.key)
-            yield answers.slice(rows.num_rows - chunk.num_rows)
-            halo = self._reachable(rows)
+            yield answers.slice(self.carried.count)
+            self._carry(rows, last)
             del answers, rows
 
     def at_requests(self, chunks: Iterator[pa.Table], requests: pa.Table) -> Iterator[pa.Table]:
         """Every query at every request; the requests come in order of ts, and are answered as events pass them."""
-        done, halo = 0, None
+        done = 0
         for chunk in chunks:
             last = self.check_order(chunk)
             assert self.clock is not None
             when = instants(as_clock(column(requests, self.ts, "requests are at"), self.clock, self.ts), self.ts)
-            rows = chunk if halo is None else pa.concat_tables([halo, chunk])
+            rows = self.carried.before(chunk)
             decided = int(np.searchsorted(when, last, side="left"))  # more events may come with the last ts
             if decided > done:
                 yield self._answered(rows, requests.slice(done, decided - done))
                 done = decided
-            halo = self._reachable(rows)
-        if halo is not None and done < requests.num_rows:
-            yield self._answered(halo, requests.slice(done))
+            self._carry(rows, last)
+        if self.carried.rows is not None and done < requests.num_rows:
+            yield self._answered(self.carried.rows, requests.slice(done))
 
     def _answered(self, rows: pa.Table, requests: pa.Table) -> pa.Table:
         return evaluate(self.queries, rows, at=requests, ts=self.ts, key=self.key)
@@ -86,34 +86,21 @@ class FileStream:
         self.last = int(when[-1])
         return self.last
 
-    def _reachable(self, rows: pa.Table) -> pa.Table:
-        """The rows that a window of a later event or request may hold."""
-        assert self.last is not None
-        far, most = self._far()
-        keep = instants(column(rows, self.ts, "ts is"), self.ts) > self.last - far
-        if most:
-            keep |= self._from_the_end(rows) < most
-        return rows.filter(pa.array(keep)).combine_chunks()
+    def _carry(self, rows: pa.Table, now: int) -> None:
+        """Keep the rows that a window may hold which ends at `now`, or later."""
+        far = self.depth
+        stored = Stored.of(rows, self.ts, self.key if far.rows else None)  # as they lie, if time alone decides
+        first = first_needed(far, stored.ts, stored.starts, now)
+        needed = np.empty(rows.num_rows, bool)
+        place = slice(None) if stored.order is None else stored.order
+        needed[place] = np.arange(rows.num_rows) >= np.repeat(first, np.diff(stored.starts))
+        self.carried.keep(rows.filter(pa.array(needed)).combine_chunks())
 
-    def _far(self) -> tuple[int, int]:
-        """How far back windows reach, in time and in rows (of a key)."""
+    @property
+    def depth(self) -> Depth:
+        """How far back windows reach."""
         assert self.clock is not None
-        reaches = {reach(query.window, self.clock.unit) for query in simple_ones(self.queries)}
-        by_time, by_rows = ([r.far for r in reaches if r.by_time is kind] for kind in (True, False))
-        return max(by_time, default=0), max(by_rows, default=0)
-
-    def _from_the_end(self, rows: pa.Table) -> np.ndarray:
-        """How many rows of its key come after each row."""
-        if self.key is None:
-            return np.arange(rows.num_rows)[::-1]
-        array = column(rows, self.key, "key is")
-        ids = KeyTable(array.type).encode(array, self.key)
-        order = np.argsort(ids, kind="stable")
-        counts = np.bincount(ids)
-        rank = np.arange(ids.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        after = np.empty(ids.size, np.int64)
-        after[order] = np.repeat(counts, counts) - 1 - rank
-        return after
+        return depth(self.queries, self.clock.unit)
 
 
 def needs_all(queries: list[Any]) -> str:

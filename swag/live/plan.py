@@ -1,6 +1,7 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.query.families import PRODUCT, Part, check_columns, parts_of, result_type
+from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Reach, Rows, reach
+from swag.query.windows import Depth, Rows, reach
 from swag.tables.columns import Field
 
 
@@ -71,7 +73,7 @@ class Plan:
             for name in query.aggregate.columns:
                 self._columns.setdefault(name, store.events)
         if store.clock is not None:
-            store.retention = store.retention.over(self._reaches(queries), more=True)
+            store.retention = replace(store.retention, depth=store.retention.depth | self._depth(queries))
         self._changed()
 
     def _add_late(self, query: Query, unread: int) -> None:
@@ -119,11 +121,10 @@ class Plan:
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
-        self.store.retention = self.store.retention.over(self._reaches(self.queries.values()))
+        self.store.retention = replace(self.store.retention, depth=self._depth(self.queries.values()))
 
-    def _reaches(self, queries: Iterable[Query]) -> list[Reach]:
-        unit = None if self.store.clock is None else self.store.clock.unit
-        return [reach(query.window, unit) for query in queries]
+    def _depth(self, queries: Iterable[Query]) -> Depth:
+        return depth(queries, None if self.store.clock is None else self.store.clock.unit)
 
     # -- batches ------------------------------------------------------------------------------------------------------
 

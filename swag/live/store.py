@@ -1,6 +1,6 @@
 """The rows kept of a grouping: keys, the spaces and their raw columns, and for how long. Knows nothing of queries."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
 from swag.live.time import Time
 from swag.query.families import PRODUCT
-from swag.query.windows import Reach
+from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable
 
@@ -53,16 +53,9 @@ class Retention:
     the moment, as answers of the recent past are still to be given.
     """
 
-    rows: int = 0
-    time: int | None = None
+    depth: Depth = field(default_factory=Depth)
     since: int = LATEST
     everything: bool = False
-
-    def over(self, reaches: list[Reach], more: bool = False) -> "Retention":
-        """What these windows can still reach; `more`: and what was to be kept before."""
-        rows = [r.far for r in reaches if not r.by_time] + [self.rows if more else 0]
-        times = [r.far for r in reaches if r.by_time] + ([self.time] if more and self.time is not None else [])
-        return replace(self, rows=max(rows), time=max(times, default=None))
 
 
 class Store:
@@ -121,10 +114,10 @@ class Store:
     @property
     def horizons(self) -> np.ndarray:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
-        if self.retention.time is None:
+        if not self.retention.depth.time:
             return np.array([LATEST])
         now = self.latest if self.keeps_own_time else np.array([min(self.now, self.retention.since)])
-        far = min(self.retention.time, int(LATEST))
+        far = min(self.retention.depth.time, int(LATEST))
         return np.where(now < EARLIEST + far, EARLIEST, now - far)
 
     def grow_keys(self) -> None:
@@ -204,7 +197,7 @@ class Store:
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.retention.since), seen)
             coming = np.minimum(coming, seen - rings[keys, TAIL])
-        timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.rows)
+        timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.depth.rows)
 
     def tidy(self, rows: int) -> None:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
@@ -227,7 +220,7 @@ class Store:
         """Let go of what these no longer need, where that is most of what they have."""
         found = np.empty(keys.size, np.int64)
         rings = self.main.arena.rings
-        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.retention.rows, found)]
+        keys = found[: timeline.wasteful(rings, self.ts.data, keys, self.horizons, self.retention.depth.rows, found)]
         if keys.size:
             self._expire_all(keys)
 
@@ -346,7 +339,7 @@ class Store:
     def state(self) -> State:
         header = {
             "events": self.events, "forgotten": self.forgotten, "tidy": self._next_to_tidy,
-            "rows": self.retention.rows, "time": self.retention.time,
+            "rows": self.retention.depth.rows, "time": self.retention.depth.time or None,
         }  # fmt: skip
         spaces = [space.state() for space in self.spaces.values()]
         keys = self.keys if self.owns_keys else None
@@ -358,7 +351,7 @@ class Store:
     def restore(self, state: State) -> None:
         header, arrays = state
         self.events, self.forgotten, self._next_to_tidy = header["events"], header["forgotten"], header["tidy"]
-        self.retention = Retention(header["rows"], header["time"])
+        self.retention = Retention(Depth(header["time"] or 0, header["rows"]))
         self.latest, self.lost = arrays["latest"], arrays["lost"]
         self.seen = np.zeros(self.latest.size, np.int64)
         if header["keys"] is not None:

@@ -20,7 +20,7 @@ from swag.query.aggregates import Aggregate
 from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
 from swag.query.query import HIDDEN, Query
-from swag.query.windows import Range, Rows
+from swag.query.windows import Depth, Range, Rows, reach
 from swag.tables.constants import is_number
 from swag.tables.predicate import conjunction
 
@@ -88,6 +88,11 @@ def components(query: Query) -> tuple[Query, ...]:
 def simple_ones(queries: Iterable[Query]) -> list[Query]:
     """All simple queries that have to be kept for these: their components, and those that an index answers."""
     return [each for query in queries for each in ([query] if query.is_simple else lower(query).hidden)]
+
+
+def depth(queries: Iterable[Query], unit: str | None) -> Depth:
+    """How far back the windows of these queries reach. unit: of ts."""
+    return Depth.of(reach(query.window, unit) for query in simple_ones(queries))
 
 
 def readers(query: Query) -> list[Query]:

@@ -4,6 +4,7 @@ Rows(n, until=k)      the last n rows without the last k
 Range(t, until=u)     now - t < ts <= now - u         closed="left", "both", "none" move the edges
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -113,3 +114,24 @@ def reach(window: Window, unit: str | None) -> Reach:
         return Reach(False, int(window.n), int(window.until))
     far, near = in_units(window.t, unit), in_units(window.until, unit)
     return Reach(True, far + (window.closed in ("left", "both")), near + (window.closed in ("left", "none")))
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How far back windows reach, all of them together: the longest by time, and the longest by rows (of a key).
+
+    0: there is none of that sort.
+    """
+
+    time: int = 0
+    rows: int = 0
+
+    @classmethod
+    def of(cls, reaches: Iterable[Reach]) -> "Depth":
+        far = [0, 0]
+        for each in reaches:
+            far[each.by_time] = max(far[each.by_time], each.far)
+        return cls(time=far[True], rows=far[False])
+
+    def __or__(self, other: "Depth") -> "Depth":
+        return Depth(max(self.time, other.time), max(self.rows, other.rows))

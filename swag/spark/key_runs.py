@@ -41,10 +41,11 @@ def differs(column: pa.Array) -> np.ndarray:
     return unequal
 
 
-def refuse_null(table: pa.Table, names: dict[str, str], what: str) -> None:
-    """names: ours to the user's."""
-    for ours, name in names.items():
+def refuse_nulls(table: pa.Table, keys: dict[str, str], ts: str) -> pa.Table:
+    """Rows of which each has its key and its time, t. keys: our names of the key's columns to the user's."""
+    for ours, name, what in (*((ours, name, "key") for ours, name in keys.items()), ("t", ts, "timestamp")):
         if table.column(ours).null_count:
             raise BadEvents(
                 f'a row has no {what}: "{name}" is null.', f'drop such rows: df.where("{name} IS NOT NULL")'
             )
+    return table

@@ -12,7 +12,7 @@ from kernels.ticks import schedule as kernels
 from swag.durable.state import State
 from swag.live.arena import group
 from swag.query.every import Every
-from swag.query.windows import Reach
+from swag.query.windows import Depth
 from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
@@ -118,24 +118,21 @@ class SegmentLayout:
 class Horizon:
     """What ticks to come can still see: rows that none can are let go, and keys without any other are forgotten.
 
-    whole: one count for all rows. progress: how far the stream is, but for what is of each key.
+    whole: one count for all rows. progress: how far the stream is, but for what is of each key. depth: how far back
+    windows reach.
     """
 
     every: Every
     whole: bool
     counters: Counters
     progress: StreamProgress
-    reaches: set[Reach]
+    depth: Depth
     step: int
-
-    @property
-    def by_time_only(self) -> bool:
-        return all(r.by_time for r in self.reaches)
 
     @property
     def far(self) -> int:
         """How far back windows by time go; 0 if there are none."""
-        return max((min(r.far, FARTHEST) for r in self.reaches if r.by_time), default=0)
+        return min(self.depth.time, FARTHEST)
 
     @property
     def oldest(self) -> int:
@@ -153,7 +150,7 @@ class Horizon:
     @property
     def needed_from(self) -> int:
         """No window by rows will see a row before this one of the whole stream, counted from the first."""
-        rows = max((min(r.far, FARTHEST) for r in self.reaches if not r.by_time), default=0)
+        rows = min(self.depth.rows, FARTHEST)
         if rows == 0:
             return NEVER
         if self.every.by_time:
@@ -163,7 +160,7 @@ class Horizon:
 
     def is_seen(self, newest: np.ndarray) -> np.ndarray:
         """May a tick to come see the newest row of each key, which is of this time (EARLIEST: there is none)?"""
-        if not self.by_time_only:
+        if self.depth.rows:
             return newest > EARLIEST
         if self.whole:
             return newest > self.oldest

@@ -19,7 +19,7 @@ from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.live.core import Core
 from swag.query.as_json import every_to_json, query_to_json
 from swag.query.every import Every
-from swag.query.lowering import simple_ones
+from swag.query.lowering import depth, simple_ones
 from swag.query.query import Events, Query
 from swag.query.try_out import try_out
 from swag.query.windows import reach
@@ -335,10 +335,10 @@ class Emission:
         rows there were before, so that they are never claimed to be: it is always later than now."""
         if clock is None or name not in self.since:
             return None
-        reaches = [reach(leaf.window, clock.unit) for leaf in simple_ones([query])]
-        if not all(each.by_time for each in reaches):
+        far = depth([query], clock.unit)
+        if far.rows:
             return clock.value(min(max(self.core.time.now, self.since[name]) + 1, LATEST))
-        return clock.value(min(self.since[name] + max(each.far for each in reaches), LATEST))
+        return clock.value(min(self.since[name] + far.time, LATEST))
 
     @property
     def undelivered(self) -> int:

@@ -9,6 +9,7 @@ however many rows windows hold.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from swag.query.every import Every
 from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, reach
+from swag.query.windows import Depth, Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
@@ -34,6 +35,13 @@ from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
 from swag.ticks.stored_ticks import Seen, Stretch, TickAnswers, jump
 
 FEW = 4096  # rows that may wait for a tick in any case
+
+
+class Back(NamedTuple):
+    """How far back the windows of some queries reach, one by one and together."""
+
+    reaches: set[Reach]
+    depth: Depth
 
 
 @dataclass(eq=False)
@@ -82,13 +90,15 @@ class Ticker:
         """What queries read, and how far back they look, has changed."""
         self._reading = Reading(simple_ones(self.queries.values()))
         self._checked: pa.Schema | None = None  # of rows that are known to be right
-        self._reached: tuple[str | None, set[Reach]] | None = None
+        self._seen_back: tuple[str | None, Back] | None = None
 
-    def _reaches(self, clock: Clock) -> set[Reach]:
-        if self._reached is None or self._reached[0] != clock.unit:
+    def _back(self, clock: Clock) -> Back:
+        """How far back ticks look."""
+        if self._seen_back is None or self._seen_back[0] != clock.unit:
             leaves = [leaf for query in self.queries.values() for leaf in components(query)]
-            self._reached = clock.unit, {reach(leaf.window, clock.unit) for leaf in leaves}
-        return self._reached[1]
+            reaches = {reach(leaf.window, clock.unit) for leaf in leaves}
+            self._seen_back = clock.unit, Back(reaches, Depth.of(reaches))
+        return self._seen_back[1]
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
@@ -181,14 +191,14 @@ class Ticker:
         self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
     ) -> TickAnswers | None:
         layout = SegmentLayout.of(segments, self.pending, self.counters.newest, self.whole)
-        reaches = self._reaches(clock)
-        ticks = self._scheduled(layout, bounds, clock, reaches)
+        back = self._back(clock)
+        ticks = self._scheduled(layout, bounds, clock, back.depth)
         if ticks.count == 0:
             return None
         self.lookback.ready(clock, keys)
         self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
-            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
+            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, back)
             answers = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
             self.lookback.core.keep(everything=False)
@@ -196,24 +206,23 @@ class Ticker:
         self.ticks += answers.number.size
         return answers
 
-    def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
+    def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, depth: Depth) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
         newest, starts = self.counters.newest[layout.segments], layout.starts
         span = Span(bounds, self.counters.gone[layout.segments] - (newest != EARLIEST))
-        far = max((r.far for r in reaches if r.by_time), default=0)
-        longest = [Reach(True, far, 0)] if far else []
+        longest = [Reach(True, depth.time, 0)] if depth.time else []
         since = np.full(layout.segments.size, NEVER)
-        if any(not r.by_time for r in reaches):
+        if depth.rows:
             some = np.flatnonzero(np.diff(starts))
             since[some] = layout.ts[starts[some]]
         return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
 
-    def _of_segments(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_segments(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of one stream, or of each key by itself."""
         last = layout.starts[:-1].copy()
         last[ticks.segment] = ticks.end
         keep = np.zeros(layout.ts.size, bool)
-        keep[Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows] = True
+        keep[Seen.in_segments(layout.ts, layout.starts, ticks, back.reaches).rows] = True
         if self.key is not None:  # rows after a key's last tick wait no longer either: others' ticks would pass by them
             keep |= np.arange(keep.size) >= np.repeat(last, np.diff(layout.starts))
         keep &= layout.rows >= 0
@@ -228,15 +237,15 @@ class Ticker:
             self._fold_in(taken.size, np.flatnonzero(taken))
         return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
-    def _of_all(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_all(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
-        since = np.full(ticks.count, EARLIEST)
-        if any(not r.by_time for r in reaches):
+        since, depth = np.full(ticks.count, EARLIEST), back.depth
+        if depth.rows:
             rows = np.arange(int(ends[-1]))
         else:
-            far = max(min(r.far, FARTHEST) for r in reaches)
+            far = min(depth.time, FARTHEST)
             since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
             first_seen = np.repeat(since, np.diff(ends, prepend=0))  # by the next tick; those after it see no more
             rows = np.flatnonzero(self.pending.ts[: first_seen.size] > first_seen)
@@ -295,10 +304,10 @@ class Ticker:
 
     def _let_go(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
-        reaches = self._reaches(clock)
+        depth = self._back(clock).depth
         step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])
-        self._horizon = Horizon(self.every, self.whole, self.counters, stream, reaches, step)
-        if self.key is None or (self.whole and all(r.by_time for r in reaches)):
+        self._horizon = Horizon(self.every, self.whole, self.counters, stream, depth, step)
+        if self.key is None or (self.whole and not depth.rows):
             self._drop_first(self._horizon)
         elif self.pending.count > FEW:
             rows = np.arange(self.pending.count)

@@ -26,7 +26,7 @@ from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention, Store
 from swag.live.structures import Structure
 from swag.live.time import Time
-from swag.query.windows import Reach
+from swag.query.windows import Depth, Reach
 
 JIT = not numba.config.DISABLE_JIT
 COUNTED = Mask("counted")  # the mask of a space in which not every row counts
@@ -92,7 +92,7 @@ class Stream:
             self.rows.append([])
             self.times.append([])
         store.grow_keys()
-        store.retention = Retention(batch.keep, batch.age)
+        store.retention = Retention(Depth(batch.age or 0, batch.keep))
         ids = self.rng.integers(0, max(1, store.keys.count), n)
         ts = max(store.now, 0) + np.cumsum(self.rng.integers(0, 3, n))
         counted = self.rng.random(n) < 0.7 if self.plan.masked else np.ones(n, bool)

@@ -15,8 +15,9 @@ from frames.specs import Spec
 from swag.query.aggregates import Aggregate
 from swag.spark import process
 from swag.spark.batch.tasks import of_type
-from swag.spark.key_runs import refuse_null, run_starts
+from swag.spark.key_runs import refuse_nulls, run_starts
 from swag.spark.places import free
+from swag.stored.carried import CarriedRows
 from swag.tables.columns import Clock, one_chunk
 
 if TYPE_CHECKING:
@@ -91,26 +92,11 @@ def blocks(
     task: FrameTask, batches: Iterable[pa.RecordBatch], keep: Callable[[FrameBlock], pa.Table]
 ) -> Iterator[tuple[FrameBlock, bool]]:
     """Blocks of rows, each with what was kept of the one before; and whether it is the last."""
-    waiting: list[pa.RecordBatch] = []
-    rows, kept = 0, None
-
-    def block() -> FrameBlock:
-        new = pa.Table.from_batches(waiting)
-        refuse_null(new, task.names, "key")
-        refuse_null(new, {"t": task.ts}, "timestamp")
-        return FrameBlock.of(new if kept is None else pa.concat_tables([kept, new]), task.by)
-
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= max(task.block_rows, 0 if kept is None else kept.num_rows):
-            one = block()
-            yield one, False
-            kept, waiting, rows = keep(one), [], 0
-    if rows:
-        yield block(), True
-    elif kept is not None and kept.num_rows:
-        yield FrameBlock.of(kept, task.by), True
+    carried = CarriedRows()
+    for table, last in carried.blocks(batches, task.block_rows, lambda new: refuse_nulls(new, task.names, task.ts)):
+        block = FrameBlock.of(table, task.by)
+        yield block, last
+        carried.keep(keep(block))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from swag.query.windows import Reach
+from swag.query.windows import Depth
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 GRAINS = 256  # quantiles that are known of a large substream
@@ -37,19 +37,10 @@ FINER = 1.5  # pieces per fair share: the rest of the keys comes on top
 
 
 @dataclass(frozen=True)
-class Halo:
+class Halo(Depth):
     """How much of the past an answer can see: a length of time, and a number of rows. columns: of answers."""
 
-    time: int = 0
-    rows: int = 0
     columns: int = 0
-
-    @classmethod
-    def of(cls, reaches: Iterable[Reach], columns: int) -> "Halo":
-        reaches = list(reaches)
-        by_time = [reach.far for reach in reaches if reach.by_time]
-        by_rows = [reach.far for reach in reaches if not reach.by_time]
-        return cls(max(by_time, default=0), max(by_rows, default=0), columns)
 
     @property
     def cost(self) -> float:

@@ -12,10 +12,10 @@ from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries as checked
 from swag.evaluate import evaluate as embedded
 from swag.evaluate import one_over_frames
-from swag.query.lowering import components
+from swag.query.lowering import components, depth
 from swag.query.over_frames import frames_on_spark
 from swag.query.query import Query
-from swag.query.windows import Range, reach
+from swag.query.windows import Range
 from swag.spark import schema
 from swag.spark.asked import check_grouping, columns_read, grouped_by
 from swag.spark.batch import ticks as whole
@@ -72,7 +72,8 @@ def planned(
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
     simple = [each for query in asked for each in components(query)]
     clock = Clock(schema.arrow_schema(events).field(ts).type)
-    halo = Halo.of((reach(query.window, clock.unit) for query in simple), len(out))
+    far = depth(asked, clock.unit)
+    halo = Halo(far.time, far.rows, columns=len(out))
     read = columns_read(simple)
     rows, requests, columns = _inputs(simple, events, at, ts, keys, read, layout.ordered)
     names, promise = dict(zip(columns.keys, keys, strict=True)), None

@@ -21,7 +21,7 @@ from swag.spark.answer_types import one_type_at_a_time, value_type
 from swag.spark.asked import columns_read, grouped_by
 from swag.spark.batch.tasks import of_type
 from swag.spark.key_rows import KeyRows
-from swag.spark.key_runs import refuse_null
+from swag.spark.key_runs import refuse_nulls
 from swag.spark.places import col, free, numbered, placed
 from swag.spark.portable import in_workers, portable
 from swag.tables.answers import own_name
@@ -120,8 +120,7 @@ def passing(task: FilterTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     engine.register(task.queries)
     for batch in batches:
         table = pa.Table.from_batches([batch])
-        refuse_null(table, dict(zip(keys.names, task.keys, strict=True)), "key")
-        refuse_null(table, {"t": task.ts}, "timestamp")
+        refuse_nulls(table, dict(zip(keys.names, task.keys, strict=True)), task.ts)
         t, events = np.asarray(one_chunk(table.column("t"))), _events(task, table, keys)
         done = 0
         while asked < task.times.size and t.size and task.times[asked] < t[-1]:

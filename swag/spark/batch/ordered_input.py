@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from swag.errors import OutOfOrder
-from swag.spark.key_runs import refuse_null, run_starts
+from swag.spark.key_runs import refuse_nulls, run_starts
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
 
@@ -83,8 +83,7 @@ class Order:
 
     def check(self, new: pa.Table) -> None:
         """Do rows go on where those before have ended?"""
-        refuse_null(new, self.promise.names, "key")
-        refuse_null(new, {"t": self.promise.ts}, "timestamp")
+        refuse_nulls(new, self.promise.names, self.promise.ts)
         rows = pa.concat_tables([*self._last, new])
         first = rows.num_rows - new.num_rows  # 0, or 1: the last row of those before
         by = [] if self.promise.by is None else [one_chunk(rows.column(self.promise.by))]

@@ -8,7 +8,7 @@ mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas ta
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,12 @@ from swag.errors import BadEvents
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.spark import process
-from swag.spark.batch.cuts import EARLIEST, Halo
+from swag.spark.batch.cuts import Halo
 from swag.spark.batch.layout import Columns
 from swag.spark.batch.ordered_input import Promise, in_order
-from swag.spark.key_runs import refuse_null, run_starts
+from swag.spark.key_runs import refuse_nulls, run_starts
 from swag.spark.places import free
+from swag.stored.carried import CarriedRows, first_needed
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.tables.columns import Clock, one_chunk
@@ -56,45 +57,21 @@ class WindowTask:
         """How many columns there are at a time, those that others are computed from included."""
         return len(self.out) + sum(len(components(query)) for query in self.queries if not query.is_simple)
 
+    def prepared(self, rows: pa.Table) -> pa.Table:
+        """Rows with their keys, of which none is null, nor any time."""
+        rows = rows if self.columns.cut is None else self.columns.cut.with_keys(rows)
+        return refuse_nulls(rows, self.names, self.ts)
+
 
 def answers(task: WindowTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, in order, answered."""
     process.begin()
     if task.promise is not None:
         batches = in_order(task.promise, batches)
-    rows = BlockRows(task)
-    for batch in batches:
-        rows.take(batch)
-        if rows.waiting >= max(task.block_rows, rows.carried):  # a long halo is worth a long block
-            yield from rows.answer()
-    yield from rows.answer()
-
-
-@dataclass(eq=False)
-class BlockRows:
-    """Rows that wait to be answered, and the halo of the last substream that was."""
-
-    task: WindowTask
-    waiting: int = 0
-    carried: int = 0
-    _new: list[pa.RecordBatch] = field(default_factory=list)
-    _halo: pa.Table | None = None
-
-    def take(self, batch: pa.RecordBatch) -> None:
-        self._new.append(batch)
-        self.waiting += batch.num_rows
-
-    def answer(self) -> Iterator[pa.RecordBatch]:
-        if not self.waiting:
-            return
-        new, cut = pa.Table.from_batches(self._new), self.task.columns.cut
-        new = new if cut is None else cut.with_keys(new)
-        refuse_null(new, self.task.names, "key")
-        refuse_null(new, {"t": self.task.ts}, "timestamp")
-        block = SortedBlock.of(self.task, self._halo, new)
-        self._new, self.waiting = [], 0
-        self._halo = block.halo()
-        self.carried = self._halo.num_rows
+    carried = CarriedRows()
+    for table, _ in carried.blocks(batches, task.block_rows, task.prepared):
+        block = SortedBlock.of(task, table, carried.count)
+        carried.keep(block.halo())
         yield from block.answers()
 
 
@@ -109,8 +86,8 @@ class SortedBlock:
     asks: np.ndarray
 
     @classmethod
-    def of(cls, task: WindowTask, halo: pa.Table | None, new: pa.Table) -> "SortedBlock":
-        table = new if halo is None else pa.concat_tables([halo, new])
+    def of(cls, task: WindowTask, table: pa.Table, carried: int) -> "SortedBlock":
+        """carried: how many rows are the halo of the block before."""
         t = np.asarray(one_chunk(table.column("t")))
         starts = run_starts([one_chunk(table.column(name)) for name in task.columns.by], t.size)
         if task.at_requests:  # of which the halo holds none
@@ -119,7 +96,7 @@ class SortedBlock:
             cut, asks = task.columns.cut, np.ones(t.size, bool)
             if cut is not None:
                 asks = cut.asks(np.asarray(one_chunk(table.column("piece"))), t)
-            asks[: 0 if halo is None else halo.num_rows] = False
+            asks[:carried] = False
         block = cls(task, table, t, starts, asks)
         block._check_halos()
         return block
@@ -156,9 +133,7 @@ class SortedBlock:
         if self.task.at_requests:
             table = table.filter(pa.array(~self.asks[first:]))
             t = t[~self.asks[first:]]
-        past = max(int(self.t[-1]) - self.task.halo.time, EARLIEST)  # nothing up to here is seen again
-        by_time = int(np.searchsorted(t, past, side="right")) if past > EARLIEST else 0
-        return table.slice(max(0, min(by_time, t.size - self.task.halo.rows)))
+        return table.slice(int(first_needed(self.task.halo, t, np.array([0, t.size]), int(self.t[-1]))[0]))
 
     def answers(self) -> Iterator[pa.RecordBatch]:
         """Some rows at a time, where there are many, or many columns."""

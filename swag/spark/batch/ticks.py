@@ -22,7 +22,7 @@ from swag.spark.asked import columns_read, levels
 from swag.spark.batch.layout import Layout
 from swag.spark.batch.tasks import of_type
 from swag.spark.key_rows import KeyRows
-from swag.spark.key_runs import refuse_null
+from swag.spark.key_runs import refuse_nulls
 from swag.spark.places import col, free, numbered, placed
 from swag.spark.portable import in_workers, portable
 from swag.stored.evaluation import keep_apart
@@ -143,8 +143,7 @@ def answers(task: TickTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
         return
     table = pa.Table.from_batches(kept)
     names = {f"k{i}": name for i, name in enumerate(task.keys)}
-    refuse_null(table, names, "key")
-    refuse_null(table, {"t": task.ts}, "timestamp")
+    refuse_nulls(table, names, task.ts)
     columns = {name: table.column(f"e{i}") for i, name in enumerate(task.read)}
     events = pa.table({**columns, task.ts: of_type(table.column("t"), task.clock.type)})
     keys, by_number = KeyRows(list(names), task.known_by), task.key not in (None, *task.keys)

@@ -19,7 +19,7 @@ from swag.live.arena import Batch
 from swag.live.core import Incoming
 from swag.query.aggregates import count
 from swag.query.every import Every
-from swag.query.lowering import simple_ones
+from swag.query.lowering import depth, simple_ones
 from swag.query.query import Query
 from swag.query.windows import Range, Rows, reach
 from swag.spark.places import free
@@ -99,10 +99,7 @@ class Kept:
         self._noted: list[pa.Table] = []
         self.inside = [Kept(*part) for part in self._parts(name)]
         stream.add(self._keeping())
-        plain = [query for query in stream.queries.values() if query.is_plain]
-        reaches = [reach(query.window, unit) for query in simple_ones(plain)]
-        self._by_time = max((r.far for r in reaches if r.by_time), default=0)
-        self._by_rows = max((r.far for r in reaches if not r.by_time), default=0)
+        self._depth = depth([query for query in stream.queries.values() if query.is_plain], unit)
         tickers = [*stream.emission.tickers, *(query.every for query in stream.emission.inner if query.every)]
         self.counting = any(not every.by_time for every in tickers)  # does a tick depend on how many rows there were?
 
@@ -154,8 +151,8 @@ class Kept:
         """Let go of rows that nothing can reach; put small segments together."""
         upto = min(self.upto(watermark), self.stream.core.store.retention.since)
         gone = self._note_gone if self.counting else None
-        if self._by_rows == 0:
-            log.drop_until(self.rows, upto - self._by_time, gone)
+        if self._depth.rows == 0:
+            log.drop_until(self.rows, upto - self._depth.time, gone)
             log.merge(self.rows)
         else:
             needed = self.stream.kept + self.held  # of a segment, known row by row only

@@ -13,7 +13,7 @@ from swag.durable.state import State
 from swag.live.arena import group
 from swag.query.every import Every
 from swag.query.windows import Depth
-from swag.ticks.pending import Pending
+from swag.tables.waiting import Waiting
 from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
 
@@ -101,7 +101,7 @@ class SegmentLayout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Pending, newest: np.ndarray, whole: bool) -> "SegmentLayout":
+    def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
         waiting = pending.ts
         ids = np.zeros(waiting.size, np.int64) if whole else pending.ids
         batch = group(ids, np.zeros(newest.size, np.int64))

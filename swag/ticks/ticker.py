@@ -27,10 +27,10 @@ from swag.query.reading import Reading
 from swag.query.windows import Depth, Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
 from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
 from swag.ticks.stored_ticks import Seen, Stretch, TickAnswers, jump
 
@@ -56,7 +56,7 @@ class Ticker:
     key: str | None
     lookback: Lookback
     queries: dict[str, Query] = field(default_factory=dict)
-    pending: Pending = field(default_factory=Pending)
+    pending: Waiting = field(default_factory=Waiting)
     counters: Counters = field(default_factory=Counters)
     types: dict[str, pa.DataType] = field(default_factory=dict)
     kinds: dict[str, pa.DataType] = field(default_factory=dict)

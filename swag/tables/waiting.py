@@ -1,0 +1,234 @@
+"""Rows that wait for their time, and leave in order of it: what an engine, a ticker, a detector and a shard each own.
+
+    came      5 3 9 | 4 8 | 11 12      in order of arrival, in parts as they came
+    due(6)    3 4 5                    in order of time, equal times as they came; they wait on, until let_go(6)
+    wait      9 | 8 | 11 12            a part whose rows are all later was not looked at
+
+Who applies rows that are due lets them go when that has succeeded: what fails half way has lost nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from swag.durable.state import State, table_from_array, table_to_array
+from swag.errors import BadType
+from swag.tables.columns import taken
+
+NO_TIMES, NO_IDS = np.zeros(0, np.int64), np.zeros(0, np.int64)
+MANY, FEW = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
+
+
+class TimedRows(NamedTuple):
+    """Rows: their columns, their times, the ids of their keys (none where nobody asks for keys)."""
+
+    table: pa.Table
+    ts: np.ndarray
+    ids: np.ndarray
+
+    def some(self, rows: np.ndarray) -> "TimedRows":
+        """A copy of the rows at these positions."""
+        return TimedRows(taken(self.table, rows), self.ts[rows], self.ids[rows] if self.ids.size else self.ids)
+
+    def between(self, first: int, last: int) -> "TimedRows":
+        """These rows, in the same memory."""
+        return TimedRows(self.table.slice(first, last - first), self.ts[first:last], self.ids[first:last])
+
+
+def together(rows: list[TimedRows]) -> TimedRows:
+    """One after the other; tables share their memory with the parts."""
+    if len(rows) == 1:
+        return rows[0]
+    tables, ts, ids = zip(*rows, strict=True)
+    return TimedRows(pa.concat_tables(tables), np.concatenate(ts), np.concatenate(ids))
+
+
+class Part(NamedTuple):
+    """Rows that came together, the earliest of their times, and the number of rows whose memory they keep alive."""
+
+    rows: TimedRows
+    first: int
+    behind: int
+
+    @classmethod
+    def of(cls, rows: TimedRows) -> "Part":
+        return cls(rows, int(rows.ts.min()), rows.ts.size)
+
+    def only(self, stay: np.ndarray) -> "Part":
+        """The rows at these positions: without a copy where they are the last ones, and half of what is in memory."""
+        size, first = self.rows.ts.size, int(stay[0])
+        if stay.size < size - first or 2 * stay.size < self.behind:
+            return Part.of(self.rows.some(stay))
+        return Part.of(self.rows.between(first, size))._replace(behind=self.behind)
+
+
+class Waiting:
+    """It owns rows in order of arrival, in parts whose columns are of the same types.
+
+    Asked of it: to `add` rows; which are `due` by a time, to let those go, or both at once (`leave`); to drop the first
+    ones; and all that wait, by `count`, `ts`, `ids` and `table`. To add copies nothing, to leave costs the parts that
+    have rows to give: each is copied when half of it is gone, and sorted only if it is not in order.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+
+    def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray = NO_IDS, narrow: bool = False) -> None:
+        """Rows that came. Columns that only some have are null in the others; types that do not go together raise.
+
+        narrow: columns that only earlier rows have are not kept.
+        """
+        if not ts.size:
+            return
+        new = Part.of(TimedRows(table, ts, ids))
+        if self._parts and self._parts[-1].rows.table.schema != table.schema:
+            self._parts = [self._united(new.rows, narrow)]
+            return
+        self._parts.append(new)
+        if len(self._parts) > MANY:
+            self._parts = fewer(self._parts)
+
+    def due(self, upto: int) -> TimedRows | None:
+        """The rows with ts <= upto, in order of ts, equal ones as they came; None if there are none. They wait on."""
+        found = []
+        for part in self._parts:
+            if part.first <= upto:
+                found.append(part.rows)
+        if not found:
+            return None
+        rows = found[0] if len(found) == 1 else together(found)
+        ts = rows.ts
+        if bool((ts[1:] >= ts[:-1]).all()):
+            now = int(np.searchsorted(ts, upto, side="right"))
+            return rows if now == ts.size else rows.between(0, now)
+        chosen = np.flatnonzero(ts <= upto)
+        return rows.some(chosen[np.argsort(ts[chosen], kind="stable")])
+
+    def let_go(self, upto: int) -> None:
+        """Rows with ts <= upto wait no longer."""
+        kept = []
+        for part in self._parts:
+            if part.first > upto:
+                kept.append(part)
+                continue
+            stay = np.flatnonzero(part.rows.ts > upto)
+            if stay.size:
+                kept.append(part.only(stay))
+        self._parts = kept
+
+    def leave(self, upto: int | None) -> TimedRows | None:
+        """The rows that are due, which wait no longer. upto=None: no time has passed."""
+        rows = None if upto is None else self.due(upto)
+        if upto is not None and rows is not None:
+            self.let_go(upto)
+        return rows
+
+    def drop(self, count: int) -> int:
+        """The first rows to come wait no longer; returns the time of the last of them."""
+        newest = 0
+        while count > 0:
+            part = self._parts[0]
+            size = part.rows.ts.size
+            newest = int(part.rows.ts[min(count, size) - 1])
+            self._parts[:1] = [part.only(np.arange(count, size))] if count < size else []
+            count -= size
+        return newest
+
+    @property
+    def count(self) -> int:
+        return sum(part.rows.ts.size for part in self._parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.nbytes for part in self._parts for each in part.rows)
+
+    @property
+    def first(self) -> int | None:
+        """The earliest time."""
+        return min((part.first for part in self._parts), default=None)
+
+    @property
+    def times(self) -> list[np.ndarray]:
+        """The times of all rows, part by part."""
+        return [part.rows.ts for part in self._parts]
+
+    @property
+    def ts(self) -> np.ndarray:
+        """The times of all rows, in order of arrival."""
+        return self._parts[0].rows.ts if len(self._parts) == 1 else np.concatenate([NO_TIMES, *self.times])
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of their keys."""
+        if len(self._parts) == 1:
+            return self._parts[0].rows.ids
+        return np.concatenate([part.rows.ids for part in self._parts]) if self._parts else NO_IDS
+
+    @property
+    def table(self) -> pa.Table:
+        """Their columns; some row waits."""
+        if len(self._parts) > 1:
+            self._parts = [joined(self._parts)]
+        return self._parts[0].rows.table
+
+    def ids_due(self, upto: int) -> np.ndarray | None:
+        """Whose rows are due; None if none are."""
+        due = [part.rows.ids[part.rows.ts <= upto] if part.rows.ids.size else NO_IDS
+               for part in self._parts if part.first <= upto]  # fmt: skip
+        return np.unique(np.concatenate(due)) if due else None
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on; the keys of all rows here are kept."""
+        new = np.empty(int(kept.max(initial=-1)) + 1, np.int64)
+        new[kept] = np.arange(kept.size)
+        for i, part in enumerate(self._parts):
+            ids = new[part.rows.ids].astype(part.rows.ids.dtype)
+            self._parts[i] = part._replace(rows=part.rows._replace(ids=ids))
+
+    def state(self) -> State:
+        if not self._parts:
+            return {"rows": 0}, {}
+        return {"rows": self.count}, {"table": table_to_array(self.table), "ts": self.ts, "ids": self.ids}
+
+    def restore(self, state: State) -> None:
+        arrays, self._parts = state[1], []
+        if "table" not in arrays:
+            return
+        table, ids = table_from_array(arrays["table"]), arrays["ids"]
+        ts = arrays["ts"] if "ts" in arrays else arrays["instants"]  # as detectors of version 0.1 called them
+        if table.num_rows != ts.size or ids.size not in (0, ts.size):
+            raise ValueError(f"{table.num_rows} rows wait, of {ts.size} times and {ids.size} keys")
+        self.add(table, ts, ids)
+
+    def _united(self, new: TimedRows, narrow: bool) -> Part:
+        """All rows as one part, and new ones of other columns. At once, as it may fail: nothing has changed then."""
+        table = self.table
+        if narrow:
+            table = table.select([name for name in table.column_names if name in new.table.column_names])
+        try:
+            table = pa.concat_tables([table, new.table], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
+            raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
+        return Part.of(TimedRows(table, np.concatenate([self.ts, new.ts]), np.concatenate([self.ids, new.ids])))
+
+
+def joined(parts: list[Part]) -> Part:
+    """Several as one, in memory of its own."""
+    rows = together([part.rows for part in parts])
+    return Part.of(rows._replace(table=rows.table.combine_chunks()))
+
+
+def fewer(parts: list[Part]) -> list[Part]:
+    """Neighbours are joined as long as they are a small share of all rows; so a row is copied again and again only as
+    far as ever more of them wait."""
+    share = sum(part.rows.ts.size for part in parts) // FEW
+    groups: list[list[Part]] = [[]]
+    size = 0
+    for part in parts:
+        if groups[-1] and size + part.rows.ts.size > share:
+            groups.append([])
+            size = 0
+        groups[-1].append(part)
+        size += part.rows.ts.size
+    return [group[0] if len(group) == 1 else joined(group) for group in groups]

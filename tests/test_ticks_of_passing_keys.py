@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.live import store
-from swag.ticks.counters import Counters
 from swag.tables.waiting import Waiting
+from swag.ticks.counters import Counters
 from swag.ticks.recency import Recency
 from swag.ticks.schedule import NEVER
 from swag.ticks.ticker import Ticker

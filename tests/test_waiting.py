@@ -26,7 +26,9 @@ STEPS = st.lists(
 
 
 def told(rows: TimedRows | None) -> list[tuple[int, int, int]]:
-    return [] if rows is None else list(zip(rows.ts.tolist(), rows.ids.tolist(), rows.table["x"].to_pylist(), strict=True))
+    return (
+        [] if rows is None else list(zip(rows.ts.tolist(), rows.ids.tolist(), rows.table["x"].to_pylist(), strict=True))
+    )
 
 
 def all_of(waiting: Waiting) -> list[tuple[int, int, int]]:

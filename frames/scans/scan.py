@@ -5,11 +5,13 @@ so far are the first `count` rows of `frames` (kernels/frames/framing.py), and w
 kind of frame has its own: threshold.py, boundary.py, delta.py, aggregate.py, listed in kinds.py.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from frames.specs import Spec
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
@@ -27,7 +29,7 @@ from kernels.frames.framing import (
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State
 from swag.errors import BadType
-from swag.tables.columns import Field, field, is_number, room
+from swag.tables.columns import Field, decoded_type, field, is_number, room, valid_rows
 
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
@@ -49,17 +51,24 @@ class Scan:
     frames found (`found`, a row per frame, and arrays beside it, which a kind names in `extras`). It is asked to `run`
     over events, to `finish` or `touch` what is open, and for its frames; it grows by itself.
 
-    extras: names of the arrays with an entry per frame; reported: those that `columns` needs. ends_late: does the end
-    of the stream make frames certain? may_fail: names of what to restore after events that were refused half way.
-    origin: of columns of integers that are read beside floats, what they are counted from.
+    extras: names of the arrays with an entry per frame; reported: those that `columns` needs, if it has any to give.
+    ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
+    come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
+    of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
     """
+
+    spec: Spec
+    reads = ""
 
     extras: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     ends_late = False
+    looks_ahead = False
     may_fail: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, spec: Spec, schema: pa.Schema) -> None:
+        self.spec = spec
+        self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))
         self.share = Share(0, 0)
         self.keyed = np.zeros((0, 8), np.int64)
         self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
@@ -80,7 +89,14 @@ class Scan:
         """Of each frame: how many of its events came before the one that made it certain."""
         return self.frames[:, framing.LEAD]
 
-    def data(self, table: pa.Table, size: int) -> Any:
+    def fields(self, table: pa.Table) -> dict[str, Field]:
+        """The columns that the spec reads; those that are no numbers are refused."""
+        found = {}
+        for name in self.spec.columns:
+            found[name] = number(table, name, self.reads)
+        return found
+
+    def data(self, fields: dict[str, Field], size: int) -> Any:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
@@ -199,6 +215,16 @@ def number(table: pa.Table, name: str, asked_by: str) -> Field:
     if not is_number(column.type):
         raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
     return column
+
+
+def any_fields(table: pa.Table, columns: Iterable[str], asked_by: str) -> dict[str, Field]:
+    """Columns of any type: of what is no number, only where it is null."""
+    found = {}
+    for name in columns:
+        kind = decoded_type(table.schema.field(name).type)
+        values = is_number(kind)
+        found[name] = field(table, name, asked_by) if values else Field(NONE, valid_rows(table, name, asked_by), kind)
+    return found
 
 
 def mask(column: Field) -> np.ndarray:

@@ -75,7 +75,7 @@ class Waiting:
         self._parts: list[Part] = []
 
     def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray = NO_IDS, narrow: bool = False) -> None:
-        """Rows that came. Columns that only some have are null in the others; types that do not go together are refused.
+        """Rows that came. Columns that only some have are null in the others; types must go together.
 
         narrow: columns that only earlier rows have are not kept.
         """

@@ -255,8 +255,7 @@ class DetectorCore:
         """
         assert self.scan is not None and self.events is not None
         again = Waiting()
-        if self.waiting.count:
-            again.add(self.waiting.table, self.waiting.ts, self.waiting.ids)
+        again.add(*self.waiting.rows)
         for table in logged:
             again.add(*self.read(table))
         rows = again.due(upto)

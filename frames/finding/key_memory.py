@@ -61,7 +61,7 @@ def keys_in_use(core: DetectorCore) -> np.ndarray:
     found = np.zeros(core.keys.count, bool)
     keyed = core.scan.keyed[: found.size]
     found[: keyed.shape[0]] = ~at_rest(keyed)
-    found[core.waiting.ids] = True
+    found[core.waiting.rows.ids] = True
     if core.events is not None:
         found[core.events.ids] = True
     return np.flatnonzero(found)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.scan import NONE, Kinds, Scan, any_fields, extended
+from frames.scans.scan import NONE, Kinds, Scan, any_fields
 from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
@@ -46,12 +46,13 @@ class AggregateScan(Scan):
         if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
             self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
+        self.per_key = {"partials": 0, "counts": 0}
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         if self.spec.aggregate.kind != "count":
             return super().fields(table)
-        return any_fields(table, self.spec.columns, f"{self.spec.aggregate} counts")
+        return any_fields(table, self.kinds, f"{self.spec.aggregate} counts")
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[Any, np.ndarray]:
         aggregate, read = self.spec.aggregate, [fields[name] for name in self.spec.aggregate.columns]
@@ -94,17 +95,6 @@ class AggregateScan(Scan):
     def _measure_open(self) -> None:
         if self.spec.closes_before:
             frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
-
-    def grow_keys(self, count: int) -> None:
-        self.counts = extended(self.counts, count, 0)
-        if isinstance(self.partials, tuple):
-            self.partials = tuple(extended(partial, count, 0) for partial in self.partials)
-        else:
-            self.partials = extended(self.partials, count, 0)
-
-    def memory(self) -> list[np.ndarray]:
-        partials = self.partials if isinstance(self.partials, tuple) else (self.partials,)
-        return [self.keyed, *partials, self.counts]
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}

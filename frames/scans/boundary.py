@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.scan import Scan, extended, mask
+from frames.scans.scan import Scan, mask
 from frames.specs import Boundary
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs
@@ -22,6 +22,7 @@ class BoundaryScan(Scan):
 
     def __init__(self, spec: Boundary, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema)
+        self.per_key = {"within": 0}
         self.within = np.zeros((0, len(spec.columns)), np.int64)
         self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
         self.cuts = [cell_kind(self.kinds[name], cut) for name, cut in spec.cells.items()]
@@ -32,12 +33,6 @@ class BoundaryScan(Scan):
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         return int(frame_runs.boundary(events, data, self.keyed, self.within, self.cells, self.found, first))
-
-    def grow_keys(self, count: int) -> None:
-        self.within = extended(self.within, count, 0)
-
-    def memory(self) -> list[np.ndarray]:
-        return [self.keyed, self.within]
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         codes = zip(self.spec.columns, self.cuts, beside["cells"], strict=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.scan import Scan, extended
+from frames.scans.scan import Scan
 from frames.specs import Delta
 from kernels.frames import delta as frame_delta
 from kernels.frames.framing import ScannedEvents
@@ -31,6 +31,7 @@ class DeltaScan(Scan):
         self.low = self.high = np.zeros((0, len(spec.columns)), self.dtype)
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
         self.nothing = self.dtype(ends[0]), self.dtype(ends[1])
+        self.per_key = {"low": self.nothing[0], "high": self.nothing[1]}
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, np.ndarray]:
         if all(column.valid is None for column in fields.values()):
@@ -52,13 +53,6 @@ class DeltaScan(Scan):
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         spread = frame_delta.Spread(self.low.reshape(-1), self.high.reshape(-1), *self.nothing)
         return int(frame_delta.delta(events, data, self.rule, spread, self.keyed, self.found, first))
-
-    def grow_keys(self, count: int) -> None:
-        self.low = extended(self.low, count, self.nothing[0])
-        self.high = extended(self.high, count, self.nothing[1])
-
-    def memory(self) -> list[np.ndarray]:
-        return [self.keyed, self.low, self.high]
 
 
 def limit(op: str, x: Any, whole: bool) -> Any:

@@ -124,9 +124,9 @@ class Engine:
     def _waiting(self, readers: list[Query]) -> pa.Table | None:
         """The events that wait, as these queries will read them when they are due; None if there are none."""
         held = self._held
-        if held is None or held.rows.count == 0:
+        if held is None or held.waiting.count == 0:
             return None
-        return intake.with_missing(held.rows.table, Reading(readers, self.ts, self.key))
+        return intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, self.key))
 
     def _unread(self, readers: list[Query]) -> int:
         """Events up to this time wait without what new queries read: nobody read it when they came."""
@@ -217,9 +217,10 @@ class Engine:
 
     def _forget_keys(self) -> None:
         """Keys that nobody asks for any more: memory follows what windows hold."""
-        kept = self._stream.forget_keys(None if self._held is None else self._held.rows.ids)
-        if kept is not None and self._held is not None:
-            self._held.rows.renumber(kept)
+        waiting = None if self._held is None else self._held.waiting
+        kept = self._stream.forget_keys(waiting)
+        if kept is not None and waiting is not None:
+            waiting.renumber(kept)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -279,7 +280,7 @@ class Engine:
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        return Text(explain(self._stream, 0 if self._held is None else self._held.rows.count))
+        return Text(explain(self._stream, 0 if self._held is None else self._held.waiting.count))
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f', key="{self.key}"'
@@ -294,8 +295,8 @@ class Engine:
         held, stream = self._held, self._stream
         core = stream.core
         return {
-            "events": core.store.events + (0 if held is None else held.rows.count),
-            "held": 0 if held is None else held.rows.count,
+            "events": core.store.events + (0 if held is None else held.waiting.count),
+            "held": 0 if held is None else held.waiting.count,
             "late": 0 if held is None else held.late,
             "keys": core.store.key_count if self.key is not None else 0,
             "kept": stream.kept,

@@ -64,7 +64,7 @@ def test_counters_and_rows_that_wait_under_new_numbers():
     pending = Waiting()
     pending.add(pa.table({"x": [1, 2, 3]}), np.array([1, 2, 3]), np.array([4, 1, 4]))
     pending.renumber(np.array([1, 4]))
-    assert pending.ids.tolist() == [1, 0, 1]
+    assert pending.rows.ids.tolist() == [1, 0, 1]
 
 
 def ticker_of(every: sw.Every, window: Any, ts: list[int], advance: int) -> Ticker:

@@ -26,13 +26,9 @@ STEPS = st.lists(
 
 
 def told(rows: TimedRows | None) -> list[tuple[int, int, int]]:
-    return (
-        [] if rows is None else list(zip(rows.ts.tolist(), rows.ids.tolist(), rows.table["x"].to_pylist(), strict=True))
-    )
-
-
-def all_of(waiting: Waiting) -> list[tuple[int, int, int]]:
-    return told(TimedRows(waiting.table, waiting.ts, waiting.ids)) if waiting.count else []
+    if rows is None or not rows.ts.size:
+        return []
+    return list(zip(rows.ts.tolist(), rows.ids.tolist(), rows.table["x"].to_pylist(), strict=True))
 
 
 @given(steps=STEPS)
@@ -55,15 +51,13 @@ def test_rows_leave_in_order_of_time_and_stay_in_order_of_arrival(steps: list[tu
             gone, model = model[:given_], model[given_:]
             assert waiting.drop(len(gone)) == (gone[-1][0] if gone else 0)
         elif what == "table":
-            assert all_of(waiting) == model
+            assert told(waiting.rows) == model
         else:
             saved, waiting = waiting.state(), Waiting()
             waiting.restore(saved)
         assert waiting.count == len(model)
         assert waiting.first == min((row[0] for row in model), default=None)
-        assert waiting.ts.tolist() == [row[0] for row in model]
-        assert waiting.ids.tolist() == [row[1] for row in model]
-    assert all_of(waiting) == model
+    assert told(waiting.rows) == model
 
 
 def test_of_many_small_parts_few_are_made_and_large_ones_stay() -> None:
@@ -71,19 +65,19 @@ def test_of_many_small_parts_few_are_made_and_large_ones_stay() -> None:
     waiting.add(pa.table({"x": large}), large)
     for i in range(20 * MANY):
         waiting.add(pa.table({"x": [i]}), np.array([10**6 + i]))
-    assert len(waiting.times) <= MANY
-    assert np.shares_memory(waiting.times[0], large)  # it was not copied along with the small ones
-    assert waiting.ts.tolist() == list(range(10**6 + 20 * MANY))
+    due = waiting.due(10**6 - 1)
+    assert due is not None and np.shares_memory(due.ts, large)  # it was not copied along with the small ones
+    assert waiting.rows.ts.tolist() == list(range(10**6 + 20 * MANY))
 
 
 def test_rows_that_left_are_not_kept_in_memory() -> None:
     waiting, ts = Waiting(), np.arange(1000)
     waiting.add(pa.table({"x": ts}), ts)
     waiting.leave(100)
-    assert np.shares_memory(waiting.ts, ts)  # to copy the rest each time would cost its square
+    assert np.shares_memory(waiting.rows.ts, ts)  # to copy the rest each time would cost its square
     waiting.leave(600)
-    assert not np.shares_memory(waiting.ts, ts)
-    assert waiting.table["x"].to_pylist() == list(range(601, 1000))
+    assert not np.shares_memory(waiting.rows.ts, ts)
+    assert waiting.rows.table["x"].to_pylist() == list(range(601, 1000))
 
 
 def test_rows_without_keys() -> None:
@@ -101,7 +95,7 @@ def test_columns_that_only_some_rows_have(narrow: bool, expected: dict[str, list
     waiting, one = Waiting(), np.array([1])
     waiting.add(pa.table({"a": [1]}), one, one)
     waiting.add(pa.table({"b": [2]}), one, one, narrow=narrow)
-    assert waiting.table.to_pydict() == expected
+    assert waiting.rows.table.to_pydict() == expected
 
 
 def test_types_that_do_not_go_together_are_refused_and_change_nothing() -> None:
@@ -109,7 +103,7 @@ def test_types_that_do_not_go_together_are_refused_and_change_nothing() -> None:
     waiting.add(pa.table({"a": [1], "b": [1]}), one, one)
     with pytest.raises(sw.BadType, match="not of the types they had before"):
         waiting.add(pa.table({"a": ["text"]}), one, one, narrow=True)
-    assert waiting.table.to_pydict() == {"a": [1], "b": [1]}
+    assert waiting.rows.table.to_pydict() == {"a": [1], "b": [1]}
 
 
 def test_states_of_earlier_versions_and_damaged_ones() -> None:
@@ -118,7 +112,7 @@ def test_states_of_earlier_versions_and_damaged_ones() -> None:
     header, arrays = waiting.state()
     other = Waiting()
     other.restore(({}, {"table": arrays["table"], "instants": one, "ids": one}))
-    assert other.ts.tolist() == [5]
+    assert other.rows.ts.tolist() == [5]
     other.restore(({}, {"ts": one[:0], "ids": one[:0]}))  # of an engine where nothing waits
     assert other.count == 0
     with pytest.raises(ValueError, match="1 rows wait"):
@@ -127,6 +121,6 @@ def test_states_of_earlier_versions_and_damaged_ones() -> None:
 
 def test_a_part_says_of_how_many_rows_the_memory_is() -> None:
     ts = np.arange(10)
-    part = Part.of(TimedRows(pa.table({"x": ts}), ts, ts))
+    part = Part(TimedRows(pa.table({"x": ts}), ts, ts), 0, 10)
     assert (part.only(np.arange(3, 10)).behind, part.only(np.arange(6, 10)).behind) == (10, 4)
     assert part.only(np.array([3, 8, 9])).behind == 3

@@ -20,7 +20,7 @@ from swag.tables.waiting import TimedRows, Waiting
 
 
 class Held:
-    """The events that wait (`rows`): the columns that queries need, their timestamps and key ids.
+    """The events that wait (`waiting`): the columns that queries need, their timestamps and key ids.
 
     It owns them until they are released, and the latest time, from which the watermark follows. Asked of it: to take
     events that are not late, and those that are due.
@@ -29,7 +29,7 @@ class Held:
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
         self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
-        self.rows = Waiting()
+        self.waiting = Waiting()
         self.late = 0
 
     def add(
@@ -52,7 +52,7 @@ class Held:
         late = self._late(ts, ids, latest, seen, slots, together)
         if late.any():
             fresh = fresh.some(np.flatnonzero(~late))
-        self.rows.add(*fresh, narrow=True)
+        self.waiting.add(*fresh, narrow=True)
         self.late += ts.size - fresh.ts.size
         return fresh.ts.size
 
@@ -63,19 +63,19 @@ class Held:
 
     def due(self) -> TimedRows | None:
         """What the watermark has passed, in order of time, ties as they arrived; it waits until it is `released`."""
-        return self.rows.due(self.watermark)
+        return self.waiting.due(self.watermark)
 
     def released(self) -> None:
         """What was due waits no longer."""
-        self.rows.let_go(self.watermark)
+        self.waiting.let_go(self.watermark)
 
     def state(self) -> State:
-        return {"lateness": self.lateness, "now": self.now, "late": self.late}, self.rows.state()[1]
+        return {"lateness": self.lateness, "now": self.now, "late": self.late}, self.waiting.state()[1]
 
     def restore(self, state: State) -> None:
         header = state[0]
         self.lateness, self.now, self.late = header["lateness"], header["now"], header["late"]
-        self.rows.restore(state)
+        self.waiting.restore(state)
 
     def _late(
         self,
@@ -96,9 +96,9 @@ class Held:
             missed |= (-(-ts // slot)) * slot < due
         on_time = np.flatnonzero(~missed)
         ts, ids, due = ts[on_time], ids[on_time], due[on_time]
-        held = self.rows.ts
+        _, held, held_ids = self.waiting.rows
         earlier = np.argsort(held, kind="stable")
-        all_ts, all_ids = np.concatenate([held[earlier], ts]), np.concatenate([self.rows.ids[earlier], ids])
+        all_ts, all_ids = np.concatenate([held[earlier], ts]), np.concatenate([held_ids[earlier], ids])
         if together:
             all_ids, latest, seen = np.zeros_like(all_ids), latest.max(keepdims=True), np.zeros(1, np.int64)
         all_due = np.concatenate([np.full(held.size, EARLIEST), due])

@@ -16,7 +16,7 @@ from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType
 from swag.tables.columns import taken
 
-NO_TIMES, NO_IDS = np.zeros(0, np.int64), np.zeros(0, np.int64)
+NO_IDS = np.zeros(0, np.int64)
 MANY, FEW = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
 
 
@@ -36,12 +36,7 @@ class TimedRows(NamedTuple):
         return TimedRows(self.table.slice(first, last - first), self.ts[first:last], self.ids[first:last])
 
 
-def together(rows: list[TimedRows]) -> TimedRows:
-    """One after the other; tables share their memory with the parts."""
-    if len(rows) == 1:
-        return rows[0]
-    tables, ts, ids = zip(*rows, strict=True)
-    return TimedRows(pa.concat_tables(tables), np.concatenate(ts), np.concatenate(ids))
+NOTHING = TimedRows(pa.table({}), np.zeros(0, np.int64), NO_IDS)
 
 
 class Part(NamedTuple):
@@ -51,41 +46,41 @@ class Part(NamedTuple):
     first: int
     behind: int
 
-    @classmethod
-    def of(cls, rows: TimedRows) -> "Part":
-        return cls(rows, int(rows.ts.min()), rows.ts.size)
-
     def only(self, stay: np.ndarray) -> "Part":
         """The rows at these positions: without a copy where they are the last ones, and half of what is in memory."""
         size, first = self.rows.ts.size, int(stay[0])
         if stay.size < size - first or 2 * stay.size < self.behind:
-            return Part.of(self.rows.some(stay))
-        return Part.of(self.rows.between(first, size))._replace(behind=self.behind)
+            rows = self.rows.some(stay)
+            return Part(rows, int(rows.ts.min()), stay.size)
+        rows = self.rows.between(first, size)
+        return Part(rows, int(rows.ts.min()), self.behind)
 
 
 class Waiting:
-    """It owns rows in order of arrival, in parts whose columns are of the same types.
+    """It owns rows in order of arrival, in parts whose columns are of the same types, and says how many wait (`count`).
 
     Asked of it: to `add` rows; which are `due` by a time, to let those go, or both at once (`leave`); to drop the first
-    ones; and all that wait, by `count`, `ts`, `ids` and `table`. To add copies nothing, to leave costs the parts that
-    have rows to give: each is copied when half of it is gone, and sorted only if it is not in order.
+    ones; and all that wait (`rows`). To add copies nothing, to leave costs the parts that have rows to give: each is
+    copied when half of it is gone, and sorted only if it is not in order.
     """
 
     def __init__(self) -> None:
+        self.count = 0
         self._parts: list[Part] = []
 
     def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray = NO_IDS, narrow: bool = False) -> None:
-        """Rows that came. Columns that only some have are null in the others; types that do not go together raise.
+        """Rows that came. Columns that only some have are null in the others; types must go together.
 
         narrow: columns that only earlier rows have are not kept.
         """
         if not ts.size:
             return
-        new = Part.of(TimedRows(table, ts, ids))
+        new = TimedRows(table, ts, ids)
         if self._parts and self._parts[-1].rows.table.schema != table.schema:
-            self._parts = [self._united(new.rows, narrow)]
-            return
-        self._parts.append(new)
+            self._parts = [self._united(new, narrow)]
+        else:
+            self._parts.append(Part(new, int(ts.min()), ts.size))
+        self.count += ts.size
         if len(self._parts) > MANY:
             self._parts = fewer(self._parts)
 
@@ -94,10 +89,10 @@ class Waiting:
         found = []
         for part in self._parts:
             if part.first <= upto:
-                found.append(part.rows)
+                found.append(part)
         if not found:
             return None
-        rows = found[0] if len(found) == 1 else together(found)
+        rows = (found[0] if len(found) == 1 else joined(found)).rows
         ts = rows.ts
         if bool((ts[1:] >= ts[:-1]).all()):
             now = int(np.searchsorted(ts, upto, side="right"))
@@ -109,12 +104,13 @@ class Waiting:
         """Rows with ts <= upto wait no longer."""
         kept = []
         for part in self._parts:
-            if part.first > upto:
-                kept.append(part)
-                continue
-            stay = np.flatnonzero(part.rows.ts > upto)
-            if stay.size:
-                kept.append(part.only(stay))
+            if part.first <= upto:
+                stay = np.flatnonzero(part.rows.ts > upto)
+                self.count -= part.rows.ts.size - stay.size
+                if not stay.size:
+                    continue
+                part = part.only(stay)
+            kept.append(part)
         self._parts = kept
 
     def leave(self, upto: int | None) -> TimedRows | None:
@@ -127,6 +123,7 @@ class Waiting:
     def drop(self, count: int) -> int:
         """The first rows to come wait no longer; returns the time of the last of them."""
         newest = 0
+        self.count -= count
         while count > 0:
             part = self._parts[0]
             size = part.rows.ts.size
@@ -135,9 +132,22 @@ class Waiting:
             count -= size
         return newest
 
+    def leading(self, upto: int) -> int:
+        """How many of the first rows have ts <= upto, where they came in order of time."""
+        count = 0
+        for part in self._parts:
+            some = int(np.searchsorted(part.rows.ts, upto, side="right"))
+            count += some
+            if some < part.rows.ts.size:
+                break
+        return count
+
     @property
-    def count(self) -> int:
-        return sum(part.rows.ts.size for part in self._parts)
+    def rows(self) -> TimedRows:
+        """All of them, in order of arrival; of none, the table has no columns."""
+        if len(self._parts) > 1:
+            self._parts = [joined(self._parts)]
+        return self._parts[0].rows if self._parts else NOTHING
 
     @property
     def bytes(self) -> int:
@@ -147,30 +157,6 @@ class Waiting:
     def first(self) -> int | None:
         """The earliest time."""
         return min((part.first for part in self._parts), default=None)
-
-    @property
-    def times(self) -> list[np.ndarray]:
-        """The times of all rows, part by part."""
-        return [part.rows.ts for part in self._parts]
-
-    @property
-    def ts(self) -> np.ndarray:
-        """The times of all rows, in order of arrival."""
-        return self._parts[0].rows.ts if len(self._parts) == 1 else np.concatenate([NO_TIMES, *self.times])
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The ids of their keys."""
-        if len(self._parts) == 1:
-            return self._parts[0].rows.ids
-        return np.concatenate([part.rows.ids for part in self._parts]) if self._parts else NO_IDS
-
-    @property
-    def table(self) -> pa.Table:
-        """Their columns; some row waits."""
-        if len(self._parts) > 1:
-            self._parts = [joined(self._parts)]
-        return self._parts[0].rows.table
 
     def ids_due(self, upto: int) -> np.ndarray | None:
         """Whose rows are due; None if none are."""
@@ -189,39 +175,43 @@ class Waiting:
     def state(self) -> State:
         if not self._parts:
             return {"rows": 0}, {}
-        return {"rows": self.count}, {"table": table_to_array(self.table), "ts": self.ts, "ids": self.ids}
+        table, ts, ids = self.rows
+        return {"rows": self.count}, {"table": table_to_array(table), "ts": ts, "ids": ids}
 
     def restore(self, state: State) -> None:
-        arrays, self._parts = state[1], []
+        arrays, self.count, self._parts = state[1], 0, []
         if "table" not in arrays:
             return
         table, ids = table_from_array(arrays["table"]), arrays["ids"]
         ts = arrays["ts"] if "ts" in arrays else arrays["instants"]  # as detectors of version 0.1 called them
-        if table.num_rows != ts.size or ids.size not in (0, ts.size):
+        if (table.num_columns and table.num_rows != ts.size) or ids.size not in (0, ts.size):
             raise ValueError(f"{table.num_rows} rows wait, of {ts.size} times and {ids.size} keys")
         self.add(table, ts, ids)
 
     def _united(self, new: TimedRows, narrow: bool) -> Part:
         """All rows as one part, and new ones of other columns. At once, as it may fail: nothing has changed then."""
-        table = self.table
+        table, ts, ids = self.rows
         if narrow:
             table = table.select([name for name in table.column_names if name in new.table.column_names])
         try:
             table = pa.concat_tables([table, new.table], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
             raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
-        return Part.of(TimedRows(table, np.concatenate([self.ts, new.ts]), np.concatenate([self.ids, new.ids])))
+        rows = TimedRows(table, np.concatenate([ts, new.ts]), np.concatenate([ids, new.ids]))
+        return Part(rows, int(rows.ts.min()), rows.ts.size)
 
 
 def joined(parts: list[Part]) -> Part:
     """Several as one, in memory of its own."""
-    rows = together([part.rows for part in parts])
-    return Part.of(rows._replace(table=rows.table.combine_chunks()))
+    rows, firsts, _ = zip(*parts, strict=True)
+    tables, ts, ids = zip(*rows, strict=True)
+    whole = TimedRows(pa.concat_tables(tables).combine_chunks(), np.concatenate(ts), np.concatenate(ids))
+    return Part(whole, min(firsts), whole.ts.size)
 
 
 def fewer(parts: list[Part]) -> list[Part]:
-    """Neighbours are joined as long as they are a small share of all rows; so a row is copied again and again only as
-    far as ever more of them wait."""
+    """Neighbours are joined up to a small share of all rows. A row that is part of one is not copied again until far
+    more rows wait."""
     share = sum(part.rows.ts.size for part in parts) // FEW
     groups: list[list[Part]] = [[]]
     size = 0

@@ -102,8 +102,8 @@ class SegmentLayout:
 
     @classmethod
     def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
-        waiting = pending.ts
-        ids = np.zeros(waiting.size, np.int64) if whole else pending.ids
+        _, waiting, ids = pending.rows
+        ids = np.zeros(waiting.size, np.int64) if whole else ids
         batch = group(ids, np.zeros(newest.size, np.int64))
         runs = np.empty(newest.size, np.int64)
         runs[segments] = -1

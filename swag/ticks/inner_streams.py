@@ -69,7 +69,7 @@ class Answers:
         saved = nested(
             {"query": query_to_json(self.query)}, {"ticker": self.ticker.state(), "stream": self.stream.state()}
         )
-        return with_arrays(saved, {"waiting": table_to_array(self.waiting.table)} if self.waiting.count else {})
+        return with_arrays(saved, {"waiting": table_to_array(self.waiting.rows.table)} if self.waiting.count else {})
 
     def restore(self, state: State) -> None:
         """The queries of its ticker and of its stream have been added."""

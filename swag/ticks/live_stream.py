@@ -17,6 +17,7 @@ from swag.live.core import Core, Incoming
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
+from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
 
 
@@ -196,16 +197,16 @@ class LiveStream:
 
     # -- letting go ---------------------------------------------------------------------------------------------------
 
-    def forget_keys(self, needed: np.ndarray | None = None) -> np.ndarray | None:
+    def forget_keys(self, waiting: Waiting | None = None) -> np.ndarray | None:
         """Forget keys that nobody asks for any more, where they are half of all.
 
-        needed: ids of keys that others have still to do with. Returns the keys that were kept, if any were forgotten.
+        waiting: rows of keys that are still to come. Returns the keys that were kept, if any were forgotten.
         """
 
         def needs(count: int) -> np.ndarray:
             found = self.emission.needs(count)
-            if needed is not None:
-                found[needed] = True
+            if waiting is not None:
+                found[waiting.rows.ids] = True
             return found
 
         kept = self.core.grouping.forget(needs)

@@ -242,15 +242,15 @@ class Ticker:
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
         since, depth = np.full(ticks.count, EARLIEST), back.depth
+        _, ts, ids = self.pending.rows
         if depth.rows:
             rows = np.arange(int(ends[-1]))
         else:
             far = min(depth.time, FARTHEST)
             since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
             first_seen = np.repeat(since, np.diff(ends, prepend=0))  # by the next tick; those after it see no more
-            rows = np.flatnonzero(self.pending.ts[: first_seen.size] > first_seen)
-        ts, ids = self.pending.ts[rows], self.pending.ids[rows]
-        tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
+            rows = np.flatnonzero(ts[: first_seen.size] > first_seen)
+        tick, key, there = self.lookback.recent.reported(ts[rows], ids[rows], np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)
         return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
@@ -268,7 +268,7 @@ class Ticker:
     def needs(self, count: int) -> np.ndarray:
         """Which of the first `count` keys it has still to do with."""
         needed = np.zeros(count, bool)
-        needed[self.pending.ids] = True
+        needed[self.pending.rows.ids] = True
         if self.counters.next.size == 0:
             return needed
         if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
@@ -289,18 +289,17 @@ class Ticker:
 
     def _fold_in(self, count: int, rows: np.ndarray) -> None:
         """The first `count` rows wait no longer; the lookback takes those that a window may hold."""
-        pending, counters = self.pending, self.counters
+        waiting, counters = self.pending.rows, self.counters
         if rows.size:
-            table = pending.table[:count] if rows.size == count else pending.table.take(pa.array(rows))
-            self.lookback.take(table, pending.ts[rows], pending.ids[rows])
+            self.lookback.take(*(waiting.between(0, count) if rows.size == count else waiting.some(rows)))
         if count and not self.whole:
-            gone = pending.ids[:count]
+            gone = waiting.ids[:count]
             np.add.at(counters.gone, gone, 1)
-            counters.newest[gone] = pending.ts[:count]
-            pending.drop(count)
+            counters.newest[gone] = waiting.ts[:count]
+            self.pending.drop(count)
         elif count:
             counters.gone[0] += count
-            counters.newest[0] = pending.drop(count)
+            counters.newest[0] = self.pending.drop(count)
 
     def _let_go(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
@@ -313,19 +312,13 @@ class Ticker:
             rows = np.arange(self.pending.count)
             self.lookback.ready(clock, keys)
             if self.lookback.of_all:
-                self.lookback.recent.note(self.pending.ts, self.pending.ids)
+                self.lookback.recent.note(*self.pending.rows[1:])
             self._fold_in(rows.size, rows)
 
     def _drop_first(self, horizon: Horizon) -> None:
         """Rows that are both too old and too far back."""
-        oldest, position = horizon.oldest, horizon.needed_from
-        drop = 0
-        for ts in self.pending.times:
-            old = min(position - int(self.counters.gone[0]) - drop, int(np.searchsorted(ts, oldest, side="right")))
-            drop += max(0, min(old, ts.size))
-            if old < ts.size:
-                break
-        if drop:
+        drop = min(horizon.needed_from - int(self.counters.gone[0]), self.pending.leading(horizon.oldest))
+        if drop > 0:
             self.counters.gone[0] += drop
             self.counters.newest[0] = self.pending.drop(drop)
 

@@ -1,5 +1,6 @@
 """Many windows over stored events at once: edges times aggregates, chunk by chunk, on all cores."""
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -181,7 +182,7 @@ class Evaluation:
         return self.selections[known]
 
     def run(self) -> None:
-        todo = self._chunks()
+        todo = self._chunks() if self.windows else []
         threads = min(thread_count(), len(todo))
         self.progress.total = len(todo) * len(self.windows)
         if threads <= 1:
@@ -194,14 +195,15 @@ class Evaluation:
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
-        windows are so long that chunks would read most rows over and over."""
-        count, rows = self.requests.count, self.stored.ts.size
+        windows are so long that chunks would read most rows over and over. Within a chunk, edges never go back."""
+        count, rows, restarts = self.requests.count, self.stored.ts.size, self.requests.restarts.tolist()
         size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:
-            cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
+            bounds = sorted({*range(0, count, size), *restarts, count})
+            cut = [Chunk(self.requests, timeline, a, b) for a, b in itertools.pairwise(bounds)]
             read = sum(hi - lo for lo, hi in (chunk.seen_by(self.windows) for chunk in cut))
-            if len(cut) <= 2 or read <= 2 * rows:
+            if len(cut) <= 2 + len(restarts) or read <= 2 * rows:
                 return cut
             size *= 2
 

@@ -161,7 +161,7 @@ def summarize(
     frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,
 ) -> pa.Table:  # fmt: skip
-    """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate.
+    """The frames, with a column per aggregate of the events in each: one pass over these for all of them.
 
     Which events these are, and what `own` means, is as in `fill`.
 

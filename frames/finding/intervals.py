@@ -28,6 +28,9 @@ def over_intervals(
     """
     stored = Stored.in_order(table, order)
     evaluation = Evaluation(stored, Requests.between(reach(INTERVAL, None), *edges))
-    columns = [evaluation.add(Query(what, INTERVAL, where=where, name=f"{what}")) for what, where in asked]
+    columns = []
+    for aggregate, where in asked:
+        name = f"{aggregate} of a frame"  # as messages have it
+        columns.append(evaluation.add(Query(aggregate.alias(name), INTERVAL, where=where, name=name)))
     evaluation.run()
     return [each.array(stored) for each in columns]

@@ -209,7 +209,7 @@ class Quantile(Aggregator):
                 high = np.empty(slot.size if linear else 0, low.dtype)
                 ranked.slide(cursors[aggregate], lo, hi, wanted, low, high)
                 if linear:
-                    slot[:] = families.interpolate(low, high, fraction)
+                    slot[:], _ = families.lower(aggregate, block.n, [(low, high, fraction)])
                 output.settle(block, slot)
 
         return answer

@@ -7,7 +7,7 @@
     var, std                "moments"    n, s, mean, m2          (serves sum and mean of the column too)
     cov, corr               "comoments"  n, mean x, mean y, xx, yy, xy
     min, max                "min", "max" m
-    quantile                "quantile"   two neighbours in sorted order
+    quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
 
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
@@ -137,6 +137,9 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
             return np.where(weights == 0, np.nan, weighted / weights), some
         if kind in ("cov", "corr"):
             return _lower_pair(aggregate, n, partials[0])
+        if kind == "quantile":
+            low, high, fraction = partials[0]
+            return (low if aggregate.method == "floor" else interpolate(low, high, fraction)), some
         if kind == "aggregate":
             return _lower_user(aggregate, n, partials[0]), some
     return partials[0], some

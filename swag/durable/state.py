@@ -73,7 +73,7 @@ def table_to_array(table: pa.Table) -> np.ndarray:
 
 
 def table_from_array(array: np.ndarray) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(array.tobytes())).read_all()
+    return pa.ipc.open_stream(pa.py_buffer(array)).read_all()
 
 
 def types_to_array(types: Mapping[str, pa.DataType] | Iterable[tuple[str, pa.DataType]]) -> np.ndarray:
@@ -83,4 +83,4 @@ def types_to_array(types: Mapping[str, pa.DataType] | Iterable[tuple[str, pa.Dat
 
 
 def types_from_array(array: np.ndarray) -> dict[str, pa.DataType]:
-    return {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(array.tobytes()))}
+    return {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(array))}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import swag as sw
-from swag.durable import format_2, snapshot
+from swag.durable import format_2
+from swag.durable.snapshot import SNAPSHOT
 from tests.snapshots import recipe
 
 R = sw.Range
@@ -150,14 +151,14 @@ def test_a_filter_that_came_right_before_saving(tmp_path):
 def test_indexes_that_were_saved_by_position_are_made_anew():
     """As version 0.1 wrote them: it may have been the position of another one."""
     path = Path(recipe.__file__).parent / "format-2-keyed.swag.gz"
-    _, header, arrays = snapshot.parsed(gzip.decompress(path.read_bytes()), "it")
+    _, header, arrays = SNAPSHOT.parsed(gzip.decompress(path.read_bytes()), "it")
     for i, each in enumerate(reversed(header["filters"])):
         each.pop("over", None)
         each["index"] = i
     made = recipe.make("keyed")
     again = sw.Engine(**recipe.RECIPES["keyed"])
     again.register(made.queries)
-    again.restore(format_2.upgraded(header, arrays, lambda content: snapshot.parsed(content, "a part")[1:]))
+    again.restore(format_2.upgraded(header, arrays, lambda content: SNAPSHOT.parsed(content, "a part")[1:]))
     for name in ("many", "much", "high"):
         assert passing(again, name) == passing(made, name) != {}
 

@@ -6,7 +6,6 @@ it comes out when it ends, or piece by piece.
 """
 
 import copy
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -231,16 +230,16 @@ class DetectorCore:
         kept = 0 if self.events is None else self.events.bytes
         return 2 * self.scan.keyed.nbytes + self.scan.found.frames.nbytes + kept
 
-    def rest(self) -> dict[str, Any]:
-        """What is remembered of no key and of no event, as plain JSON: for who keeps those apart."""
+    def rest(self) -> State:
+        """What is remembered of no key and of no event: for who keeps those apart."""
         assert self.scan is not None
-        return {"next": self.next, "held": self.held, "origin": self.scan.origin}
+        return {"next": self.next, "held": self.held, "origin": self.scan.origin}, {}
 
-    def go_on(self, rest: dict[str, Any], upto: int | None) -> None:
+    def go_on(self, rest: State, upto: int | None) -> None:
         """The rest is this, and the latest punctuation that."""
         assert self.scan is not None
-        self.next, self.held, self.upto = rest["next"], rest["held"], upto
-        self.scan.origin = dict(rest["origin"])
+        self.next, self.held, self.upto = rest[0]["next"], rest[0]["held"], upto
+        self.scan.origin = dict(rest[0]["origin"])
 
     def read(self, events: pa.Table) -> TimedRows:
         """Events that were taken before, here or elsewhere; their keys are known from now on."""

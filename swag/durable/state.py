@@ -73,7 +73,10 @@ def table_to_array(table: pa.Table) -> np.ndarray:
 
 
 def table_from_array(array: np.ndarray) -> pa.Table:
-    """Back from bytes; a ValueError if they are those of no table."""
+    """Back from bytes, in memory of its own: one that waits must not keep all of a file alive.
+
+    A ValueError if they are those of no table.
+    """
     try:
         return pa.ipc.open_stream(pa.py_buffer(array.tobytes())).read_all()
     except OSError as why:  # so Arrow calls bytes that are none of its own

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swag.spark.streams import shard as shard_module
 from swag.spark.streams.cache import Cache
-from swag.spark.streams.log import HEADER_AT, Header
+from swag.spark.streams.log import Header, Pieces
 from swag.spark.streams.packing import Pack
 from swag.spark.streams.shard import COUNTS, Job, Shards, counted
 
@@ -148,10 +148,8 @@ class Stream:
 
     def upto(self, key: Any) -> float:
         """The time up to which the shard of a key has answered requests, and let go."""
-        store = self.stores.get(hash(key) % self.shards, {})
-        found = store.get("pieces", {}).get((HEADER_AT,))
-        header = None if found is None else Header.from_bytes(found[0], "")
-        upto = None if header is None else header.rest.get("answered", header.upto)
+        header = Header.of(Pieces(Map(self.stores.get(hash(key) % self.shards, {}), "pieces"), ""))
+        upto = None if header is None else header.body[0]["answered"]
         return float("-inf") if upto is None else upto
 
     def total(self, name: str) -> int:

@@ -10,7 +10,7 @@ import swag as sw
 from frames.spark.streams import stream as streaming
 from frames.spark.streams.stream import EVENTS, frames_job
 from swag.spark.streams import sweeping
-from swag.spark.streams.log import HEADER_AT, Header, Log
+from swag.spark.streams.log import Header, Log, Pieces
 from swag.spark.streams.packing import Pack
 from tests.spark.stand_in import Map, Stream
 
@@ -120,7 +120,8 @@ def test_events_of_open_frames_are_kept_and_those_of_others_are_not(name, fragme
         taken += rows
         found += stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker=(i * i) % 30 if i < 70 else i % 2)
     assert stream.total("segments") < 70
-    logged = Log(Header.from_bytes(stream.stores[0]["pieces"][HEADER_AT,][0], ""), Map(stream.stores[0], "pieces"), "")
+    pieces = Pieces(Map(stream.stores[0], "pieces"), "")
+    logged = Log(Header.of(pieces), pieces)
     events = logged.read(entry for entry in logged.header.entries if entry.kind == EVENTS)[EVENTS]
     assert 4 <= sum(table.num_rows for table in events) < 150 < len(taken)
     upto = stream.job.time.from_watermark(stream.before)

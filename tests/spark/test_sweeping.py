@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow as pa
 
 from swag.spark.streams import sweeping
-from swag.spark.streams.log import HISTORY, Header, Log
+from swag.spark.streams.log import HISTORY, Header, Log, Pieces
 from swag.spark.streams.sweeping import Sweep
 from tests.spark.stand_in import Map
 
 
 def test_what_is_not_needed_goes_segment_after_segment_and_the_rest_stays_in_order(monkeypatch):
     monkeypatch.setattr(sweeping, "SWEPT", 100)
-    log, sweep = Log(Header(""), Map({}, "pieces"), "a log"), Sweep()
+    log, sweep = Log(Header(""), Pieces(Map({}, "pieces"), "a log")), Sweep()
     for i in range(12):  # segments of different sizes: none is merged with its neighbours
         numbers = np.arange(40 if i % 2 else 4000) + 10_000 * i
         log.append("rows", pa.table({"n": numbers}), numbers)

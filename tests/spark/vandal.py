@@ -5,15 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from swag.spark.streams.log import HEADER_AT, Header
+from swag.spark.streams.log import Header, Pieces
 from swag.spark.streams.shard import Shards
 
 
 class Vandal(Shards):
     def _step(self, shard: int, fresh: Any, came: str, watermark: int, expired: Any) -> Iterator[pd.DataFrame]:
-        header = Header.from_bytes(self._get(HEADER_AT), "")
-        number = header.entries[0].number
-        content = bytearray(self._get(number))
+        number = Header.of(Pieces(self._store, "")).entries[0].number
+        content = bytearray(self._store.getValue((number,))[0])
         content[-40] ^= 4
-        self._put(number, bytes(content))
+        self._store.updateValue((number,), (bytes(content),))
         return iter([])

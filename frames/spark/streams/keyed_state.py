@@ -14,6 +14,7 @@ import pyarrow as pa
 from frames.finding.core import DetectorCore
 from frames.finding.key_memory import KeyMemory, remember, remembered
 from frames.scans.scan import at_rest
+from swag.tables.columns import one_chunk
 
 NO_KEYS = np.zeros(0, np.int64)
 
@@ -62,28 +63,18 @@ def still_true(core: DetectorCore, table: pa.Table) -> pa.Table:
 
 def _packed(arrays: list[np.ndarray]) -> pa.Array:
     """Rows of several arrays side by side, as bytes of one length."""
-    rows = arrays[0].shape[0]
-    wide = np.hstack([np.frombuffer(a.tobytes(), np.uint8).reshape(rows, _width(a)) for a in arrays])
-    data = pa.py_buffer(np.ascontiguousarray(wide))
-    return pa.Array.from_buffers(pa.binary(wide.shape[1]), rows, [None, data])
-
-
-def _width(array: np.ndarray) -> int:
-    """Bytes of a row."""
-    return int(np.prod(array.shape[1:])) * array.itemsize
+    wide = np.empty(arrays[0].shape[0], _row(arrays))
+    for name, array in zip(wide.dtype.names or (), arrays, strict=True):
+        wide[name] = array
+    return pa.Array.from_buffers(pa.binary(wide.itemsize), wide.size, [None, pa.py_buffer(wide.view(np.uint8))])
 
 
 def _unpacked(column: pa.ChunkedArray, like: list[np.ndarray]) -> list[np.ndarray]:
     """Rows of several arrays from their bytes. like: arrays of the same types and shapes but for the rows."""
-    whole = column.combine_chunks()
-    whole = whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
-    rows = len(whole)
-    width = whole.type.byte_width
-    data = np.frombuffer(whole.buffers()[1], np.uint8)[whole.offset * width : (whole.offset + rows) * width]
-    wide, at, found = data.reshape(rows, width), 0, []
-    for array in like:
-        size = _width(array)
-        part = np.frombuffer(wide[:, at : at + size].tobytes(), array.dtype)
-        found.append(part.reshape(rows, *array.shape[1:]).copy())
-        at += size
-    return found
+    packed = one_chunk(column)
+    wide = np.frombuffer(packed.buffers()[1], _row(like), packed.offset + len(packed))[packed.offset :]
+    return [np.ascontiguousarray(wide[name]) for name in wide.dtype.names or ()]
+
+
+def _row(arrays: list[np.ndarray]) -> np.dtype[Any]:
+    return np.dtype([(str(i), array.dtype, array.shape[1:]) for i, array in enumerate(arrays)])

@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from frames.spark.streams.keyed_state import newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
+from swag.durable.state import State, nested, part
 from swag.spark.schema import key_names
 from swag.spark.streams.cache import Step
 from swag.spark.streams.joined_keys import apart, joined, name_of
@@ -134,17 +134,16 @@ class ShardFrames:
         self.upto: int | None = None
         self._keys_used = MANY_KEYS
 
-    def recall(self, rest: dict[str, Any]) -> None:
-        if self.opened.active:
-            self.opened.sweep.swept = rest["swept"]
+    def restore(self, state: State) -> None:
+        self.opened.sweep.restore(part(state, "sweep"))
 
-    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+    def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
         core = self.core
         if tables.get(STATES):
             restore(core, newest(pa.concat_tables(tables[STATES])))
-        core.go_on(rest, upto)
+        core.go_on(part(state, "core"), upto)
         floor = NOTHING if upto is None else upto
-        self.recall(rest)
+        self.restore(state)
         if self.opened.active:
             self.opened.take_again(tables.get(EVENTS, []), floor)
         core.waiting.let_go(floor)
@@ -200,8 +199,8 @@ class ShardFrames:
                 log.drop_until(EVENTS, self.upto)
             log.merge(STATES, newest, large=1 << 62, oldest=lambda table: still_true(self.core, table))
 
-    def rest(self) -> dict[str, Any]:
-        return self.core.rest() | ({"swept": self.opened.sweep.swept} if self.opened.active else {})
+    def state(self) -> State:
+        return nested({}, {"core": self.core.rest(), "sweep": self.opened.sweep.state()})
 
     def wakes(self) -> int | None:
         return self.core.waiting.first

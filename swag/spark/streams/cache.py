@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import State
 from swag.spark.streams.log import Log
 
 PATIENCE = 8  # times that other bodies of a shard are taken before one that nobody came for goes
@@ -41,10 +42,13 @@ class Body(Protocol):
 
     ahead: int | None  # what has been applied although no trigger's watermark was there yet
 
-    def recall(self, rest: dict[str, Any]) -> None:
+    def state(self) -> State:
+        """What is not a function of the log, among it what the log is tended by."""
+
+    def restore(self, state: State) -> None:
         """What the log is tended by, as it is written there: another body of this version may have tended it."""
 
-    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
+    def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
         """Take what was logged since this body was last used (for a new one: all of it), and emit nothing."""
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
@@ -55,9 +59,6 @@ class Body(Protocol):
 
     def tend(self, log: Log) -> None:
         """Let go of segments that nothing can reach; merge small ones."""
-
-    def rest(self) -> dict[str, Any]:
-        """What is not a function of the log, as JSON."""
 
     def wakes(self) -> int | None:
         """The next instant that must not pass unnoticed, even if nothing comes."""

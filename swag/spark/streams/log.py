@@ -1,17 +1,14 @@
-"""What a shard keeps in the state store: a header, and a log of segments. Versioned, checksummed, no pickle.
+"""What a shard keeps in the state store: a header, and a log of segments, each a state as swag/durable has it.
 
     pieces, by number:
-    header     SWAGHEAD | version | checksum | JSON              small, written with every trigger
-    purpose    SWAGWHAT | version | checksum | JSON              whose state this is, written when that changes
-    segments   SWAGSEGM | version | checksum | Arrow IPC stream  one more with every trigger that brought rows
+    header     SWAGHEAD    where segments are, and what the body hands over beside them; written with every trigger
+    purpose    SWAGWHAT    whose state this is, written when that changes
+    segments   SWAGSEGM    rows; one more with every trigger that brought some
 
 The segments are the state; engines and detectors are made of them, and cached. A segment is written once. It goes when
 nothing can reach its rows any more, or when it is merged with its neighbours: never because of what arrives.
 """
 
-import hashlib
-import json
-import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,52 +16,74 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.encoding import Encoding
+from swag.durable.state import State, nested, part, table_from_array, table_to_array
 from swag.errors import SwagError
 
-VERSION = 1
-HEADER, PURPOSE, SEGMENT = b"SWAGHEAD", b"SWAGWHAT", b"SWAGSEGM"
 HEADER_AT, PURPOSE_AT = -1, -2  # their numbers; segments are numbered from 0
-_ENVELOPE = struct.Struct("<8sI16s36x")  # 64 bytes: what follows stays aligned
 HISTORY = 16  # versions that a cached engine may be behind, and still be brought up to date by the segments since
 FAN_IN = 8  # neighbours of one size that are merged
 LARGE = 1 << 20  # segments of so many bytes are left alone: reading them back through Spark takes longer than it saves
+PLAIN = ("purpose", "token", "upto", "following", "floor", "timer")  # of a header
 
 
 class BadState(SwagError, ValueError):
     """State that can not be read: damaged, of another version, or written for something else."""
 
 
-def sealed(magic: bytes, content: bytes) -> bytes:
-    return _ENVELOPE.pack(magic, VERSION, hashlib.blake2b(content, digest_size=16).digest()) + content
+LOST = "restore the checkpoint folder from a copy, or begin a new one and replay the source"
 
 
-def opened(magic: bytes, data: bytes | None, what: str) -> memoryview:
-    """The content of a sealed piece; raises if it is not what was written."""
-    hint = "restore the checkpoint folder from a copy, or begin a new one and replay the source"
-    if data is None:
-        raise BadState(f"{what} is missing from the state store.", hint)
-    if len(data) < _ENVELOPE.size or bytes(data[:8]) != magic:
-        raise BadState(f"{what} is damaged: it does not begin with {magic.decode()}.", hint)
-    _, version, checksum = _ENVELOPE.unpack_from(data)
-    if version != VERSION:
-        raise BadState(
-            f"{what} is of version {version}; this swag reads version {VERSION}.", "the swag that wrote the checkpoint"
-        )
-    content = memoryview(data)[_ENVELOPE.size :]
-    if hashlib.blake2b(content, digest_size=16).digest() != checksum:
-        raise BadState(f"{what} is damaged: its checksum does not match its content.", hint)
-    return content
+def _encoding(magic: bytes, called: str) -> Encoding:
+    return Encoding(magic, 2, called, BadState, LOST, "the swag that wrote the checkpoint", LOST)
 
 
-def to_ipc(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return sink.getvalue().to_pybytes()
+HEADER = _encoding(b"SWAGHEAD", "the header of a shard")
+PURPOSE = _encoding(b"SWAGWHAT", "the purpose of a shard")
+SEGMENT = _encoding(b"SWAGSEGM", "a segment of rows")
 
 
-def from_ipc(data: bytes | memoryview) -> pa.Table:
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+class PieceStore(Protocol):
+    """A MapState of Spark: number -> bytes."""
+
+    def getValue(self, key: tuple[int]) -> tuple[Any, ...] | None: ...
+    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None: ...
+    def removeKey(self, key: tuple[int]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """States by number, in a store. whose: what to call it where one can not be read."""
+
+    store: PieceStore
+    whose: str
+
+    def get(self, number: int) -> State | None:
+        found = self.store.getValue((number,))
+        return None if found is None else self._encoding(number).read(found[0], self.name(number))
+
+    def read(self, number: int) -> State:
+        """One that has to be there."""
+        state = self.get(number)
+        if state is None:
+            raise BadState(f"{self.name(number)} is missing from the state store.", LOST)
+        return state
+
+    def write(self, number: int, state: State) -> int:
+        """How many bytes it takes."""
+        data = b"".join(self._encoding(number).written(state))
+        self.store.updateValue((number,), (data,))
+        return len(data)
+
+    def remove(self, number: int) -> None:
+        self.store.removeKey((number,))
+
+    def name(self, number: int) -> str:
+        known = {HEADER_AT: "the header", PURPOSE_AT: "the purpose"}
+        return f"{known.get(number, f'segment {number}')} of {self.whose}"
+
+    def _encoding(self, number: int) -> Encoding:
+        return {HEADER_AT: HEADER, PURPOSE_AT: PURPOSE}.get(number, SEGMENT)
 
 
 @dataclass
@@ -95,34 +114,33 @@ class Header:
     timer: int | None = None
     entries: list[Segment] = field(default_factory=list)
     history: list[tuple[str, int]] = field(default_factory=list)  # earlier tokens, each with its `following`
-    rest: dict[str, Any] = field(default_factory=dict)  # of the engine or detector
+    body: State = field(default_factory=lambda: ({}, {}))  # of the engine or detector, beside the segments
 
-    def to_bytes(self) -> bytes:
-        plain = vars(self) | {"entries": [list(vars(entry).values()) for entry in self.entries]}
-        return sealed(HEADER, json.dumps(plain).encode())
+    def state(self) -> State:
+        plain = {name: getattr(self, name) for name in PLAIN}
+        entries = [list(vars(entry).values()) for entry in self.entries]
+        return nested(plain | {"entries": entries, "history": self.history}, {"body": self.body})
+
+    def restore(self, state: State) -> None:
+        self.purpose, self.token, self.upto, self.following, self.floor, self.timer = (state[0][name] for name in PLAIN)
+        self.entries = [Segment(*entry) for entry in state[0]["entries"]]
+        self.history = [(token, following) for token, following in state[0]["history"]]
+        self.body = part(state, "body")
 
     @classmethod
-    def from_bytes(cls, data: bytes, what: str) -> "Header":
-        content = opened(HEADER, data, what)
-        try:
-            plain = json.loads(bytes(content))
-            plain["entries"] = [Segment(*entry) for entry in plain["entries"]]
-            plain["history"] = [(token, following) for token, following in plain["history"]]
-            return cls(**plain)
-        except (ValueError, KeyError, TypeError) as why:
-            raise BadState(f"{what} can not be understood: {why}.") from None
+    def of(cls, pieces: Pieces) -> "Header | None":
+        """The one that was written last; None: there is none yet."""
+        state = pieces.get(HEADER_AT)
+        if state is None:
+            return None
+        header = cls("")
+        with HEADER.taking(pieces.name(HEADER_AT)):
+            header.restore(state)
+        return header
 
     @property
     def bytes(self) -> int:
         return sum(entry.size for entry in self.entries)
-
-
-class PieceStore(Protocol):
-    """A MapState of Spark: number -> bytes."""
-
-    def getValue(self, key: tuple[int]) -> tuple[Any, ...] | None: ...
-    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None: ...
-    def removeKey(self, key: tuple[int]) -> None: ...
 
 
 Shrink = Callable[[pa.Table], pa.Table]
@@ -131,8 +149,8 @@ Shrink = Callable[[pa.Table], pa.Table]
 class Log:
     """The segments of a shard, by the header that lists them."""
 
-    def __init__(self, header: Header, pieces: PieceStore, what: str) -> None:
-        self.header, self.pieces, self.what = header, pieces, what
+    def __init__(self, header: Header, pieces: Pieces) -> None:
+        self.header, self.pieces = header, pieces
         self.behind = header.following  # before this trigger
 
     def append(self, kind: str, table: pa.Table, instants: np.ndarray) -> None:
@@ -189,19 +207,14 @@ class Log:
             first.size = self._write(first.number, table)
 
     def _write(self, number: int, table: pa.Table) -> int:
-        data = sealed(SEGMENT, to_ipc(table.combine_chunks()))
-        self.pieces.updateValue((number,), (data,))
-        return len(data)
+        return self.pieces.write(number, ({}, {"rows": table_to_array(table.combine_chunks())}))
 
     def _read(self, number: int) -> pa.Table:
-        what = f"segment {number} of {self.what}"
-        found = self.pieces.getValue((number,))
-        try:
-            return from_ipc(opened(SEGMENT, None if found is None else found[0], what))
-        except pa.ArrowInvalid as why:
-            raise BadState(f"{what} is no Arrow stream: {why}.") from None
+        state = self.pieces.read(number)
+        with SEGMENT.taking(self.pieces.name(number)):
+            return table_from_array(state[1]["rows"])
 
     def _remove(self, entry: Segment) -> None:
-        self.pieces.removeKey((entry.number,))
+        self.pieces.remove(entry.number)
         self.header.entries.remove(entry)
         self.header.floor = max(self.header.floor, entry.number + 1)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from swag.durable.state import table_to_array
 from swag.errors import BadEvents
 from swag.spark import process
-from swag.spark.streams.log import to_ipc
 from swag.spark.streams.watermark import TIME, EventTime, instants_of
 
 PACKED = pa.schema(
@@ -81,7 +81,7 @@ class Pack:
             pa.array([self.kind] * count),
             pa.array([place] * count, pa.int64()),
             pa.array(times, pa.int64()).cast(TIME),
-            pa.array([to_ipc(part.combine_chunks()) for part in parts.values()], pa.binary()),
+            pa.array([table_to_array(part.combine_chunks()).tobytes() for part in parts.values()], pa.binary()),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=PACKED)
 

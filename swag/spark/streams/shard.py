@@ -21,25 +21,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from swag.durable.state import table_from_array
 from swag.spark import process
 from swag.spark.streams.cache import Body, Cache, Cached, Step, thread
-from swag.spark.streams.log import (
-    HEADER_AT,
-    HISTORY,
-    PURPOSE,
-    PURPOSE_AT,
-    BadState,
-    Header,
-    Log,
-    from_ipc,
-    opened,
-    sealed,
-)
+from swag.spark.streams.log import HEADER_AT, HISTORY, PURPOSE_AT, BadState, Header, Log, Pieces
 from swag.spark.streams.watermark import EventTime
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
@@ -78,7 +69,7 @@ class Shards(StatefulProcessor):
         self._known: dict[int, int] = {}  # what the next watermark will be, for some shards
         number, content = StructField("number", LongType()), StructField("content", BinaryType())
         # One variable for all: Spark takes ten milliseconds per variable and trigger to set it up.
-        self._pieces = handle.getMapState("pieces", StructType([number]), StructType([content]))
+        self._store = handle.getMapState("pieces", StructType([number]), StructType([content]))
 
     def handleInputRows(self, key: Any, rows: Iterable[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         frames = list(rows)
@@ -88,7 +79,7 @@ class Shards(StatefulProcessor):
         fresh: dict[str, list[pa.Table]] = {}
         came = hashlib.blake2b(digest_size=16)
         for kind, place, piece in sorted(pieces, key=lambda each: (each[0], each[1])):
-            fresh.setdefault(kind, []).append(from_ipc(piece))
+            fresh.setdefault(kind, []).append(table_from_array(np.frombuffer(piece, np.uint8)))
             came.update(f"{kind} {place} {len(piece)} ".encode())
             came.update(piece)
         tables = {kind: pa.concat_tables(each) for kind, each in fresh.items()}
@@ -107,8 +98,8 @@ class Shards(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """came: a digest of the fresh rows."""
         began = time.perf_counter()
-        header = self._load(shard)
-        log = Log(header, self._pieces, f"shard {shard}")
+        log = Log(*self._load(shard))
+        header = log.header
         passed = self.job.time.from_watermark(watermark)
         upto = passed if header.upto is None or passed is None else max(passed, header.upto)
         body, replayed = self._body(shard, log, upto)
@@ -141,32 +132,22 @@ class Shards(StatefulProcessor):
         for kind, table, instants in step.log:
             log.append(kind, table, instants)
         body.tend(log)
-        header.rest = body.rest()
+        header.body = body.state()
         self._set_timer(header, timer, expired)
-        self._put(HEADER_AT, header.to_bytes())
+        log.pieces.write(HEADER_AT, header.state())
 
-    def _load(self, shard: int) -> Header:
-        found = self._get(HEADER_AT)
-        if found is None:
-            self._put_purpose()
-            return Header(self.job.digest)
-        header = Header.from_bytes(found, f"the header of shard {shard}")
+    def _load(self, shard: int) -> tuple[Header, Pieces]:
+        """The header of a shard, and the pieces that it names."""
+        pieces = Pieces(self._store, f"shard {shard}")
+        header = Header.of(pieces)
+        if header is None:
+            header = Header("")
+        elif header.purpose != self.job.digest:
+            check_purpose(pieces.read(PURPOSE_AT)[0], self.job.purpose)
         if header.purpose != self.job.digest:
-            content = opened(PURPOSE, self._get(PURPOSE_AT), f"the purpose of shard {shard}")
-            check_purpose(json.loads(bytes(content)), self.job.purpose)
-            self._put_purpose()
+            pieces.write(PURPOSE_AT, (self.job.purpose, {}))
             header.purpose = self.job.digest
-        return header
-
-    def _get(self, number: int) -> bytes | None:
-        found = self._pieces.getValue((number,))
-        return None if found is None else found[0]
-
-    def _put(self, number: int, content: bytes) -> None:
-        self._pieces.updateValue((number,), (content,))
-
-    def _put_purpose(self) -> None:
-        self._put(PURPOSE_AT, sealed(PURPOSE, json.dumps(self.job.purpose).encode()))
+        return header, pieces
 
     def _body(self, shard: int, log: Log, upto: int | None) -> tuple[Body, int]:
         """The body at the version that the header names, and how many rows had to be replayed for it."""
@@ -176,14 +157,14 @@ class Shards(StatefulProcessor):
             self.job.id, shard, reversed(versions), lambda each: self._usable(each, versions, header, upto)
         )
         if cached is not None and cached.token == header.token:
-            cached.body.recall(header.rest)
+            cached.body.restore(header.body)
             return cached.body, 0
         if cached is not None:
             body, missed = cached.body, log.since(versions[cached.token])
         else:
             body, missed = self.job.make(shard), list(header.entries)
         if header.token:
-            body.replay(log.read(missed), header.rest, header.upto)
+            body.replay(log.read(missed), header.body, header.upto)
         return body, sum(entry.rows for entry in missed)
 
     def _usable(self, cached: Cached, versions: dict[str, int], header: Header, upto: int | None) -> bool:

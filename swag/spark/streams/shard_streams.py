@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.rings.timeline import HEAD, TAIL
+from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.core import Incoming
@@ -223,8 +224,10 @@ class Kept:
             rows = pa.concat_tables(tables, promote_options="permissive")
             stream.take(intake.with_missing(rows, stream.reading), checked=True)
 
-    def rest(self) -> dict[str, int]:
-        return {"swept": self.sweep.swept, "gone": self.gone}
+    def state(self) -> State:
+        """What its part of the log is tended by."""
+        return nested({"rows": self.rows, "gone": self.gone}, {"sweep": self.sweep.state()})
 
-    def restore(self, rest: dict[str, int]) -> None:
-        self.sweep.swept, self.gone = rest.get("swept", -1), rest.get("gone", 0)
+    def restore(self, state: State) -> None:
+        self.gone = state[0]["gone"]
+        self.sweep.restore(part(state, "sweep"))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.operators.numbers import LATEST
+from swag.durable.state import State, nested, parts
 from swag.live.composites import of_nothing
 from swag.query.every import Every
 from swag.query.query import Query
@@ -93,13 +94,16 @@ class ShardWindows:
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
-    def recall(self, rest: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
+        """Streams by their names: of one that a query has been added for since, nothing was written."""
+        written = {each[0]["rows"]: each for each in parts(state, "streams")}
         for kept in self.streams:
-            kept.restore(rest if kept.above is None else rest.get("inside", {}).get(kept.rows, {}))
+            if kept.rows in written:
+                kept.restore(written[kept.rows])
 
-    def replay(self, tables: dict[str, list[pa.Table]], rest: dict[str, Any], upto: int | None) -> None:
-        self.recall(rest)
-        self.answered = rest.get("answered", upto)
+    def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
+        self.restore(state)
+        self.answered = state[0]["answered"]
         self._promise(upto)
         if self._new:
             self._make_again(tables)
@@ -309,10 +313,8 @@ class ShardWindows:
             for kept in self.streams:
                 kept.tend(log, self.upto)
 
-    def rest(self) -> dict[str, Any]:
-        events, *inside = self.streams
-        behind = {"answered": self.answered} if self.plan.requests is not None and self.answered != self.upto else {}
-        return events.rest() | behind | ({"inside": {kept.rows: kept.rest() for kept in inside}} if inside else {})
+    def state(self) -> State:
+        return nested({"answered": self.answered}, {"streams": [kept.state() for kept in self.streams]})
 
     def wakes(self) -> int | None:
         events, asked = self.events.first, self.requests.first

@@ -6,6 +6,7 @@ needed rows   .x..x  ....x  xxxx.  ....      an old segment may hold the last ro
 
 from dataclasses import dataclass
 
+from swag.durable.state import State
 from swag.spark.streams.log import HISTORY, Log, Segment, Shrink
 
 SWEPT = 1 << 13  # rows that a trigger looks over for those that nothing needs, at least
@@ -13,7 +14,7 @@ SWEPT = 1 << 13  # rows that a trigger looks over for those that nothing needs, 
 
 @dataclass
 class Sweep:
-    """swept: the number of the last segment that was looked over."""
+    """Whose turn it is. swept: the number of the last segment that was looked over."""
 
     swept: int = -1
 
@@ -34,3 +35,9 @@ class Sweep:
             run.append(entry)
         self.swept = run[-1].number
         return run
+
+    def state(self) -> State:
+        return {"swept": self.swept}, {}
+
+    def restore(self, state: State) -> None:
+        self.swept = state[0]["swept"]

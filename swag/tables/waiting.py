@@ -102,16 +102,25 @@ class Waiting:
 
     def let_go(self, upto: int) -> None:
         """Rows with ts <= upto wait no longer."""
-        kept = []
+        kept: list[Part] = []
+        run: list[Part] = []  # neighbours of which some rows stay
         for part in self._parts:
-            if part.first <= upto:
-                stay = np.flatnonzero(part.rows.ts > upto)
-                self.count -= part.rows.ts.size - stay.size
-                if not stay.size:
-                    continue
-                part = part.only(stay)
-            kept.append(part)
-        self._parts = kept
+            if part.first > upto:
+                kept += self._rest(run, upto) if run else []
+                kept.append(part)
+                run = []
+            elif int(part.rows.ts.max()) > upto:
+                run.append(part)
+            else:
+                self.count -= part.rows.ts.size
+        self._parts = kept + (self._rest(run, upto) if run else [])
+
+    def _rest(self, run: list[Part], upto: int) -> list[Part]:
+        """What stays of neighbours, as one: of many small ones in disorder, each would be copied each time."""
+        part = run[0] if len(run) == 1 else joined(run)
+        stay = np.flatnonzero(part.rows.ts > upto)
+        self.count -= part.rows.ts.size - stay.size
+        return [part.only(stay)]
 
     def leave(self, upto: int | None) -> TimedRows | None:
         """The rows that are due, which wait no longer. upto=None: no time has passed."""

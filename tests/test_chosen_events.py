@@ -183,3 +183,16 @@ def test_a_query_that_the_stream_inside_refuses_leaves_nothing_behind():
         engine.register(smallest)
     engine.append({"ts": [1], "z": [1]})  # nobody reads x or y
     assert engine.queries == [] and engine.stats()["complete_since"] == {}
+
+
+def test_a_frequency_counts_chosen_events_from_when_somebody_first_reads_them():
+    """Which of the events before were chosen is not known: nobody had read them."""
+    engine = sw.Engine()
+    chosen = sw.Events("x > 0")
+    engine.append({"ts": [1], "x": [7]})
+    engine.register(sw.Query(sw.sum("x"), sw.Rows(5), "first", every=sw.Every(2), source=chosen))
+    engine.append({"ts": [2, 3, 4], "x": [1, -1, 2]})
+    assert engine.emitted("first").to_pydict() == {"tick": [1], "ts": [4], "value": [3]}
+    engine.register(sw.Query(sw.sum("x"), sw.Range(1), "second", every=sw.Every(3), source=chosen))
+    engine.append({"ts": [5], "x": [4]})
+    assert engine.emitted("second").to_pydict() == {"tick": [1], "ts": [5], "value": [4]}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.tables.waiting import MANY, Part, TimedRows, Waiting
+from swag.tables.waiting import MANY, Arrived, TimedRows, Waiting
 
 TIMES = st.lists(st.integers(0, 20), max_size=6)
 STEPS = st.lists(
@@ -121,6 +121,6 @@ def test_states_of_earlier_versions_and_damaged_ones() -> None:
 
 def test_a_part_says_of_how_many_rows_the_memory_is() -> None:
     ts = np.arange(10)
-    part = Part(TimedRows(pa.table({"x": ts}), ts, ts), 0, 10)
+    part = Arrived(TimedRows(pa.table({"x": ts}), ts, ts), 0, 10)
     assert (part.only(np.arange(3, 10)).behind, part.only(np.arange(6, 10)).behind) == (10, 4)
     assert part.only(np.array([3, 8, 9])).behind == 3

@@ -39,21 +39,21 @@ class TimedRows(NamedTuple):
 NOTHING = TimedRows(pa.table({}), np.zeros(0, np.int64), NO_IDS)
 
 
-class Part(NamedTuple):
+class Arrived(NamedTuple):
     """Rows that came together, the earliest of their times, and the number of rows whose memory they keep alive."""
 
     rows: TimedRows
     first: int
     behind: int
 
-    def only(self, stay: np.ndarray) -> "Part":
+    def only(self, stay: np.ndarray) -> "Arrived":
         """The rows at these positions: without a copy where they are the last ones, and half of what is in memory."""
         size, first = self.rows.ts.size, int(stay[0])
         if stay.size < size - first or 2 * stay.size < self.behind:
             rows = self.rows.some(stay)
-            return Part(rows, int(rows.ts.min()), stay.size)
+            return Arrived(rows, int(rows.ts.min()), stay.size)
         rows = self.rows.between(first, size)
-        return Part(rows, int(rows.ts.min()), self.behind)
+        return Arrived(rows, int(rows.ts.min()), self.behind)
 
 
 class Waiting:
@@ -66,7 +66,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.count = 0
-        self._parts: list[Part] = []
+        self._parts: list[Arrived] = []
 
     def add(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray = NO_IDS, narrow: bool = False) -> None:
         """Rows that came. Columns that only some have are null in the others; types must go together.
@@ -79,7 +79,7 @@ class Waiting:
         if self._parts and self._parts[-1].rows.table.schema != table.schema:
             self._parts = [self._united(new, narrow)]
         else:
-            self._parts.append(Part(new, int(ts.min()), ts.size))
+            self._parts.append(Arrived(new, int(ts.min()), ts.size))
         self.count += ts.size
         if len(self._parts) > MANY:
             self._parts = fewer(self._parts)
@@ -102,8 +102,8 @@ class Waiting:
 
     def let_go(self, upto: int) -> None:
         """Rows with ts <= upto wait no longer."""
-        kept: list[Part] = []
-        run: list[Part] = []  # neighbours of which some rows stay
+        kept: list[Arrived] = []
+        run: list[Arrived] = []  # neighbours of which some rows stay
         for part in self._parts:
             if part.first > upto:
                 kept += self._rest(run, upto) if run else []
@@ -115,7 +115,7 @@ class Waiting:
                 self.count -= part.rows.ts.size
         self._parts = kept + (self._rest(run, upto) if run else [])
 
-    def _rest(self, run: list[Part], upto: int) -> list[Part]:
+    def _rest(self, run: list[Arrived], upto: int) -> list[Arrived]:
         """What stays of neighbours, as one: of many small ones in disorder, each would be copied each time."""
         part = run[0] if len(run) == 1 else joined(run)
         stay = np.flatnonzero(part.rows.ts > upto)
@@ -197,7 +197,7 @@ class Waiting:
             raise ValueError(f"{table.num_rows} rows wait, of {ts.size} times and {ids.size} keys")
         self.add(table, ts, ids)
 
-    def _united(self, new: TimedRows, narrow: bool) -> Part:
+    def _united(self, new: TimedRows, narrow: bool) -> Arrived:
         """All rows as one part, and new ones of other columns. At once, as it may fail: nothing has changed then."""
         table, ts, ids = self.rows
         if narrow:
@@ -207,22 +207,22 @@ class Waiting:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
             raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
         rows = TimedRows(table, np.concatenate([ts, new.ts]), np.concatenate([ids, new.ids]))
-        return Part(rows, int(rows.ts.min()), rows.ts.size)
+        return Arrived(rows, int(rows.ts.min()), rows.ts.size)
 
 
-def joined(parts: list[Part]) -> Part:
+def joined(parts: list[Arrived]) -> Arrived:
     """Several as one, in memory of its own."""
     rows, firsts, _ = zip(*parts, strict=True)
     tables, ts, ids = zip(*rows, strict=True)
     whole = TimedRows(pa.concat_tables(tables).combine_chunks(), np.concatenate(ts), np.concatenate(ids))
-    return Part(whole, min(firsts), whole.ts.size)
+    return Arrived(whole, min(firsts), whole.ts.size)
 
 
-def fewer(parts: list[Part]) -> list[Part]:
+def fewer(parts: list[Arrived]) -> list[Arrived]:
     """Neighbours are joined up to a small share of all rows. A row that is part of one is not copied again until far
     more rows wait."""
     share = sum(part.rows.ts.size for part in parts) // FEW
-    groups: list[list[Part]] = [[]]
+    groups: list[list[Arrived]] = [[]]
     size = 0
     for part in parts:
         if groups[-1] and size + part.rows.ts.size > share:

@@ -63,7 +63,7 @@ class Compared:
 
     def same_ticks(self, name: str) -> None:
         told = self.truth.told[name]
-        expected = {t[:-1]: t[-1] for t in self.truth.ticks(told.ask) if t[:-1] not in told.decided}
+        expected = {t[:-1]: t[-1] for t in self.truth.ticks(told) if t[:-1] not in told.decided}
         found = {t[:-1]: t[-1] for t in told.ticks}
         about = f"ticks: {self._about(name)}"
         if len(found) != len(told.ticks):

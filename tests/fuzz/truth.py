@@ -15,11 +15,13 @@ Tick = tuple[Any, ...]  # tick, ts, [key], value
 @dataclass
 class Told:
     """A query as it was registered. `before`: how many events had been applied then, `held`: which ones waited,
-    `decided`: the ticks that were."""
+    `decided`: the ticks that were. `counted_from`: chosen events are counted since somebody first read them; None: some
+    waited then, and nobody knows which of those were chosen."""
 
     ask: Ask
     before: int
     held: list[dict[str, Any]]
+    counted_from: int | None = 0
     decided: set[Tick] = field(default_factory=set)
     ticks: list[Tick] = field(default_factory=list)  # that the engine gave
 
@@ -37,7 +39,11 @@ class Truth:
 
     def register(self, name: str, ask: Ask) -> None:
         told = Told(ask, len(self.stream.applied), list(self.stream.held))
-        told.decided = {tick[:-1] for tick in self.ticks(ask)} if ask.every else set()
+        if ask.source is not None:
+            told.counted_from = None if told.held else told.before
+            sharing = [other for other in self.told.values() if other.ask.source == ask.source]
+            told.counted_from = sharing[0].counted_from if sharing else told.counted_from
+        told.decided = {tick[:-1] for tick in self.ticks(told)} if ask.every else set()
         self.told[name] = told
         self._judge()
 
@@ -81,16 +87,19 @@ class Truth:
             seen.taken = [event for event in seen.taken if WHERE[ask.source](event)]
         return expected(ask, lambda query: seen.window(query, key, at))
 
-    def ticks(self, ask: Ask) -> list[Tick]:
+    def ticks(self, told: Told) -> list[Tick]:
         """All that are decided so far."""
-        stream = copy.copy(self.stream)
+        stream, ask = copy.copy(self.stream), told.ask
         if ask.source is not None:
-            stream.applied = [event for event in stream.applied if WHERE[ask.source](event)]
+            since = (told.counted_from or 0) if ask.every is not None and ask.every.rows is not None else 0
+            stream.applied = [event for event in stream.applied[since:] if WHERE[ask.source](event)]
         assert ask.every is not None
         return oracle_ticks.ticks([simple(ask)], ask.every, stream.applied, self.key, stream.last(ask.every))
 
     def whole(self, told: Told, tick: Tick) -> bool:
         """Was every event of its window applied after the query was registered?"""
+        if told.counted_from is None and told.ask.every is not None and told.ask.every.rows is not None:
+            return False
         new = {id(event) for event in self.stream.applied[told.before :]}
         window = self._window(told, tick)
         return told.before == 0 or (isinstance(told.ask.window, oracle.Range) and all(id(e) in new for e in window))

@@ -192,7 +192,8 @@ def test_a_frequency_counts_chosen_events_from_when_somebody_first_reads_them():
     engine.append({"ts": [1], "x": [7]})
     engine.register(sw.Query(sw.sum("x"), sw.Rows(5), "first", every=sw.Every(2), source=chosen))
     engine.append({"ts": [2, 3, 4], "x": [1, -1, 2]})
-    assert engine.emitted("first").to_pydict() == {"tick": [1], "ts": [4], "value": [3]}
+    assert engine.emitted("first").select(["tick", "ts", "value"]).to_pydict() == {"tick": [1], "ts": [4], "value": [3]}
     engine.register(sw.Query(sw.sum("x"), sw.Range(1), "second", every=sw.Every(3), source=chosen))
     engine.append({"ts": [5], "x": [4]})
-    assert engine.emitted("second").to_pydict() == {"tick": [1], "ts": [5], "value": [4]}
+    ticks = engine.emitted("second").select(["tick", "ts", "value"])
+    assert ticks.to_pydict() == {"tick": [1], "ts": [5], "value": [4]}

@@ -158,7 +158,7 @@ class Requests:
     each_event: bool
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
-    restarts: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # where these go back
+    restarts: list[int] = field(default_factory=list)  # requests at which these go back
 
     def __post_init__(self) -> None:
         self.now = fixed(self.now)
@@ -210,8 +210,8 @@ class Requests:
         order = None if len(forward) == 1 and edges.is_sorted(fixed(forward[0])) else np.concatenate(forward)
         if order is not None:
             lo, hi = lo[order], hi[order]
-        restarts = np.cumsum([run.size for run in forward[:-1]], dtype=np.int64)
-        apart = not restarts.size and bool((lo[1:] >= hi[:-1]).all())
+        restarts = np.cumsum([run.size for run in forward[:-1]], dtype=np.int64).tolist()
+        apart = not restarts and bool((lo[1:] >= hi[:-1]).all())
         return cls(lo, hi, np.empty((0, 2), np.int64), order, False, apart, {window: (lo, hi)}, restarts)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from frames import theory
+from swag.stored import blocks
 from tests.frames.cases import LATEST, SUM_OF_SQUARES, equal, streams, table
 
 AGGREGATES = [
@@ -130,6 +131,30 @@ def test_columns_and_clocks_that_do_not_fit_are_refused():
         fr.fill(frames, {"ts": np.arange(3)}, before="2m")
     with pytest.raises(sw.SumOverflow):
         fr.summarize(frames, {"ts": np.arange(3), "x": np.array([2**62, 2**62, 1])}, [sw.sum("x")])
+
+
+@pytest.mark.parametrize("chunk", [1, 3, blocks.CHUNK])
+def test_frames_that_lie_inside_each_other(chunk, monkeypatch):
+    """
+    events   . . . . . . . . . . . .
+    frames   [0                    ]      deeper and deeper, then one behind the other, then out again
+               [1                ]
+                 [2] [3  ]  [4 ]
+               [5 ]
+    """
+    monkeypatch.setattr(blocks, "CHUNK", chunk)
+    events = {"ts": np.arange(12), "x": np.array([5.0, 1, 4, 1, 3, 9, 2, 6, 5, 3, 5, 8]), "i": np.arange(12)}
+    spans = [(0, 11), (1, 10), (2, 3), (4, 6), (8, 9), (1, 2)]
+    starts, ends = zip(*spans, strict=True)
+    frames = pa.table({"frame_id": range(6), "start": starts, "end": ends})
+    found = fr.summarize(frames, events, AGGREGATES).to_pylist()
+    rows = [{"ts": t, "x": float(events["x"][t]), "i": t} for t in range(12)]
+    for (start, end), answers in zip(spans, found, strict=True):
+        for aggregate in AGGREGATES:
+            assert equal(answers[str(aggregate)], theory.aggregate(aggregate, rows[start : end + 1])), (
+                start,
+                aggregate,
+            )
 
 
 def test_many_events_on_several_cores(monkeypatch):

@@ -15,8 +15,8 @@ from frames.finding.numbering import numbered
 from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
-from frames.scans.kinds import scan_of
-from frames.scans.scan import Scan, Share
+from frames.scans.kinds import SCANS
+from frames.scans.scan import Scan, Share, any_fields
 from frames.specs import Spec, check_spec
 from frames.tables import check_key, frames_table
 from kernels.compile.ahead import rehearsed
@@ -81,13 +81,13 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
     table = table.select(list(dict.fromkeys(spec_columns(spec, table)))).combine_chunks()
-    scans = scan(spec, table, clock.unit, instants, ids, keys)
+    scans = scan(spec, table, clock, instants, ids, keys)
     if seen is not None:
-        seen.add(table, spec.columns, instants, ids, keys)
+        seen.add(any_fields(table, spec.columns, "the fingerprint reads"), instants, ids, keys)
     if scans is None:
         order = np.argsort(instants, kind="stable")
         instants, ids, table = instants[order], ids[order] if ids.size else ids, table.take(pa.array(order))
-        scans = scan(spec, table, clock.unit, instants, ids, keys)
+        scans = scan(spec, table, clock, instants, ids, keys)
         assert scans is not None
     fields, beside = numbered(scans, instants)
     extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
@@ -102,13 +102,13 @@ def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:
 
 
 def scan(
-    spec: Spec, table: pa.Table, unit: str | None, instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
+    spec: Spec, table: pa.Table, clock: Clock, instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
 ) -> list[Scan] | None:
     """A finished scan per part of the keys; None if a key's events are not in order of ts."""
     shares = shares_of(ids) if ids.size >= SMALL else [Share(0, instants.size)]
     count = 1 if keys is None else keys.count
-    scans = [scan_of(spec, table.schema, unit) for _ in shares]
-    data = scans[0].data(table, instants.size)
+    scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
+    data = scans[0].data(scans[0].fields(table), instants.size)
 
     def run(each: Scan, share: Share) -> bool:
         each.add_keys(count // share.parts + 1)

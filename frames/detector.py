@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.core import DetectorCore
+from frames.finding.intake import END_OF_TIME, START_OF_TIME
 from frames.finding.ties import Ties
-from frames.finding.waiting import END_OF_TIME, START_OF_TIME
 from frames.owning.origin import Fingerprint, Origin
 from frames.specs import Spec, check_spec
 from frames.state import nested
@@ -55,7 +55,7 @@ class Detector:
     @property
     def buffered(self) -> int:
         """Events that wait for a punctuation."""
-        return self._core.waiting.size
+        return self._core.waiting.count
 
     @property
     def promised(self) -> int | None:
@@ -66,8 +66,8 @@ class Detector:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
         if self._over:
             raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
-        instants, ids, table = self._core.take(as_table(events))
-        self._seen.add(table, table.column_names, instants, ids, self._core.keys)
+        rows, fields = self._core.take(as_table(events))
+        self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 
     def punctuate(self, t: Any) -> pa.Table:
         """No event with ts <= t is still to come. Returns the frames (or pieces) that this decides."""

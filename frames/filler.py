@@ -16,8 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import check_free, matches, placed, tagged
-from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
-from frames.finding.waiting import END_OF_TIME, START_OF_TIME, Punctuations, after, check_promise
+from frames.finding.intake import (
+    END_OF_TIME,
+    NO_KEY,
+    NO_TIME,
+    START_OF_TIME,
+    Punctuations,
+    after,
+    check_promise,
+    key_ids,
+    timed,
+)
 from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
 from swag.arguments import check_name

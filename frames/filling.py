@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import chunks, in_parallel
-from frames.finding.intervals import Intervals
+from frames.finding.intervals import over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import united
@@ -161,7 +161,7 @@ def summarize(
     frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,
 ) -> pa.Table:  # fmt: skip
-    """The frames, with a column per aggregate of the events in each: one lookup per frame and aggregate.
+    """The frames, with a column per aggregate of the events in each: one pass over these for all of them.
 
     Which events these are, and what `own` means, is as in `fill`.
 
@@ -175,7 +175,8 @@ def summarize(
     whole, table = united(frames), as_table(events)
     check_names(wanted, whole.column_names)
     summary = Summary(*meet(frames, table, ts, key, before, after, own))
-    for aggregate, each in zip(wanted, summary.answers(wanted), strict=True):
+    answers = summary.answers([(aggregate, None) for aggregate in wanted])
+    for aggregate, each in zip(wanted, answers, strict=True):
         whole = whole.append_column(str(aggregate), each)
     return whole
 
@@ -187,27 +188,12 @@ class Summary:
         self.meeting = meeting
         self.lo, self.hi = own_spans(meeting, owner)
 
-    def answers(self, aggregates: Sequence[Aggregate], chosen: np.ndarray | None = None) -> list[pa.Array]:
-        """A column per aggregate; chosen: only of events for which it is true."""
-        for aggregate in aggregates:
+    def answers(self, asked: Sequence[tuple[Aggregate, str | None]]) -> list[pa.Array | pa.ChunkedArray]:
+        """A column per aggregate; with a predicate: only of events for which it holds."""
+        for aggregate, _ in asked:
             for name in aggregate.columns:
                 column(self.meeting.table, name, f"{aggregate} reads")
-        table, order, lo, hi = self._among(chosen)
-        intervals = Intervals(table, order)
-        return [intervals.answer(aggregate, lo, hi) for aggregate in aggregates]
-
-    def _among(self, chosen: np.ndarray | None) -> tuple[pa.Table, np.ndarray | None, np.ndarray, np.ndarray]:
-        """The chosen events, their layout, and the positions in it."""
-        table, order = self.meeting.table, self.meeting.laid.order
-        if chosen is None:
-            return table, order, self.lo, self.hi
-        laid = chosen if order is None else chosen[order]
-        before = np.concatenate([[0], np.cumsum(laid)])
-        places = np.cumsum(chosen) - 1
-        return (
-            table.filter(pa.array(chosen)), None if order is None else places[order[laid]],
-            before[self.lo], before[self.hi],
-        )  # fmt: skip
+        return over_intervals(asked, self.meeting.table, self.meeting.laid.order, (self.lo, self.hi))
 
 
 def checked_aggregates(aggregates: Any) -> list[Aggregate]:

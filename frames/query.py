@@ -22,7 +22,6 @@ from swag.query.over_frames import OverFrames
 from swag.query.query import check_options
 from swag.tables.columns import as_table, one_chunk
 from swag.tables.predicate import canonical, columns_of, conjunction
-from swag.tables.predicate import holds as predicate_holds
 
 EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().alias("n")])'
 
@@ -104,13 +103,8 @@ class FrameQuery(OverFrames):
         """What is said of each frame, a column per value; and which frames pass `having`."""
         wanted = dict.fromkeys([leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)])
         summary = Summary(Meeting.of(found, table, ts, key), owner)
-        columns: dict[Any, Any] = {}
-        for where in dict.fromkeys(leaf.where for leaf in wanted):
-            some = [leaf for leaf in wanted if leaf.where == where]
-            condition = conjunction(self.where, where)
-            chosen = None if condition is None else predicate_holds(condition, table)
-            said = summary.answers([leaf.aggregate for leaf in some], chosen)
-            columns |= {leaf: one_chunk(each) for leaf, each in zip(some, said, strict=True)}
+        said = summary.answers([(leaf.aggregate, conjunction(self.where, leaf.where)) for leaf in wanted])
+        columns = {leaf: one_chunk(each) for leaf, each in zip(wanted, said, strict=True)}
         passing = None if self.having is None else holds(self.having, columns)
         return [calculate(value, columns) for _, value in self.values], passing
 

@@ -21,6 +21,7 @@ from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.query import Query, check_grouping, check_names
+from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.answers import filter_table
 from swag.tables.columns import clock_of
@@ -123,16 +124,16 @@ class Engine:
     def _waiting(self, readers: list[Query]) -> pa.Table | None:
         """The events that wait, as these queries will read them when they are due; None if there are none."""
         held = self._held
-        if held is None or held.table is None or held.ts.size == 0:
+        if held is None or held.waiting.count == 0:
             return None
-        return intake.with_missing(held.table, readers, self.ts, self.key)
+        return intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, self.key))
 
     def _unread(self, readers: list[Query]) -> int:
         """Events up to this time wait without what new queries read: nobody read it when they came."""
         waiting = self._waiting([])
         if self._held is None or waiting is None:
             return EARLIEST
-        lacks = set(intake.needed(readers, self.ts, self.key)) - set(waiting.column_names)
+        lacks = Reading(readers).columns.keys() - set(waiting.column_names)
         return self._held.now if lacks else EARLIEST
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -141,8 +142,7 @@ class Engine:
     @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
-        self._forget_keys()
-        table = intake.read(events, self._stream.readers, self.ts, self.key)
+        table = intake.read(events, self._stream.reading)
         if table.num_rows == 0:
             return 0
         first = self._stream.core.time.clock is None
@@ -157,7 +157,7 @@ class Engine:
                 self._stream.core.restart()
                 self._held = None
             raise
-        self._stream.decide(EARLIEST, self._stream.core.time.closed, kept=True)
+        self._stream.decide(self._stream.core.time.closed, kept=True)
         return table.num_rows
 
     def _start(self, table: pa.Table) -> None:
@@ -174,6 +174,7 @@ class Engine:
 
     def _hold(self, held: Held, table: pa.Table) -> int:
         """Events wait until the watermark passes them."""
+        self._forget_keys()
         core, emission = self._stream.core, self._stream.emission
         with core.trying(table) as batch:
             self._stream.check(batch, ordered=False)
@@ -208,17 +209,18 @@ class Engine:
         stream.core.time.go_on(held.watermark)
         due = held.due()
         if due is not None:
-            table = intake.with_missing(due[0], stream.readers, self.ts, self.key)
+            table = intake.with_missing(due[0], stream.reading)
             stream.take_known(table, *due[1:])
             held.released()
         stream.core.store.tidy(0)
-        stream.decide(EARLIEST, max(EARLIEST, held.watermark - 1), kept=False)
+        stream.decide(max(EARLIEST, held.watermark - 1), kept=False)
 
     def _forget_keys(self) -> None:
         """Keys that nobody asks for any more: memory follows what windows hold."""
-        kept = self._stream.forget_keys(None if self._held is None else self._held.ids)
-        if kept is not None and self._held is not None:
-            self._held.renumber(kept)
+        waiting = None if self._held is None else self._held.waiting
+        kept = self._stream.forget_keys(waiting)
+        if kept is not None and waiting is not None:
+            waiting.renumber(kept)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -229,8 +231,11 @@ class Engine:
         With `having`: the keys that pass (a scalar that does not pass is None). exact=False: Table(key) of the keys
         that an index can not rule out, without looking at them.
         """
-        self._known(name)
-        check_flag(exact, "exact")
+        query, core = self._known(name), self._stream.core
+        if exact is not True:
+            check_flag(exact, "exact")
+        if name in core.queries:
+            return core.lookup(query, key, at, exact)
         return self._stream.lookup(name, key, at, exact)
 
     @alone
@@ -275,7 +280,7 @@ class Engine:
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        return Text(explain(self._stream, 0 if self._held is None else self._held.ts.size))
+        return Text(explain(self._stream, 0 if self._held is None else self._held.waiting.count))
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f', key="{self.key}"'
@@ -290,8 +295,8 @@ class Engine:
         held, stream = self._held, self._stream
         core = stream.core
         return {
-            "events": core.store.events + (0 if held is None else held.ts.size),
-            "held": 0 if held is None else held.ts.size,
+            "events": core.store.events + (0 if held is None else held.waiting.count),
+            "held": 0 if held is None else held.waiting.count,
             "late": 0 if held is None else held.late,
             "keys": core.store.key_count if self.key is not None else 0,
             "kept": stream.kept,

@@ -19,6 +19,7 @@ from swag.tables.columns import as_table
 from swag.ticks.nested import evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
+BRIEF = 1 << 16  # answers that are there long before anybody would be told how far they are
 
 
 def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named: Any) -> Callable[[], Any]:
@@ -48,20 +49,23 @@ def evaluate(
     >>> sw.evaluate(query, events, at={"ts": [3], "k": ["b"]}, key="k").to_pylist()
     [{'ts': 3, 'k': 'b', 's': 2}]
     """
-    with shown(progress) as steps:
-        return _evaluate(queries, events, at, ts, key, steps)
-
-
-def _evaluate(queries: Any, events: Any, at: Any, ts: str, key: str | None, progress: Progress) -> pa.Table:
     asked = asked_queries(queries)
     check_grouping(asked, key)
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
-        return of_frames.evaluate(events, ts, key)
+        with shown(progress):
+            return of_frames.evaluate(events, ts, key)
     for name, value in (("ts", ts), ("key", key)):
         if not isinstance(value, str) and not (name == "key" and value is None):
             raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
     table = as_table(events)
+    if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
+        return _evaluate(asked, table, at, ts, key, Progress())
+    with shown(progress) as steps:
+        return _evaluate(asked, table, at, ts, key, steps)
+
+
+def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, progress: Progress) -> pa.Table:
     if all(query.is_plain for query in asked):
         return answered(asked, table, at, ts, key, progress)
     return evaluate_ticks(asked, table, at, ts, key)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from kernels.compile.notice import is_watched
 from swag.errors import BadQuery
@@ -15,14 +16,12 @@ STEP = 0.2  # seconds from one line to the next
 _shown = threading.Lock()  # one line at a time: what runs inside another evaluation says nothing
 
 
+@dataclass
 class Progress:
     """Owns how much there is to do, once that is known, and how much is done; any thread may count."""
 
-    def __init__(self) -> None:
-        self.total, self.done = 0, 0
-
-    def step(self) -> None:
-        self.done += 1
+    total: int = 0
+    done: int = 0
 
     def line(self, seconds: float) -> str:
         share = f"{100 * min(self.done, self.total) // self.total} %, " if self.total else ""

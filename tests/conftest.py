@@ -45,6 +45,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those on Spark first: few that take long. Left for the end, as their number has it, one core waits for them."""
-    items.sort(key=lambda item: "spark" not in item.path.parts)
+    """A process takes a file, or all that share the session of Spark: its Java is as slow as it is new.
+
+    These go first, and after them those that start a Spark of their own: few that take long. Left for the end, as
+    their number has it, one core waits for them.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            shares = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("spark" if shares else item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: (not shares_spark(item), "spark" not in item.path.parts))
+
+
+def shares_spark(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("xdist_group")
+    return mark is not None and mark.args == ("spark",)

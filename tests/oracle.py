@@ -1,26 +1,23 @@
 """What every answer is, in plain and slow Python: SPEC sections 1-4 and the plain `having` of section 5.
 
-Every structure is checked against this file, so it imports nothing of ours and keeps every event forever.
+Every structure is checked against this file and oracle_aggregates.py (what is computed of a window) and
+oracle_tolerance.py (how far a float may be off), so they import nothing of ours and keep every event forever.
 An event is a dict with an integer "ts", its columns and, on a keyed stream, the key's column. A null is None.
-Sums are taken in exact fractions and rounded once, so a float answer here is the correctly rounded one.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-Event = Mapping[Any, Any]
+from tests.oracle_aggregates import Agg, Event, Values, aggregate, is_nan
+from tests.oracle_aggregates import agg as agg
+from tests.oracle_tolerance import same, tolerance
+
 Events = Sequence[Event]
-Values = Sequence[Any]  # non-null values of one column, in order of position
-Number = Any  # a Fraction, or a float that is NaN or infinite
 
 # --- Vocabulary ------------------------------------------------------------------------------------------
 
@@ -40,27 +37,6 @@ class Range:
     t: int
     until: int = 0
     closed: str = "right"  # "left", "both", "none"
-
-
-@dataclass(frozen=True)
-class Agg:
-    """One aggregate of section 3; `agg` writes it shorter."""
-
-    kind: str
-    columns: tuple[str, ...] = ()
-    ddof: int = 1  # var, std, cov
-    phi: float = 0.5  # quantile
-    method: str = "floor"  # quantile
-    # user: lower(combine(... combine(identity, lift(v1)) ..., lift(vn)))
-    lift: Any = None
-    combine: Any = None
-    lower: Any = None
-    identity: Any = None
-
-
-def agg(kind: str, *columns: str, **params: Any) -> Agg:
-    """agg("count"), agg("wmean", "price", "volume"), agg("quantile", "x", phi=0.9, method="linear")."""
-    return Agg(kind, columns, **params)
 
 
 @dataclass(frozen=True)
@@ -246,164 +222,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
 }
 
 
-def aggregate(agg: Agg, window: Iterable[Event]) -> Any:
-    """Nulls are skipped; an empty window gives count 0, and null for all else (3)."""
-    rows = non_null(agg, window)
-    if agg.kind == "count":
-        return len(rows)
-    return AGGREGATES[agg.kind](agg, *zip(*rows, strict=True)) if rows else None
-
-
-def non_null(agg: Agg, window: Iterable[Event]) -> list[tuple[Any, ...]]:
-    """The rows where all the aggregate's columns are non-null: all rows for count()."""
-    rows = [tuple(e[c] for c in agg.columns) for e in window]
-    return [row for row in rows if not any(v is None for v in row)]
-
-
-def _sum(agg: Agg, xs: Values) -> int | float:
-    """Integer sums are exact and fit int64; a float sum that does not fit float64 is infinite."""
-    if not all(isinstance(x, int) for x in xs):
-        return rounded(total(xs))
-    if not -(2**63) <= sum(xs) < 2**63:
-        raise OverflowError(f"the sum {sum(xs)} does not fit int64")
-    return sum(xs)
-
-
-def _mean(agg: Agg, xs: Values) -> float:
-    """Sum / n, rounded once; infinite where the sum is."""
-    s = total(xs)
-    return rounded(s / len(xs)) if math.isfinite(rounded(s)) else rounded(s)
-
-
-def _cov(agg: Agg, xs: Values, ys: Values) -> float | None:
-    """Null where n - ddof <= 0; NaN where the window holds NaN or an infinity. var(x) = cov(x, x)."""
-    if len(xs) <= agg.ddof:
-        return None
-    return rounded(co_moment(xs, ys) / (len(xs) - agg.ddof)) if finite(xs, ys) else math.nan
-
-
-def _std(agg: Agg, xs: Values) -> float | None:
-    """As var."""
-    if len(xs) <= agg.ddof:
-        return None
-    return root(co_moment(xs, xs) / (len(xs) - agg.ddof)) if finite(xs) else math.nan
-
-
-def _corr(agg: Agg, xs: Values, ys: Values) -> float:
-    """Sxy / sqrt(Sxx Syy); NaN for a constant."""
-    if not finite(xs, ys) or co_moment(xs, xs) * co_moment(ys, ys) == 0:
-        return math.nan
-    magnitude = root(co_moment(xs, ys) ** 2 / (co_moment(xs, xs) * co_moment(ys, ys)))
-    return magnitude if co_moment(xs, ys) > 0 else -magnitude
-
-
-def _wmean(agg: Agg, ps: Values, vs: Values) -> float:
-    """Sum pv / sum v; NaN where sum v is 0."""
-    return rounded(total(map(product, ps, vs)) / total(vs)) if total(vs) != 0 else math.nan
-
-
-def _quantile(agg: Agg, xs: Values) -> Any:
-    """Floor: the element at position max(1, floor(phi N)), counted from 1. A window with NaN gives NaN."""
-    if any(map(is_nan, xs)):
-        return math.nan
-    if agg.method == "floor":
-        return sorted(xs)[max(1, math.floor(agg.phi * len(xs))) - 1]
-    a, b, t = neighbours(xs, agg.phi)
-    return rounded(exact(a) if a == b else total([product(a, 1 - t), product(b, t)]))
-
-
-def neighbours(xs: Values, phi: float) -> tuple[Any, Any, Fraction]:
-    """NumPy's linear: at index phi (N-1) from 0, the elements either side and how far it is between them."""
-    index = phi * (len(xs) - 1)
-    return sorted(xs)[math.floor(index)], sorted(xs)[math.ceil(index)], Fraction(index) % 1
-
-
-def _user(agg: Agg, xs: Values) -> Any:
-    """A fold in order of position."""
-    state = agg.identity
-    for x in xs:
-        state = agg.combine(state, agg.lift(x))
-    return agg.lower(state)
-
-
-MEDIAN = Agg("quantile", phi=0.5, method="linear")
-AGGREGATES: dict[str, Callable[..., Any]] = {
-    "sum": _sum,
-    "mean": _mean,
-    "min": lambda agg, xs: math.nan if any(map(is_nan, xs)) else min(xs),
-    "max": lambda agg, xs: math.nan if any(map(is_nan, xs)) else max(xs),
-    "first": lambda agg, xs: xs[0],  # by position, among the non-null
-    "last": lambda agg, xs: xs[-1],
-    "var": lambda agg, xs: _cov(agg, xs, xs),
-    "std": _std,
-    "cov": _cov,
-    "corr": _corr,
-    "wmean": _wmean,
-    "quantile": _quantile,
-    "median": lambda agg, xs: _quantile(MEDIAN, xs),
-    "user": _user,
-}
-
-# --- Exact arithmetic ------------------------------------------------------------------------------------
-
-
-def exact(x: Any) -> Number:
-    return x if isinstance(x, float) and not math.isfinite(x) else Fraction(x)
-
-
-def finite(*columns: Iterable[Any]) -> bool:
-    return all(isinstance(exact(x), Fraction) for xs in columns for x in xs)
-
-
-def is_nan(x: Any) -> bool:
-    return isinstance(x, float) and math.isnan(x)
-
-
-def product(x: Any, y: Any) -> Number:
-    """With NaN or an infinity as in IEEE (inf * 0 is NaN)."""
-    return exact(x) * exact(y) if finite([x, y]) else float(x) * float(y)
-
-
-def total(xs: Iterable[Any]) -> Number:
-    """With NaN or infinities as in IEEE (inf - inf is NaN)."""
-    numbers = [exact(x) for x in xs]
-    special = [x for x in numbers if isinstance(x, float)]
-    return sum(special) if special else sum(numbers, Fraction(0))
-
-
-def co_moment(xs: Values, ys: Values) -> Fraction:
-    """Sum (x - mean x)(y - mean y), of finite values."""
-    return total(map(product, xs, ys)) - total(xs) * total(ys) / len(xs)
-
-
-def rounded(x: Number) -> float:
-    """To the nearest float; beyond the largest one, infinite."""
-    try:
-        return float(x)
-    except OverflowError:
-        return math.inf if x > 0 else -math.inf
-
-
-def root(x: Fraction) -> float:
-    """The square root, from 60 digits."""
-    digits = Context(prec=60)
-    return float(digits.sqrt(digits.divide(Decimal(x.numerator), Decimal(x.denominator))))
-
-
-# --- Comparison: how far from the exact answer a float may be (3) ----------------------------------------
-
-
-def same(expected: Any, actual: Any, allowed: float = 0.0) -> bool:
-    """Null only equals null, NaN NaN; integers, infinities and text exactly; floats within `allowed`."""
-    if expected is None or actual is None or not isinstance(expected, (int, float)):
-        return expected is actual or (expected is not None and expected == actual)
-    if isinstance(expected, int) and allowed == 0:
-        return isinstance(actual, Integral) and expected == actual  # an integer stays one
-    if expected == actual or allowed == math.inf:
-        return True
-    if not finite([expected, float(actual)]):
-        return math.isnan(expected) and math.isnan(actual)
-    return abs(exact(expected) - exact(float(actual))) <= allowed
+# --- Comparison -----------------------------------------------------------------------------------------
 
 
 def mismatches(
@@ -422,83 +241,3 @@ def mismatches(
             if not same(want[c], got[c], tolerance(q.agg, w)):
                 wrong.append(f"row {row}, {q}: expected {want[c]!r}, got {got[c]!r}, window {w}")
     return wrong
-
-
-def tolerance(agg: Agg, window: Iterable[Event]) -> float:
-    """The absolute error allowed over a window: 0 is exact, inf where float64 can be held to nothing."""
-    columns = list(zip(*non_null(agg, window), strict=True))
-    if not columns or agg.kind not in TOLERANCES:
-        return 0.0
-    return rounded(TOLERANCES[agg.kind](agg, *columns)) if agg.kind in ANY_VALUE or finite(*columns) else 0.0
-
-
-E12, TINY = Fraction(1, 10**12), Fraction(sys.float_info.min)  # TINY: what underflow may cost
-
-
-def size(xs: Iterable[Any]) -> Fraction:
-    """The sum of absolute values."""
-    return total(abs(exact(x)) for x in xs)
-
-
-def in_float64(x: Fraction) -> bool:
-    """Neither overflows nor underflows, with room to spare."""
-    return x == 0 or Fraction(1, 10**290) < abs(x) < 10**290
-
-
-def _wmean_tolerance(agg: Agg, ps: Values, vs: Values) -> Number:
-    """1e-12 of the absolute values in both sums; nothing is promised where float weights cancel."""
-    if not finite(vs):
-        return 0.0
-    pv, v = [x for x in map(product, ps, vs) if isinstance(x, Fraction)], abs(total(vs))
-    small_integers = size(vs) < 2**53 and all(x == int(x) for x in vs)
-    above, below = E12 * size(pv) + len(pv) * TINY, 0 if small_integers else E12 * size(vs)
-    if v <= below or not in_float64(size(pv)) or not in_float64(size(vs)):
-        return math.inf if v or below else 0.0
-    return (above + abs(total(pv) / total(vs)) * below) / (v - below) + TINY
-
-
-def _cov_tolerance(agg: Agg, xs: Values, ys: Values) -> Number:
-    """1e-6 of both standard deviations, 1e-12 of both largest deviations, and the values' own last digits."""
-    freedom = len(xs) - agg.ddof
-    if freedom <= 0 or not all(size(map(product, c, c)) < 10**290 for c in (xs, ys)):
-        return math.inf if freedom > 0 else 0.0
-    spread = Fraction(root(co_moment(xs, xs) * co_moment(ys, ys))) / freedom
-    deviations = math.prod(max(abs(exact(x) - total(c) / len(c)) for x in c) for c in (xs, ys))
-    digits = math.prod(4 * Fraction(math.ulp(max(map(abs, c)))) for c in (xs, ys))
-    return spread / 10**6 + E12 * deviations + digits + TINY
-
-
-def _std_tolerance(agg: Agg, xs: Values) -> Number:
-    """That of the variance, through |√a - √b| <= min(√|a - b|, |a - b| / √a)."""
-    allowed, std = rounded(_cov_tolerance(agg, xs, xs)), _std(agg, xs)
-    return min(math.sqrt(allowed), allowed / std) if std else math.sqrt(allowed)
-
-
-def _corr_tolerance(agg: Agg, xs: Values, ys: Values) -> Number:
-    """1e-6 where both columns vary by 1e-10 of their size, or one is constant; else nothing is promised."""
-    sxx, syy = co_moment(xs, xs), co_moment(ys, ys)
-    varied = all(s * 10**20 >= size(map(product, c, c)) for s, c in ((sxx, xs), (syy, ys)))
-    return 1e-6 if sxx * syy == 0 or (varied and all(map(in_float64, (sxx, syy, sxx * syy)))) else math.inf
-
-
-def _quantile_tolerance(agg: Agg, xs: Values) -> Number:
-    """Floor picks an element; linear rounds a few times."""
-    if agg.method == "floor" or any(map(is_nan, xs)):
-        return 0.0
-    a, b, _ = neighbours(xs, agg.phi)
-    return 8 * math.ulp(max(abs(a), abs(b))) if finite([a, b]) else 0.0
-
-
-ANY_VALUE = ("wmean", "quantile", "median", "user")  # these may need room also where there is an infinity
-TOLERANCES: dict[str, Callable[..., Number]] = {
-    "sum": lambda agg, xs: 0.0 if all(isinstance(x, int) for x in xs) else E12 * size(xs),
-    "mean": lambda agg, xs: E12 * size(xs) / len(xs) + TINY,
-    "var": lambda agg, xs: _cov_tolerance(agg, xs, xs),
-    "std": _std_tolerance,
-    "cov": _cov_tolerance,
-    "corr": _corr_tolerance,
-    "wmean": _wmean_tolerance,
-    "quantile": _quantile_tolerance,
-    "median": lambda agg, xs: _quantile_tolerance(MEDIAN, xs),
-    "user": lambda agg, xs: 1e-9 * abs(_user(agg, xs)) + float(TINY),
-}

@@ -45,7 +45,10 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # jobs are short: they end before C2 pays
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # jobs end before more would pay
+        "spark.sql.codegen.wholeStage": "false",  # so would Java that is written and compiled for a few rows
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.python.daemon.module": "tests.spark_daemon",
         "spark.local.dir": tempfile.mkdtemp(dir=folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.shuffle.partitions": "3",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.live import store
+from swag.tables.waiting import Waiting
 from swag.ticks.counters import Counters
-from swag.ticks.pending import Pending
 from swag.ticks.recency import Recency
 from swag.ticks.schedule import NEVER
 from swag.ticks.ticker import Ticker
@@ -61,10 +61,10 @@ def test_counters_and_rows_that_wait_under_new_numbers():
     assert [each.tolist() for each in counters.state()[1].values()] == [
         [NEVER, NEVER], [7, 0], [7, 0], [np.iinfo(np.int64).min] * 2
     ]  # fmt: skip
-    pending = Pending()
+    pending = Waiting()
     pending.add(pa.table({"x": [1, 2, 3]}), np.array([1, 2, 3]), np.array([4, 1, 4]))
     pending.renumber(np.array([1, 4]))
-    assert pending.ids.tolist() == [1, 0, 1]
+    assert pending.rows.ids.tolist() == [1, 0, 1]
 
 
 def ticker_of(every: sw.Every, window: Any, ts: list[int], advance: int) -> Ticker:

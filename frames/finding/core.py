@@ -10,11 +10,10 @@ import copy
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import NO_KEY, NO_TIME, key_ids, timed
+from frames.finding.intake import NO_KEY, NO_TIME, START_OF_TIME, Punctuations, check_promise, key_ids, timed
 from frames.finding.quantiles import FrameEvents, is_quantile
 from frames.finding.ties import Ties
-from frames.finding.waiting import START_OF_TIME, Punctuations, TimedRows, WaitingEvents, check_promise, together
-from frames.scans.kinds import scan_of
+from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan
 from frames.specs import Spec
 from frames.state import keys_from_arrays, keys_to_arrays, nested
@@ -24,8 +23,9 @@ from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_STA
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
-from swag.tables.columns import Clock, column
+from swag.tables.columns import Clock, Field, column
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import TimedRows, Waiting
 
 
 class DetectorCore:
@@ -47,7 +47,7 @@ class DetectorCore:
         self.schema: pa.Schema | None = None
         self.keys: KeyTable | None = None
         self.scan: Scan | None = None
-        self.waiting = WaitingEvents()
+        self.waiting = Waiting()
         self.events = FrameEvents(spec) if is_quantile(spec) else None
         self.ties: Ties | None = None
         self.numbers, self.next = np.zeros(0, np.int64), 0
@@ -60,30 +60,33 @@ class DetectorCore:
         """How many keys there are; without a key column there is one."""
         return 1 if self.keys is None else max(self.keys.count, 1)
 
-    def take(self, events: pa.Table) -> TimedRows:
-        """Events in any order, none at or before the latest punctuation, which wait from now on. All or nothing."""
+    def take(self, events: pa.Table) -> tuple[TimedRows, dict[str, Field]]:
+        """Events in any order, none at or before the latest punctuation, which wait from now on. All or nothing.
+
+        Returns them, and the columns that the spec reads as kernels want them.
+        """
         clock, instants = timed(events, self.ts)
         for name in self.columns:
             column(events, name, f"{type(self.spec).__name__} reads")
         wanted = events.select(self.columns)
-        self._check(clock, wanted.schema)
+        if self.clock is not None:
+            self._check(self.clock, clock, wanted.schema)
         upto = self.said.instant(clock) if self.clock is None else self.upto
         check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
-        scan = self.scan or scan_of(self.spec, wanted.schema, clock.unit)
-        scan.data(wanted, instants.size)  # a column of a wrong type, or one that does not fit, is refused now
+        scan = self.scan or SCANS[type(self.spec)](self.spec, wanted.schema, clock)
+        fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
+        if scan.looks_ahead:
+            scan.data(fields, instants.size)
         keys, ids = key_ids(events, self.key, self.keys)
         self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
-        rows = TimedRows(instants, ids, wanted)
-        self.waiting.add(rows)
-        return rows
+        self.waiting.add(wanted, instants, ids)
+        return TimedRows(wanted, instants, ids), fields
 
-    def _check(self, clock: Clock, schema: pa.Schema) -> None:
-        if self.clock is None or self.schema is None:
-            return
-        if clock != self.clock:
-            raise BadType(
-                f'"{self.ts}" is {clock.type}, but has been {self.clock.type} so far.', f"cast it to {self.clock.type}"
-            )
+    def _check(self, known: Clock, clock: Clock, schema: pa.Schema) -> None:
+        """Refuse types that are not those of the events before."""
+        assert self.schema is not None
+        if clock != known:
+            raise BadType(f'"{self.ts}" is {clock.type}, but has been {known.type} so far.', f"cast it to {known.type}")
         for name in self.columns:
             before, now = self.schema.field(name).type, schema.field(name).type
             if before != now:
@@ -96,54 +99,62 @@ class DetectorCore:
         """
         assert self.scan is not None and self.schema is not None
         upto = upto if upto is None or self.upto is None else max(upto, self.upto)
-        scan, carried, waited = self.scan, self.scan.count, self.waiting.parts
-        saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail}
-        instants, ids, table = self.waiting.leave(upto) or TimedRows(NO_TIME, NO_KEY, self.schema.empty_table())
-        resume = self._resume(instants, ids) if self.fragments else NO_TIME
+        scan, carried = self.scan, self.numbers.size
+        due = None if upto is None else self.waiting.due(upto)
+        rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
+        resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
+        self._scan(rows)
+        frames = scan.frames
+        certain = frames.shape[0]
+        ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
+        if ties:
+            ties.add_frames(frames[carried:])
+        frames[carried:, SENT] = 0  # it has been LEAD until now
+        if self.events is not None:
+            self.events.add(rows.table, rows.ids, frames[carried:])
+        if over:
+            scan.finish()
+            frames = scan.frames
+        else:
+            scan.touch()
+        if ties:
+            ties.add_frames(frames[certain:])
+            ties.add_runs(scan.keyed)
+        if upto is not None:
+            self.upto = upto
+            self.waiting.let_go(upto)
+        return self._report(frames, self._numbered(frames, carried, certain), resume)
+
+    def _scan(self, rows: TimedRows) -> None:
+        """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""
+        assert self.scan is not None
+        scan = self.scan
+        saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
         try:
-            in_order = scan.run(instants, ids, scan.data(table, instants.size))
-        except SwagError:  # an integer sum that does not fit: everything as it was
-            self.waiting.back_to(waited)
+            in_order = scan.run(rows.ts, rows.ids, scan.data(scan.fields(rows.table), rows.ts.size))
+        except SwagError:
             for name, value in saved.items():
                 setattr(scan, name, value)
             raise
         assert in_order, "events were sorted"
-        certain = scan.count
-        ties = self.ties and self.ties.among(instants, ids, scan.keyed.shape[0])
-        if ties:
-            ties.add_frames(scan.frames[carried:])
-        scan.frames[carried:, SENT] = 0  # it has been LEAD until now
-        if self.events is not None:
-            self.events.add(table, ids, scan.frames[carried:])
-        if over:
-            scan.finish()
-        else:
-            scan.touch()
-        if ties:
-            ties.add_frames(scan.frames[certain:])
-            ties.add_runs(scan.keyed)
-        self.upto = self.upto if upto is None else upto
-        return self._report(self._numbered(carried, certain), resume)
 
-    def _resume(self, instants: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    def _resume(self, rows: TimedRows) -> np.ndarray:
         """Where the next piece of an open frame begins: at its key's first event, or a short run that joins a gap."""
         assert self.scan is not None
         keyed, frames = self.scan.keyed, self.scan.frames
         firsts = np.zeros(self.key_count, np.int64)
-        framing.first_instants(instants, ids, firsts)
+        framing.first_instants(rows.ts, rows.ids, firsts)
         keys = frames[:, KEY]
         run = (frames[:, GAP] == 1) & (keyed[keys, ROWS] > 0)
         held = (frames[:, COUNT] > frames[:, SENT]) & (frames[:, SENT] > 0)
         return np.where(held, frames[:, AT], np.where(run, keyed[keys, START], firsts[keys]))
 
-    def _numbered(self, carried: int, certain: int) -> np.ndarray:
+    def _numbered(self, frames: np.ndarray, carried: int, certain: int) -> np.ndarray:
         """The numbers of all frames by slot: the first `carried` have theirs, those behind `certain` are the last.
 
         These are gaps that only the end of the stream made certain.
         """
-        assert self.scan is not None
-        frames = self.scan.frames
         first, self.next = self.next, self.next + frames.shape[0] - carried
         numbers = np.concatenate([self.numbers, np.arange(first, self.next)])
         if certain < frames.shape[0]:
@@ -152,14 +163,14 @@ class DetectorCore:
             numbers[order] = np.sort(numbers[late])
         return numbers
 
-    def _report(self, numbers: np.ndarray, resume: np.ndarray) -> pa.Table:
+    def _report(self, frames: np.ndarray, numbers: np.ndarray, resume: np.ndarray) -> pa.Table:
         """The frames that have ended, and with fragments what is new of open ones, leave as a table."""
         assert self.scan is not None and self.clock is not None
-        scan, frames = self.scan, self.scan.frames
+        scan = self.scan
         closed = frames[:, OPEN] == 0
         chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
-        extra = scan.columns(scan.beside(chosen))
+        extra = scan.columns(scan.beside(chosen)) if scan.reported else {}
         if self.events is not None:
             extra = self.events.values(extra, frames[chosen])
         out = frames[chosen]
@@ -234,16 +245,22 @@ class DetectorCore:
         """Events that were taken before, here or elsewhere; their keys are known from now on."""
         _, instants = timed(events, self.ts)
         self.keys, ids = key_ids(events, self.key, self.keys)
-        return TimedRows(instants, ids, events.select(self.columns))
+        return TimedRows(events.select(self.columns), instants, ids)
 
-    def take_again(self, parts: list[TimedRows], upto: int) -> None:
-        """Events up to `upto` that were scanned elsewhere, of open frames among others: what is remembered is there."""
+    def take_again(self, logged: list[pa.Table], upto: int) -> None:
+        """Of events that wait, and of those that came after them, the ones up to `upto` were scanned elsewhere.
+
+        Events of open frames are among them; what is remembered of their keys is there already.
+        """
         assert self.scan is not None and self.events is not None
-        rows = together(parts)
-        passed = np.flatnonzero(rows.instants <= upto)
-        _, ids, table = rows.some(passed[np.argsort(rows.instants[passed], kind="stable")])
+        again = Waiting()
+        again.add(*self.waiting.rows)
+        for table in logged:
+            again.add(*self.read(table))
+        rows = again.due(upto)
         self.scan.add_keys(self.key_count)
-        self.events.add(table, ids, self.scan.frames[:0])
+        if rows is not None:
+            self.events.add(rows.table, rows.ids, self.scan.frames[:0])
         self.events.drop(self.scan.keyed[:, ROWS], self.scan.frames[:0])
         self.events.point(self.scan.frames)
 
@@ -281,7 +298,7 @@ class DetectorCore:
             fresh.schema, fresh.numbers = pa.schema(list(types)[front:]), arrays["numbers"]
             if self.key is not None:
                 fresh.keys = keys_from_arrays(types[1].type, arrays)
-            fresh.scan = scan_of(self.spec, fresh.schema, fresh.clock.unit)
+            fresh.scan = SCANS[type(self.spec)](self.spec, fresh.schema, fresh.clock)
             fresh.scan.restore(part_of(state, "scan"))
         if fresh.events is not None:
             fresh.events.restore(part_of(state, "events"))

@@ -1,5 +1,6 @@
-"""Events in: a ts column as int64, keys as dense ids (on all cores), the columns a spec reads."""
+"""Events in: a ts column as int64, keys as dense ids (on all cores), and the promise that no older ones come."""
 
+import datetime
 import itertools
 import os
 from collections.abc import Callable, Iterable
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.keys import dense_range as frame_keys
-from swag.errors import BadQuery
+from swag.arguments import is_whole
+from swag.durable.state import State, table_from_array, table_to_array
+from swag.errors import BadQuery, BadType, OutOfOrder
 from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, room
 from swag.tables.keys import KeyTable
 
@@ -20,6 +23,7 @@ SHORT = 8  # rows of a run of equal keys, on average, below which events do not 
 SMALL = 1 << 17  # rows below which threads do not pay
 ID = np.int32  # of a key: half the memory to write and to read
 NO_KEY, NO_TIME = np.zeros(0, ID), np.zeros(0, np.int64)
+START_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def threads() -> int:
@@ -112,3 +116,65 @@ def finder(keys: KeyTable, array: pa.Array, key: str) -> Callable[[pa.Array, np.
     table = np.full(high - low + 1, -1, ID)
     table[known - low] = np.arange(known.size)
     return lambda some, ids: int(frame_keys.find_in_range(np.asarray(some.cast(pa.int64())), low, table, ids))
+
+
+class Punctuations:
+    """The latest punctuation of a stream. Owns them as they were given, until it is known what the type of ts is."""
+
+    def __init__(self) -> None:
+        self._said: list[Any] = []
+
+    def add(self, t: Any, clock: Clock | None) -> None:
+        """Nothing up to t comes any more."""
+        if clock is not None:
+            self._said = [max(clock.instant(each, "t") for each in (*self._said, t))]
+            return
+        if not (is_whole(t) or isinstance(t, str | datetime.date | np.datetime64 | pa.Scalar)):
+            raise BadType(f"t={t!r} is no point in time.", "a datetime, or an integer in the unit of ts")
+        self._said.append(t)
+
+    def instant(self, clock: Clock | None) -> int | None:
+        """In the unit of ts; None: there was none, or the unit is not known."""
+        return None if clock is None or not self._said else max(clock.instant(each, "t") for each in self._said)
+
+    def state(self) -> State:
+        header: list[Any] = []
+        arrays: dict[str, np.ndarray] = {}
+        for t in self._said:
+            if is_whole(t) or isinstance(t, str):
+                header.append(t if isinstance(t, str) else int(t))
+            elif isinstance(t, np.datetime64):
+                header.append({"numpy": [int(t.astype(np.int64)), *np.datetime_data(t.dtype)]})
+            else:
+                header.append({"arrow": f"said{len(arrays)}"})
+                scalar = t if isinstance(t, pa.Scalar) else pa.scalar(t)
+                arrays[f"said{len(arrays)}"] = table_to_array(pa.table({"t": pa.array([scalar], scalar.type)}))
+        return {"said": header}, arrays
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self._said = []
+        for t in header["said"]:
+            if not isinstance(t, dict):
+                self._said.append(t)
+            elif "numpy" in t:
+                number, unit, count = t["numpy"]
+                self._said.append(np.datetime64(number, (unit, count)))
+            else:
+                self._said.append(table_from_array(arrays[t["arrow"]]).column("t")[0])
+
+
+def check_promise(clock: Clock, instants: np.ndarray, upto: int | None, what: str, hint: str) -> None:
+    """Refuse what was promised not to come."""
+    if upto is not None and instants.size and int(instants.min()) <= upto:
+        row = int(np.argmax(instants <= upto))
+        raise OutOfOrder(
+            f"{what} {row} is at {clock.show(int(instants[row]))}, "
+            f"but a punctuation promised none up to {clock.show(upto)}.",
+            hint,
+        )
+
+
+def after(instants: np.ndarray, upto: int | None) -> np.ndarray:
+    """Which are later? All, if nothing was promised."""
+    return np.ones(instants.size, bool) if upto is None or upto < START_OF_TIME else instants > min(upto, END_OF_TIME)

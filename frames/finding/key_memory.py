@@ -6,7 +6,7 @@ import numpy as np
 
 from frames.finding.core import DetectorCore
 from frames.finding.intake import ID
-from frames.scans.kinds import scan_of
+from frames.scans.kinds import SCANS
 from frames.scans.scan import at_rest
 from kernels.frames.framing import GAP_SLOT, KEY, SLOT
 
@@ -61,8 +61,7 @@ def keys_in_use(core: DetectorCore) -> np.ndarray:
     found = np.zeros(core.keys.count, bool)
     keyed = core.scan.keyed[: found.size]
     found[: keyed.shape[0]] = ~at_rest(keyed)
-    for part in core.waiting.parts:
-        found[part.ids] = True
+    found[core.waiting.rows.ids] = True
     if core.events is not None:
         found[core.events.ids] = True
     return np.flatnonzero(found)
@@ -75,7 +74,7 @@ def keep_keys(core: DetectorCore, ids: np.ndarray) -> None:
     old.add_keys(int(ids.max(initial=0)) + 1)  # of some only events that wait have come
     place = np.zeros(core.keys.count, ID)
     place[ids] = np.arange(ids.size)
-    new = scan_of(core.spec, core.schema, core.clock.unit)
+    new = SCANS[type(core.spec)](core.spec, core.schema, core.clock)
     new.add_keys(max(ids.size, 1))
     for mine, theirs in zip(new.memory(), old.memory(), strict=True):
         mine[: ids.size] = theirs[ids]
@@ -85,7 +84,7 @@ def keep_keys(core: DetectorCore, ids: np.ndarray) -> None:
     new.origin = old.origin
     core.scan = new
     core.keys.keep(ids)
-    core.waiting.renumber(place)
+    core.waiting.renumber(ids)
     if core.events is not None:
         core.events.renumber(place)
     if core.ties is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import ID, NO_KEY
-from frames.finding.intervals import Intervals
+from frames.finding.intervals import over_intervals
 from frames.specs import Aggregate, Spec
 from kernels.frames.framing import AT, COUNT, KEY, OPEN
 from swag.durable.state import State, table_from_array, table_to_array
@@ -26,7 +26,8 @@ def with_quantiles(
     position[order] = np.arange(order.size)
     at = position[at] if at.size else at
     lo = at if spec.closes_before else at + 1 - counts
-    return {**extra, "value": Intervals(table, order).answer(spec.aggregate, lo, lo + counts)}
+    (value,) = over_intervals([(spec.aggregate, None)], table, order, (lo, lo + counts))
+    return {**extra, "value": value}
 
 
 def is_quantile(spec: Spec) -> bool:

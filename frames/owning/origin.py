@@ -10,7 +10,6 @@ spec is small and the same for all. It costs a scan more, of those events only w
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import key_ids, timed
+from frames.scans.scan import any_fields
 from frames.specs import Spec, spec_from_json
-from kernels.frames.fingerprint import mix
+from kernels.frames.fingerprint import mix_all
 from swag.durable.state import State
 from swag.errors import SwagError
-from swag.tables.columns import column, decoded_type, field, is_number, valid_rows
+from swag.tables.columns import Field, column
 from swag.tables.keys import KeyTable
 
 NAME = b"swag.frames"
@@ -44,23 +44,17 @@ class Fingerprint:
         self.rows = 0
         self._sums: dict[str, tuple[int, int]] = {}
 
-    def add(
-        self, table: pa.Table, columns: Iterable[str], instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
-    ) -> None:
-        """The next rows, and the keys that were seen by their end."""
-        self._mix("ts", instants)
-        self._mix("ids", ids)
-        for name in dict.fromkeys(columns):
-            if is_number(decoded_type(table.schema.field(name).type)):
-                read = field(table, name, "the fingerprint reads")
-                valid = read.valid
-                self._mix(f"column {name}", read.values)
-            else:  # of a column that is no number, a spec reads only where it is null
-                valid = valid_rows(table, name, "the fingerprint reads")
-            if valid is not None:
-                self._mix(f"null {name}", np.flatnonzero(~valid) + self.rows)
-        for name, array in ({} if keys is None else keys.state()[1]).items():
-            self._mix(f"keys {name}", array[self._sums.get(f"keys {name}", (0, 0))[0] :])
+    def add(self, fields: dict[str, Field], instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None) -> None:
+        """The next rows, and the keys that were seen by their end. fields: what the spec reads of them."""
+        new = {"ts": instants, "ids": ids}
+        for name, read in fields.items():
+            new[f"column {name}"] = read.values
+            if read.valid is not None:
+                new[f"null {name}"] = np.flatnonzero(~read.valid) + self.rows
+        if keys is not None:
+            for name, array in keys.state()[1].items():
+                new[f"keys {name}"] = array[self._sums.get(f"keys {name}", (0, 0))[0] :]
+        mix_all(new, self._sums)
         self.rows += instants.size
 
     def digest(self) -> str:
@@ -74,18 +68,6 @@ class Fingerprint:
     def restore(self, state: State) -> None:
         header, _ = state
         self.rows, self._sums = header["rows"], {name: (size, of) for name, (size, of) in header["sums"].items()}
-
-    def _mix(self, name: str, array: np.ndarray) -> None:
-        if array.size:
-            count, before = self._sums.get(name, (0, 0))
-            self._sums[name] = count + array.size, (before + int(mix(_bits(array), count))) % 2**64
-
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    """Unsigned integers of the same bits; read-only, as Arrow's own are, so that kernels are compiled for one type."""
-    bits = array.view(f"u{array.itemsize}")
-    bits.flags.writeable = False
-    return bits
 
 
 @dataclass(frozen=True)
@@ -145,7 +127,7 @@ class Origin:
             keys, ids = key_ids(events, self.key, None)
             for name in self.columns:
                 column(events, name, "the spec reads")
-            seen.add(events, self.columns, instants, ids, keys)
+            seen.add(any_fields(events, self.columns, "the fingerprint reads"), instants, ids, keys)
         except SwagError:
             return None
         return seen.digest()

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.bounds import interval
-from frames.scans.scan import NONE, Kinds, Scan, extended, number
+from frames.scans.scan import NONE, Kinds, Scan, any_fields
+from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators
@@ -17,7 +17,7 @@ from swag.query.families import check_columns, result_type
 from swag.query.try_out import try_out
 from swag.query.user_calls import calling, check_lift
 from swag.query.user_defined import compiled
-from swag.tables.columns import is_discrete, to_arrow, valid_rows
+from swag.tables.columns import Clock, Field, is_discrete, to_arrow
 
 
 class AggregateScan(Scan):
@@ -26,11 +26,14 @@ class AggregateScan(Scan):
     A frame has the value it closed with beside it (`values`), and of how many values that is (`sizes`).
     """
 
+    spec: Aggregate
     extras = reported = ("values", "sizes")
 
-    def __init__(self, spec: Aggregate, kinds: Kinds, unit: str | None) -> None:
-        super().__init__()
-        self.spec, aggregate = spec, spec.aggregate
+    def __init__(self, spec: Aggregate, schema: pa.Schema, clock: Clock) -> None:
+        super().__init__(spec, schema)
+        aggregate, kinds = spec.aggregate, self.kinds
+        self.reads = f"{aggregate} reads"
+        self.looks_ahead = aggregate.user is not None  # whose function may refuse them
         check_columns(aggregate, kinds)
         self.type = result_type(aggregate, kinds)
         self.op = operator(spec, kinds)
@@ -43,29 +46,32 @@ class AggregateScan(Scan):
         if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
             self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
+        self.per_key = {"partials": 0, "counts": 0}
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
 
-    def data(self, table: pa.Table, size: int) -> tuple[Any, np.ndarray]:
-        aggregate = self.spec.aggregate
-        if aggregate.kind == "count":
-            valid = valid_rows(table, aggregate.columns[0], f"{aggregate} counts") if aggregate.columns else None
-            counted = np.ones(1, np.int64) if valid is None else valid.astype(np.int64)
-            return (np.broadcast_to(counted, size).copy() if valid is None else counted), NONE
-        fields = [number(table, name, f"{aggregate} reads") for name in aggregate.columns]
-        valid = np.ones(size, bool) if any(f.valid is not None for f in fields) else NONE
-        for f in fields:
+    def fields(self, table: pa.Table) -> dict[str, Field]:
+        if self.spec.aggregate.kind != "count":
+            return super().fields(table)
+        return any_fields(table, self.kinds, f"{self.spec.aggregate} counts")
+
+    def data(self, fields: dict[str, Field], size: int) -> tuple[Any, np.ndarray]:
+        aggregate, read = self.spec.aggregate, [fields[name] for name in self.spec.aggregate.columns]
+        valid = np.ones(size, bool) if any(f.valid is not None for f in read) else NONE
+        for f in read:
             if f.valid is not None:
                 valid &= f.valid
+        if aggregate.kind == "count":
+            return (valid.astype(np.int64) if valid.size else np.ones(size, np.int64)), NONE
         if aggregate.kind == "quantile":
-            values = fields[0].values.astype(np.float64)
+            values = read[0].values.astype(np.float64)
             with np.errstate(invalid="ignore"):
                 below = values < self.spec.c if self.spec.op in ("<", ">=") else values <= self.spec.c
             return (values, below.astype(np.float64)), valid
         if aggregate.user is not None:
-            self._check_lift(fields[0].values, valid)
-        if len(fields) == 1:
-            return fields[0].values, valid
-        return tuple(f.values.astype(np.float64) for f in fields), valid
+            self._check_lift(read[0].values, valid)
+        if len(read) == 1:
+            return read[0].values, valid
+        return tuple(f.values.astype(np.float64) for f in read), valid
 
     def _check_lift(self, values: np.ndarray, valid: np.ndarray) -> None:
         rows = np.flatnonzero(valid) if valid.size else None
@@ -89,17 +95,6 @@ class AggregateScan(Scan):
     def _measure_open(self) -> None:
         if self.spec.closes_before:
             frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
-
-    def grow_keys(self, count: int) -> None:
-        self.counts = extended(self.counts, count, 0)
-        if isinstance(self.partials, tuple):
-            self.partials = tuple(extended(partial, count, 0) for partial in self.partials)
-        else:
-            self.partials = extended(self.partials, count, 0)
-
-    def memory(self) -> list[np.ndarray]:
-        partials = self.partials if isinstance(self.partials, tuple) else (self.partials,)
-        return [self.keyed, *partials, self.counts]
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}

@@ -5,43 +5,37 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.scan import Kinds, Scan, extended, mask, number
+from frames.scans.scan import Scan, mask
 from frames.specs import Boundary
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import BLOCK, ScannedEvents
-from swag.tables.columns import Field, is_discrete, to_arrow
+from swag.tables.columns import Clock, Field, is_discrete, to_arrow
 
 
 class BoundaryScan(Scan):
     """Remembers of a key the cell that it is in (`within`); a frame has its cell beside it (`cells`)."""
 
+    spec: Boundary
+    reads = "the boundary reads"
     extras = reported = ("cells",)
 
-    def __init__(self, spec: Boundary, kinds: Kinds, unit: str | None) -> None:
-        super().__init__()
-        self.spec = spec
+    def __init__(self, spec: Boundary, schema: pa.Schema, clock: Clock) -> None:
+        super().__init__(spec, schema)
+        self.per_key = {"within": 0}
         self.within = np.zeros((0, len(spec.columns)), np.int64)
         self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
-        self.kinds = [cell_kind(kinds[name], cut) for name, cut in spec.cells.items()]
+        self.cuts = [cell_kind(self.kinds[name], cut) for name, cut in spec.cells.items()]
 
-    def data(self, table: pa.Table, size: int) -> tuple[frame_cells.Dimension, ...]:
-        return tuple(
-            dimension(number(table, name, "the boundary reads"), kind, cut)
-            for kind, (name, cut) in zip(self.kinds, self.spec.cells.items(), strict=True)
-        )
+    def data(self, fields: dict[str, Field], size: int) -> tuple[frame_cells.Dimension, ...]:
+        cells = zip(self.cuts, self.spec.cells.items(), strict=True)
+        return tuple(dimension(fields[name], kind, cut) for kind, (name, cut) in cells)
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         return int(frame_runs.boundary(events, data, self.keyed, self.within, self.cells, self.found, first))
 
-    def grow_keys(self, count: int) -> None:
-        self.within = extended(self.within, count, 0)
-
-    def memory(self) -> list[np.ndarray]:
-        return [self.keyed, self.within]
-
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
-        codes = zip(self.spec.columns, self.kinds, beside["cells"], strict=True)
+        codes = zip(self.spec.columns, self.cuts, beside["cells"], strict=True)
         return {f"cell_{name}": cells_out(kind, np.ascontiguousarray(own)) for name, kind, own in codes}
 
 

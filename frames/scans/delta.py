@@ -1,34 +1,39 @@
 """Delta frames at work: how far the values of a frame have moved, in integers where all columns have them."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.bounds import limit
-from frames.scans.scan import Kinds, Scan, extended, number
+from frames.scans.scan import Scan
 from frames.specs import Delta
 from kernels.frames import delta as frame_delta
 from kernels.frames.framing import ScannedEvents
-from swag.tables.columns import is_discrete
+from swag.tables.columns import Clock, Field, is_discrete
+
+LARGEST = np.iinfo(np.int64).max
 
 
 class DeltaScan(Scan):
     """Remembers of a key the lowest and highest value of its frame, or its first twice (`low`, `high`), per column."""
 
-    def __init__(self, spec: Delta, kinds: Kinds, unit: str | None) -> None:
-        super().__init__()
-        self.spec = spec
-        self.whole = all(is_discrete(kinds[name]) for name in spec.columns)
+    spec: Delta
+    reads = "the delta reads"
+
+    def __init__(self, spec: Delta, schema: pa.Schema, clock: Clock) -> None:
+        super().__init__(spec, schema)
+        self.whole = all(is_discrete(self.kinds[name]) for name in spec.columns)
+        self.looks_ahead = not self.whole and len(spec.columns) > 1  # what integers are counted from
         self.dtype: Any = np.int64 if self.whole else np.float64
         limits = (self.dtype(limit(spec.op, x, self.whole)) for x in spec.limits.values())
         self.rule = (tuple(limits), spec.closes_before, spec.measure == "range")
         self.low = self.high = np.zeros((0, len(spec.columns)), self.dtype)
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
         self.nothing = self.dtype(ends[0]), self.dtype(ends[1])
+        self.per_key = {"low": self.nothing[0], "high": self.nothing[1]}
 
-    def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, np.ndarray]:
-        fields = {name: number(table, name, "the delta reads") for name in self.spec.columns}
+    def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, np.ndarray]:
         if all(column.valid is None for column in fields.values()):
             valid = np.zeros((0, 0), bool)
         else:
@@ -49,9 +54,15 @@ class DeltaScan(Scan):
         spread = frame_delta.Spread(self.low.reshape(-1), self.high.reshape(-1), *self.nothing)
         return int(frame_delta.delta(events, data, self.rule, spread, self.keyed, self.found, first))
 
-    def grow_keys(self, count: int) -> None:
-        self.low = extended(self.low, count, self.nothing[0])
-        self.high = extended(self.high, count, self.nothing[1])
 
-    def memory(self) -> list[np.ndarray]:
-        return [self.keyed, self.low, self.high]
+def limit(op: str, x: Any, whole: bool) -> Any:
+    """The number L with `spread >= L` exactly where a delta frame of `op x` closes; NaN (or the largest) for never."""
+    reached = op in ("<", ">=")  # "<" closes when the spread reaches x, "<=" when it exceeds it
+    if whole:
+        if math.isinf(x):
+            return LARGEST
+        return min(math.ceil(x) if reached else math.floor(x) + 1, LARGEST)
+    if reached:
+        return float(x)
+    beyond = math.nextafter(float(x), math.inf)
+    return beyond if beyond > x else math.nan

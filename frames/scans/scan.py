@@ -5,11 +5,13 @@ so far are the first `count` rows of `frames` (kernels/frames/framing.py), and w
 kind of frame has its own: threshold.py, boundary.py, delta.py, aggregate.py, listed in kinds.py.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from frames.specs import Spec
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
@@ -27,7 +29,7 @@ from kernels.frames.framing import (
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State
 from swag.errors import BadType
-from swag.tables.columns import Field, field, is_number, room
+from swag.tables.columns import Field, decoded_type, field, is_number, room, valid_rows
 
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
@@ -45,21 +47,30 @@ class Share(NamedTuple):
 class Scan:
     """A spec at work on events of known types. The part common to all kinds; each has a scan of its own in scans/.
 
-    Owns what is remembered of every key (`keyed`, a row per key, and what else a kind lists in `memory`), and the
+    Owns what is remembered of every key (`keyed`, a row per key, and what else a kind names in `per_key`), and the
     frames found (`found`, a row per frame, and arrays beside it, which a kind names in `extras`). It is asked to `run`
     over events, to `finish` or `touch` what is open, and for its frames; it grows by itself.
 
-    extras: names of the arrays with an entry per frame; reported: those that `columns` needs. ends_late: does the end
-    of the stream make frames certain? may_fail: names of what to restore after events that were refused half way.
-    origin: of columns of integers that are read beside floats, what they are counted from.
+    per_key: names of arrays, or of tuples of them, with an entry per key, and what is there of a key that is new.
+    extras: names of the arrays with an entry per frame; reported: those that `columns` needs, if it has any to give.
+    ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
+    come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
+    of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
     """
+
+    spec: Spec
+    reads = ""
 
     extras: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     ends_late = False
+    looks_ahead = False
     may_fail: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, spec: Spec, schema: pa.Schema) -> None:
+        self.spec = spec
+        self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))
+        self.per_key: dict[str, Any] = {}
         self.share = Share(0, 0)
         self.keyed = np.zeros((0, 8), np.int64)
         self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
@@ -80,7 +91,14 @@ class Scan:
         """Of each frame: how many of its events came before the one that made it certain."""
         return self.frames[:, framing.LEAD]
 
-    def data(self, table: pa.Table, size: int) -> Any:
+    def fields(self, table: pa.Table) -> dict[str, Field]:
+        """The columns that the spec reads; those that are no numbers are refused."""
+        found = {}
+        for name in self.kinds:
+            found[name] = number(table, name, self.reads)
+        return found
+
+    def data(self, fields: dict[str, Field], size: int) -> Any:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
@@ -122,10 +140,8 @@ class Scan:
             self.keyed = extended(self.keyed, max(count, 2 * known), 0)
             self.keyed[known:, LAST] = EARLIEST
             self.keyed[known:, [SLOT, GAP_SLOT]] = -1
-            self.grow_keys(self.keyed.shape[0])
-
-    def grow_keys(self, count: int) -> None:
-        """Room for what else is remembered per key."""
+            for name, fill in self.per_key.items():
+                setattr(self, name, extended(getattr(self, name), self.keyed.shape[0], fill))
 
     def make_room(self, slots: int) -> None:
         """Room for so many frames."""
@@ -145,7 +161,11 @@ class Scan:
 
     def memory(self) -> list[np.ndarray]:
         """What is remembered per key, to read from and to write to; the first axis is the key, the first is `keyed`."""
-        return [self.keyed]
+        found = [self.keyed]
+        for name in self.per_key:
+            array = getattr(self, name)
+            found += array if isinstance(array, tuple) else [array]
+        return found
 
     def per_frame(self) -> list[np.ndarray]:
         """What is known per frame, to read from; the first axis is the slot, the first are the frames themselves."""
@@ -182,8 +202,10 @@ def at_rest(keyed: np.ndarray) -> np.ndarray:
     return closed & (keyed[:, ROWS] == 0) & (keyed[:, GAP_ROWS] == 0)
 
 
-def extended(array: np.ndarray, size: int, fill: Any) -> np.ndarray:
-    """The array with room for `size` rows."""
+def extended(array: Any, size: int, fill: Any) -> Any:
+    """The array, or each of several, with room for `size` rows."""
+    if isinstance(array, tuple):
+        return tuple(extended(each, size, fill) for each in array)
     if size <= array.shape[0]:
         return array
     grown = room(size * int(np.prod(array.shape[1:])), array.dtype).reshape(size, *array.shape[1:])
@@ -199,6 +221,16 @@ def number(table: pa.Table, name: str, asked_by: str) -> Field:
     if not is_number(column.type):
         raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
     return column
+
+
+def any_fields(table: pa.Table, columns: Iterable[str], asked_by: str) -> dict[str, Field]:
+    """Columns of any type: of what is no number, only where it is null."""
+    found = {}
+    for name in columns:
+        kind = decoded_type(table.schema.field(name).type)
+        values = is_number(kind)
+        found[name] = field(table, name, asked_by) if values else Field(NONE, valid_rows(table, name, asked_by), kind)
+    return found
 
 
 def mask(column: Field) -> np.ndarray:

@@ -1,33 +1,38 @@
-"""Threshold frames at work: a comparison as an interval, and the least length of a run."""
+"""Threshold frames at work: a comparison as an interval, so that kernels know one, and the least length of a run."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.bounds import interval
-from frames.scans.scan import Kinds, Scan, number
+from frames.scans.scan import Scan
 from frames.specs import Threshold
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
-from swag.tables.columns import is_discrete
+from swag.tables.columns import Clock, Field, is_discrete
 from swag.tables.durations import in_units
+
+SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class ThresholdScan(Scan):
     """Remembers of a key its run, and with partition=True the gap around it, in `keyed` alone."""
 
-    def __init__(self, spec: Threshold, kinds: Kinds, unit: str | None) -> None:
-        super().__init__()
-        self.spec = spec
-        self.bounds = interval(spec.op, spec.c, is_discrete(kinds[spec.column]))
-        self.least = int(spec.min_rows), np.uint64(in_units(spec.min_duration, unit))
+    spec: Threshold
+    reads = "the threshold compares"
+
+    def __init__(self, spec: Threshold, schema: pa.Schema, clock: Clock) -> None:
+        super().__init__(spec, schema)
+        self.bounds = interval(spec.op, spec.c, is_discrete(self.kinds[spec.column]))
+        span = in_units(spec.min_duration, clock.unit) if spec.min_duration else 0  # which is so in any unit
+        self.least = int(spec.min_rows), np.uint64(span)
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
 
-    def data(self, table: pa.Table, size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
+    def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
-        column, (lo, hi) = number(table, self.spec.column, "the threshold compares"), self.bounds
+        column, (lo, hi) = fields[self.spec.column], self.bounds
         if column.valid is None:
             return column.values, self.bounds
         one = column.values.dtype.type(1)
@@ -53,3 +58,37 @@ class ThresholdScan(Scan):
         if not self.spec.partition:
             return {}
         return {"kind": pa.array(["frame", "gap"]).take(pa.array(beside["gaps"][0]))}
+
+
+def interval(op: str, c: Any, whole: bool) -> tuple[Any, Any]:
+    """(lo, hi) with lo <= v <= hi exactly where `v op c`, for integers or for floats (NaN is in no interval)."""
+    if whole:
+        return _of_integers(op, c)
+    c = float(c)
+    if op in (">", ">="):
+        lo = c if op == ">=" else math.nextafter(c, math.inf)
+        return (lo, math.inf) if lo > c or op == ">=" else (math.inf, -math.inf)
+    if op in ("<", "<="):
+        hi = c if op == "<=" else math.nextafter(c, -math.inf)
+        return (-math.inf, hi) if hi < c or op == "<=" else (math.inf, -math.inf)
+    return c, c
+
+
+def _of_integers(op: str, c: Any) -> tuple[np.int64, np.int64]:
+    lo, hi = SMALLEST, LARGEST
+    if math.isinf(c):
+        holds = (c > 0) == (op in ("<", "<=")) and op != "=="
+        lo, hi = (lo, hi) if holds else (1, 0)
+    elif op == ">":
+        lo = math.floor(c) + 1
+    elif op == ">=":
+        lo = math.ceil(c)
+    elif op == "<":
+        hi = math.ceil(c) - 1
+    elif op == "<=":
+        hi = math.floor(c)
+    else:
+        lo, hi = math.ceil(c), math.floor(c)
+    if lo > hi or lo > LARGEST or hi < SMALLEST:
+        return np.int64(1), np.int64(0)
+    return np.int64(max(lo, SMALLEST)), np.int64(min(hi, LARGEST))

@@ -21,6 +21,19 @@ ALL = 1 << 17  # places before this one are all read
 PAGE, SOME = 1 << 12, 16  # behind it, one page of so many
 
 
+def mix_all(arrays, sums):
+    """Add the values of arrays, by name, to their sums: how many values there have been, and what they add up to.
+
+    Their bits are given to kernels as read-only, as Arrow's own are, so that these are compiled for one type.
+    """
+    for name, array in arrays.items():
+        if array.size:
+            bits = array.view(f"u{array.itemsize}")
+            bits.flags.writeable = False
+            count, before = sums.get(name, (0, 0))
+            sums[name] = count + array.size, (before + int(mix(bits, count))) % 2**64
+
+
 @kernel
 def mix(values, first):
     """The part of the sum that these values add, the first of which is at place `first`."""

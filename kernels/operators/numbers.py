@@ -6,11 +6,8 @@ from kernels.compile.jit import kernel
 
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # the first and the last time that int64 has
 
-
-@kernel
-def unsigned(i):
-    """An index that is not negative. Numba lets negative ones wrap, which is nearly 40 % of a loop that gathers."""
-    return np.uint64(i)
+# An index that is not negative. Numba lets negative ones wrap, which is nearly 40 % of a loop that gathers.
+unsigned = np.uint64
 
 
 @kernel

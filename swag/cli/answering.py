@@ -19,14 +19,14 @@ from swag.cli.files import Sink, Source, check_apart, kind_of, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, FileStream, needs_all
-from swag.cli.ticking import Ticking, counts_from_the_start
+from swag.cli.ticking import Ticking, needs_whole_file
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
-from swag.live.intake import needed
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
 from swag.query.query import Events, Query, check_grouping, check_names
+from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
 
@@ -62,7 +62,7 @@ def run(
         _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
-        why = needs_all(queries) or ("" if not _ticking(queries) else counts_from_the_start(queries, key))
+        why = needs_all(queries) or ("" if not _ticking(queries) else needs_whole_file(queries))
         if not why:
             try:
                 _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)
@@ -110,7 +110,8 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
     check_grouping(queries, key)
-    wanted = needed([each for query in queries if isinstance(query, Query) for each in readers(query)], ts, key)
+    asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
+    wanted = dict(Reading(asked, ts, key).columns)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")

@@ -27,6 +27,7 @@ from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, Field
@@ -73,6 +74,9 @@ class Core:
         self.queries: dict[str, Query] = {}
         self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up
+        self._readers: list[Query] = []
+        self._reading = Reading([], ts or None, key)
+        self._value = own_name("value", key)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -86,7 +90,7 @@ class Core:
         self.plan.check(simple)
         table = waiting(simple)
         if table is not None:
-            found = intake.fields(table, simple, self.dictionary)
+            found = intake.fields(table, Reading(simple), self.dictionary)
             intake.chosen_rows([Mask(query.where) for query in simple], table, found)
 
     def add(
@@ -101,9 +105,12 @@ class Core:
         self.grouping.remove(self.queries.pop(name))
 
     @property
-    def readers(self) -> list[Query]:
-        """Simple queries that read what is needed of an event: a few, however many queries there are."""
-        return self.plan.readers
+    def reading(self) -> Reading:
+        """What is read of an event, by a few simple queries, however many queries there are."""
+        readers = self.plan.readers
+        if self._readers is not readers:
+            self._readers, self._reading = readers, Reading(readers, self.ts or None, self.key)
+        return self._reading
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +130,7 @@ class Core:
         try:
             assert self.time.clock is not None
             ts = intake.timestamps(table, self.ts, self.time.clock)
-            fields = intake.fields(table, self.readers, self.dictionary)
+            fields = intake.fields(table, self.reading, self.dictionary)
             ids = self.grouping.ids(table)
             yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
         except Exception:
@@ -135,14 +142,14 @@ class Core:
         """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""
         if ordered:
             batch.by_key = self.store.grouped(batch.rows)
-        self.grouping.check(batch.fields, batch.chosen, functions)
+        self.grouping.check(batch.fields, batch.chosen, self.reading.lifted if functions else [])
 
     def would_refuse(self, table: pa.Table) -> None:
         """Raise what is wrong with a table, other than the order and keys of its rows; nothing is changed."""
         assert self.time.clock is not None
         intake.timestamps(table, self.ts, self.time.clock)
-        fields = intake.fields(table, self.readers, self.dictionary)
-        self.grouping.check(fields, self.grouping.chosen(table, fields), functions=True)
+        fields = intake.fields(table, self.reading, self.dictionary)
+        self.grouping.check(fields, self.grouping.chosen(table, fields), self.reading.lifted)
 
     def apply(self, batch: Incoming) -> int:
         """Take a batch that was checked. From here on nothing can fail."""
@@ -152,7 +159,7 @@ class Core:
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
-        fields = intake.fields(table, self.readers, self.dictionary)
+        fields = intake.fields(table, self.reading, self.dictionary)
         batch = Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
         batch.by_key = self.store.grouped(batch.rows)
         self.apply(batch)
@@ -189,13 +196,13 @@ class Core:
         """All of these at one time."""
         if self.time.clock is None or not queries:
             return [pa.nulls(0) for _ in queries], np.zeros((ids.size, len(queries)), bool)
-        instant = self.instant(at)
-        simple = answering(queries)
+        instant, direct = self.instant(at), are_direct(queries)
+        simple = queries if direct else answering(queries)
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(simple[short[1]], short[0], instant)
         self.plan.reconsider()
-        return combine(queries, simple, columns, present)
+        return (columns, present) if direct else combine(queries, simple, columns, present)
 
     def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
         """Every id at a time of its own, whose events are still kept."""
@@ -203,6 +210,14 @@ class Core:
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
         self.plan.reconsider()
         return combine(queries, simple, columns, present)
+
+    def lookup(self, query: Query, key: Any, at: Any, exact: bool) -> Any:
+        """The answer of one query: a scalar for one stream or one key, else Table(key, value)."""
+        if key is not None and self.key is None:
+            raise BadQuery(f'lookup("{query.label}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
+        if self.key is not None and key is None:
+            return self.passing(query, at, exact)
+        return self.value(query, key, at)
 
     def value(self, query: Query, key: Any, at: Any) -> Any:
         """The answer for one stream, or for one key, as a Python value."""
@@ -220,7 +235,7 @@ class Core:
             return pa.table(self.keyed(ids))
         columns, present = self.answer([query], ids, at)
         chosen = np.flatnonzero(present[:, 0])
-        value = {own_name("value", self.key): columns[0].take(pa.array(chosen))}
+        value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
 
     def table(self, queries: list[Query], at: Any) -> pa.Table:
@@ -246,7 +261,7 @@ class Core:
 
     def _candidates(self, query: Query, at: Any) -> np.ndarray:
         """The keys to look at: those that an index can not rule out, or all."""
-        guard, found = guard_of(query), None
+        guard, found = None if query.having is None else guard_of(query), None
         if guard is not None and self.time.clock is not None:
             found = self.filters.candidates(guard, self.instant(at))
         return self.ids() if found is None else found
@@ -293,3 +308,11 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+
+
+def are_direct(queries: list[Query]) -> bool:
+    """Is what structures answer the answer? Else something is computed from it, or compared."""
+    for query in queries:
+        if not query.is_simple or query.having is not None:
+            return False
+    return True

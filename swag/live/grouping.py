@@ -66,20 +66,29 @@ class Grouping:
         """Which rows of a batch count where: every `where` is computed, or raises."""
         return intake.chosen_rows(self.plan.masks(fields), table, fields)
 
-    def check(self, fields: dict[str, Field], chosen: dict[Mask, np.ndarray | None], functions: bool) -> None:
-        """Raise what an index can not take, and what a user's function raises; nothing is changed."""
-        self.filters.check(fields, chosen)
-        if functions:
-            self.plan.check_batch(fields, chosen)
+    def check(self, fields: dict[str, Field], chosen: dict[Mask, np.ndarray | None], lifted: list[Query]) -> None:
+        """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""
+        if self._has_filters:
+            self.filters.check(fields, chosen)
+        if lifted:
+            self.plan.check_lifted(lifted, fields, chosen)
 
     def apply(self, rows: CheckedRows, batch: Batch) -> None:
         """Take a batch that was checked: from here on nothing can fail."""
         self.filters.changed |= self.plan.prepare(rows.fields)
-        self.filters.prepare()
-        self.store.time.go_on(int(rows.ts.max(initial=self.store.now)))
+        filtering = self._has_filters
+        if filtering:
+            self.filters.prepare()
+        self.store.time.go_on(int(rows.ts.max(initial=self.store.time.now)))
         self.plan.update(self.store.append(rows, batch))
-        self.filters.update(rows)
+        if filtering:
+            self.filters.update(rows)
         self.store.tidy(rows.ts.size)
+
+    @property
+    def _has_filters(self) -> bool:
+        """May there be indexes to look after?"""
+        return self.filters.changed or bool(self.filters.entries)
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 

@@ -10,38 +10,23 @@ from swag.errors import BadType
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask
 from swag.live.store import Store
-from swag.query.families import check_columns
-from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
 from swag.tables.keys import KeyTable, is_string
-from swag.tables.predicate import columns_of, holds
-
-UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
+from swag.tables.predicate import holds
 
 
-def needed(queries: Iterable[Query], ts: str, key: str | None) -> dict[str, str]:
-    """The columns that must be there, each with who asks for it."""
-    columns = {ts: "ts is"}
-    if key is not None:
-        columns.setdefault(key, "key is")
-    for query in queries:
-        for name in query.aggregate.columns:
-            columns.setdefault(name, f'query "{query.title}" reads')
-        for name in columns_of(query.where) if query.where else ():
-            columns.setdefault(name, f'the where of query "{query.title}" reads')
-    return columns
-
-
-def read(events: Any, queries: Iterable[Query], ts: str, key: str | None) -> pa.Table:
+def read(events: Any, reading: Reading) -> pa.Table:
     """The needed columns of a batch, by name."""
-    table = as_table(events)
-    wanted = needed(queries, ts, key)
-    return pa.table({name: column(table, name, asked_by) for name, asked_by in wanted.items()})
+    table, columns = as_table(events), {}
+    for name, asked_by in reading.columns.items():
+        columns[name] = column(table, name, asked_by)
+    return pa.table(columns)
 
 
-def with_missing(table: pa.Table, queries: Iterable[Query], ts: str, key: str | None) -> pa.Table:
+def with_missing(table: pa.Table, reading: Reading) -> pa.Table:
     """Events that waited since before a query came: what it reads of them is null."""
-    for name in needed(queries, ts, key):
+    for name in reading.read:
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows))
     return table
@@ -65,39 +50,33 @@ def key_ids(table: pa.Table, key: str | None, store: Store) -> np.ndarray:
     return store.keys.encode(array, key)
 
 
-def computed_columns(queries: Iterable[Query]) -> set[str]:
-    """The columns whose values are not only counted, or handed back."""
-    return {name for q in queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
+def is_wide(kind: pa.DataType) -> bool:
+    """May values be beyond int64?"""
+    return bool(decoded_type(kind) == pa.uint64())
 
 
-def check_range(table: pa.Table, computed: set[str]) -> None:
-    """Refuse values beyond int64 in columns that are computed with."""
-    for column_field in table.schema:
-        if column_field.name in computed and decoded_type(column_field.type) == pa.uint64():
-            field(table, column_field.name, "a query reads")
+def check_range(table: pa.Table, name: str) -> None:
+    """Refuse values beyond int64."""
+    field(table, name, "a query reads")
 
 
-def fields(table: pa.Table, queries: Iterable[Query], known: Dictionary) -> dict[str, Field]:
+def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them. known: what the columns have been so far."""
     found: dict[str, Field] = {}
-    computed = computed_columns(queries)
-    for query in queries:
-        for name in query.aggregate.columns:
-            asked_by = f'query "{query.title}" reads'
-            if query.aggregate.kind == "count":
-                if name not in found:
-                    kind = decoded_type(table.schema.field(name).type)
-                    found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), kind)
-            elif name not in found or found[name].values.size != table.num_rows:
-                if name not in computed and known.needed(table.schema.field(name).type):
-                    if name not in known.types:  # what is known of it comes from batches that were refused
-                        known.tables.pop(name, None)
-                    new = known.field(table, name, asked_by)
-                else:
-                    new = field(table, name, asked_by, as_they_are=name not in computed)
-                found[name] = _same_type(name, new, known)
-    for query in queries:
-        check_columns(query.aggregate, {name: found[name].type for name in query.aggregate.columns})
+    kinds: dict[str, pa.DataType] = {}
+    for name, asked_by, counted, computed in reading.uses:
+        kind = table.schema.field(name).type
+        if counted:
+            found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
+        elif not computed and known.needed(kind):
+            if name not in known.types:  # what is known of it comes from batches that were refused
+                known.tables.pop(name, None)
+            found[name] = _same_type(name, known.field(table, name, asked_by), known)
+        else:
+            found[name] = _same_type(name, field(table, name, asked_by, as_they_are=not computed), known)
+        kinds[name] = found[name].type
+    if kinds != reading.right:
+        reading.check(kinds)
     return found
 
 

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from kernels.windows import running
 from swag.errors import SumOverflow, SwagError
-from swag.live.plan import Plan
+from swag.live.plan import Plan, Route
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures import SortedRuns
 from swag.query.aggregates import Aggregate
-from swag.query.families import Part, interpolate, lower, parts_of, ranks, result_type
+from swag.query.families import Part, interpolate, lower, ranks
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock, to_arrow
@@ -46,15 +46,11 @@ class Lookups:
 
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
         """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
-        assert self.store.clock is not None
-        self.plan.settle()
-        unit = self.store.clock.unit
-        windows: dict[Reach, int] = {}
-        which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
-        lo, hi, short = self.store.edges(ids, list(windows), instant)
+        windows, which = self._windows(queries)
+        lo, hi, short = self.store.edges(ids, windows, instant)
         columns, present = self._columns(queries, which, ids, (lo, hi))
-        if short is None and instant < self.store.now:
-            gone = self.store.reaches_forgotten(list(windows), instant)
+        if short is None and instant < self.store.time.now:
+            gone = self.store.reaches_forgotten(windows, instant)
             return columns, present, None if gone is None else (None, which.index(gone))
         return columns, present, None if short is None else (short[0], which.index(short[1]))
 
@@ -63,25 +59,33 @@ class Lookups:
     ) -> tuple[list[pa.Array], np.ndarray, np.ndarray]:
         """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
         which one that `where` may not count. seen: only the rows before these positions."""
-        assert self.store.clock is not None
-        self.plan.settle()
-        unit = self.store.clock.unit
-        windows: dict[Reach, int] = {}
-        which = [windows.setdefault(reach(query.window, unit), len(windows)) for query in queries]
-        lo, hi = self.store.edges_each(ids, list(windows), instants, seen)
+        windows, which = self._windows(queries)
+        lo, hi = self.store.edges_each(ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi))
         return columns, present, (hi > lo)[:, which]
+
+    def _windows(self, queries: list[Query]) -> tuple[list[Reach], list[int]]:
+        """Their windows, each once, and which of them is whose."""
+        clock = self.store.time.clock
+        assert clock is not None
+        windows: dict[Reach, int] = {}
+        which = []
+        for query in queries:
+            which.append(windows.setdefault(reach(query.window, clock.unit), len(windows)))
+        return list(windows), which
 
     def _columns(
         self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges
     ) -> tuple[list[pa.Array], np.ndarray]:
+        self.plan.settle()
         one = _Lookup(self, ids, {EVERY_EVENT: edges})
+        routes = [self.plan.route(query) for query in queries]
         columns, present = [], np.empty((ids.size, len(queries)), bool)
-        parts = one.partials(queries, which)
-        for i, (query, w) in enumerate(zip(queries, which, strict=True)):
-            a, b = one.edges(self.plan.presence(query))
+        partials = one.partials(routes, which)
+        for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
+            a, b = one.edges(route.presence)
             present[:, i] = b[:, w] > a[:, w]
-            columns.append(one.column(query, w, parts))
+            columns.append(one.column(query.aggregate, route, w, partials))
         return columns, present
 
 
@@ -97,46 +101,40 @@ class _Lookup:
             self._edges[mask] = self.store.spaces[mask].to_positions(self.ids, lo, hi)
         return self._edges[mask]
 
-    def partials(self, queries: list[Query], which: list[int]) -> dict[Any, Any]:
+    def partials(self, routes: list[Route], which: list[int]) -> dict[Any, Any]:
         """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
         asked: dict[tuple[Mask, Part], dict[int, None]] = {}
-        for query, w in zip(queries, which, strict=True):
-            mask = self.plan.mask(query)
-            for part in parts_of(query.aggregate):
+        for route, w in zip(routes, which, strict=True):
+            for part in route.parts or ():
                 if part.family != "quantile":
-                    group = self.plan.find(mask, part)
-                    if group is not None:
-                        asked.setdefault((mask, group.part), {})[w] = None
+                    asked.setdefault((route.mask, part), {})[w] = None
         found = {}
         for (mask, part), columns in asked.items():
-            group = self.plan.groups[mask, part]
-            chosen = list(columns)
-            lo, hi = (np.ascontiguousarray(edge[:, chosen]) for edge in self.edges(mask))
-            group.note_lookups(lo, hi)
+            group, chosen = self.plan.groups[mask, part], list(columns)
+            lo, hi = self.edges(mask)
+            lo, hi = np.ascontiguousarray(lo[:, chosen]), np.ascontiguousarray(hi[:, chosen])
             state = group.lookup(self.ids, lo, hi)
-            state = self._without_overflow(part, mask, lo, hi, state)
+            if part.columns[0] in self.plan.largest:
+                state = self._without_overflow(part, mask, lo, hi, state)
             for i, w in enumerate(chosen):
                 found[mask, part, w] = _column(state, i, lo.shape)
         return found
 
-    def column(self, query: Query, w: int, parts: dict[Any, Any]) -> pa.Array:
-        aggregate = query.aggregate
-        mask = self.plan.mask(query)
-        lo, hi = (edge[:, w] for edge in self.edges(mask))
-        n = hi - lo
-        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
-        kind = result_type(aggregate, kinds)
-        if not self.plan.ready(query):  # registered later, and nothing has come since
+    def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
+        mask, kind = route.mask, route.kind
+        if route.parts is None:  # registered later, and nothing has come since
             nothing = pa.nulls(self.ids.size, kind)
             return nothing.fill_null(0) if aggregate.kind == "count" else nothing
+        lo, hi = self.edges(mask)
+        lo, hi = lo[:, w], hi[:, w]
+        n = hi - lo
         if aggregate.kind in ("first", "last"):
             values, name = self._ends(mask, aggregate, lo, hi), aggregate.columns[0]
             words = self.store.dictionary
             return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
         if aggregate.kind == "quantile":
-            return to_arrow(*self._quantile(mask, aggregate, lo, hi), kind)
-        partials = [parts[mask, self.plan.find_part(mask, part), w] for part in parts_of(aggregate)]
-        values, valid = lower(aggregate, n, partials)
+            return to_arrow(*self._quantile(route, aggregate, lo, hi), kind)
+        values, valid = lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
         return to_arrow(values, valid, kind)
 
     def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
@@ -149,10 +147,11 @@ class _Lookup:
         return data[slots] if data.size else np.zeros(slots.size, data.dtype)
 
     def _quantile(
-        self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
+        self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         n = hi - lo
-        group = self.plan.groups[mask, parts_of(aggregate)[0]]
+        assert route.parts is not None
+        group = self.plan.groups[route.mask, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, n)
         low, high = group.structure.select(self.ids, lo[:, None].copy(), hi[:, None].copy(), rank[:, None])
@@ -162,7 +161,7 @@ class _Lookup:
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""
-        if part.family not in ("sum", "moments") or part.columns[0] not in self.plan.largest:
+        if part.family not in ("sum", "moments"):
             return state
         most = int((hi - lo).max(initial=0))
         if most * self.plan.largest[part.columns[0]] < 2**63:

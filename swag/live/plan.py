@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from swag.live.baselines import MaterializeAll
 from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
-from swag.query.families import PRODUCT, Part, check_columns, parts_of
+from swag.query.families import PRODUCT, Part, check_columns, parts_of, result_type
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -21,18 +21,28 @@ from swag.query.windows import Depth, Rows, reach
 from swag.tables.columns import Field
 
 
+class Route(NamedTuple):
+    """Where a query is answered from: the rows that count for it, those that make a key present, the parts whose groups
+    answer it (None: nothing has come yet that it could be answered from), and the type of the answer."""
+
+    mask: Mask
+    presence: Mask
+    parts: tuple[Part, ...] | None
+    kind: pa.DataType
+
+
 class Plan:
     """The simple queries of a grouping, in groups that share a structure.
 
     It owns the groups, and says which spaces and raw columns the store has to have. Asked of it: which rows count for a
-    query (`mask`), which structure answers a part (`find`), and since when a query is complete.
+    query (`mask`), from what it is answered (`route`), and since when it is complete.
     """
 
     def __init__(self, store: Store, algorithm: str) -> None:
         self.store, self.algorithm = store, algorithm
         self.queries: dict[str, Query] = {}
         self.groups: dict[tuple[Mask, Part], Group] = {}
-        self.nullable: set[str] = set()  # columns with a null so far
+        self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
@@ -40,7 +50,8 @@ class Plan:
         self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
-        self._lifted: list[Query] = []
+        self._masks: dict[frozenset[str], set[Mask]] = {}  # by the columns with nulls
+        self._routes: dict[str, Route] = {}
         self._settled = True  # every query has its spaces and structures
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -63,7 +74,7 @@ class Plan:
                 self._columns.setdefault(name, store.events)
         if store.clock is not None:
             store.retention = replace(store.retention, depth=store.retention.depth | self._depth(queries))
-        self._readers, self._settled = None, False
+        self._changed()
 
     def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
@@ -101,8 +112,12 @@ class Plan:
             self._unread.discard(query.label)
         if self.store.clock is not None:
             self.retain()
-        self._readers, self._settled = None, False
+        self._changed()
         self.settle()
+
+    def _changed(self) -> None:
+        """What was worked out for the queries is worked out anew."""
+        self._readers, self._masks, self._routes, self._settled = None, {}, {}, False
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
@@ -115,8 +130,12 @@ class Plan:
 
     def masks(self, found: dict[str, Field]) -> set[Mask]:
         """The sets of rows that count, once this batch is in."""
-        nullable, queries = self.nullable_with(found), self.readers
-        return {EVERY_EVENT} | {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
+        nullable = self.nullable_with(found)
+        if nullable not in self._masks:
+            queries = self.readers
+            some = {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
+            self._masks[nullable] = {EVERY_EVENT} | some
+        return self._masks[nullable]
 
     @property
     def readers(self) -> list[Query]:
@@ -127,26 +146,25 @@ class Plan:
                 of = query.aggregate
                 ways.setdefault((of.kind, of.columns, of.user, query.where, self._since.get(query.label, 0)), query)
             self._readers = list(ways.values())
-            self._lifted = [query for query in self._readers if query.aggregate.user is not None]
         return self._readers
 
-    @property
-    def lifted(self) -> list[Query]:
-        """Of the readers, those with functions of a user's."""
-        return self._lifted if self.readers else []
-
-    def check_batch(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
-        for query in self.lifted:
+        for query in lifted:
             values = found[query.aggregate.columns[0]].values
             counts = chosen[self.mask(query, self.nullable_with(found))]
             rows = None if counts is None else np.flatnonzero(counts)
             check_lift(query.aggregate, f'query "{query.title}"', values if rows is None else values[rows], rows)
 
-    def nullable_with(self, found: dict[str, Field]) -> set[str]:
-        return self.nullable | {name for name, column in found.items() if column.valid is not None}
+    def nullable_with(self, found: dict[str, Field]) -> frozenset[str]:
+        """The columns with nulls, once this batch is in."""
+        nullable = self.nullable
+        for name, column in found.items():
+            if column.valid is not None and name not in nullable:
+                nullable |= {name}
+        return nullable
 
-    def mask(self, query: Query, nullable: set[str] | None = None) -> Mask:
+    def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
         return Mask(query.where, required, self._since.get(query.label, 0))
@@ -160,15 +178,16 @@ class Plan:
 
         True if anything had to be changed.
         """
-        with_nulls = {name for name, column in found.items() if column.valid is not None} - self.nullable
-        self.store.dictionary.note_types(found)
+        nullable, dictionary = self.nullable_with(found), self.store.dictionary
+        if not found.keys() <= dictionary.types.keys():
+            dictionary.note_types(found)
         for name, column in found.items():
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
-        changed = bool(with_nulls) or not self._settled
-        if with_nulls:
-            self._narrow(with_nulls)
+        changed = nullable != self.nullable or not self._settled
+        if nullable != self.nullable:
+            self._narrow(nullable - self.nullable)
         if changed:
             self._make_groups(found)
         return changed
@@ -207,14 +226,23 @@ class Plan:
         moments = _moments(part)
         return moments if (mask, moments) in self.groups else part
 
-    def find(self, mask: Mask, part: Part) -> Group | None:
-        return self.groups.get((mask, self.find_part(mask, part)))
+    def route(self, query: Query) -> "Route":
+        """Where a query is answered from: looked for again only where that has changed."""
+        found = self._routes.get(query.label)
+        if found is None:
+            mask = self.mask(query)
+            parts = tuple(self.find_part(mask, part) for part in parts_of(query.aggregate))
+            served = parts if self._is_served(query, mask, parts) else None
+            kinds = {name: self.store.types.get(name, pa.null()) for name in query.aggregate.columns}
+            found = Route(mask, self.presence(query), served, result_type(query.aggregate, kinds))
+            if served is not None:
+                self._routes[query.label] = found
+        return found
 
-    def ready(self, query: Query) -> bool:
+    def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
-        mask = self.mask(query)
         space = self.store.spaces.get(mask)
-        served = all(self.find(mask, part) is not None for part in parts_of(query.aggregate))
+        served = all((mask, part) in self.groups for part in parts)
         return space is not None and served and self._raw_of(query) <= set(space.raw)
 
     def sums_asked(self, mask: Mask, part: Part) -> bool:
@@ -237,6 +265,7 @@ class Plan:
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
         self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
+        self._routes = {}
         for (mask, part), names in wanted.items():
             if (mask, part) not in self.groups:
                 if not all(name in self.store.spaces[mask].raw for name in part.columns):
@@ -272,11 +301,11 @@ class Plan:
         self._columns = {name: since for name, since in self._columns.items() if name in read}
         self.nullable &= read
 
-    def _narrow(self, with_nulls: set[str]) -> None:
+    def _narrow(self, with_nulls: frozenset[str]) -> None:
         """The first nulls of some columns: queries over them move to spaces that hold their valid rows only."""
         for column in sorted(with_nulls):
             before = {label: self.mask(query) for label, query in self.queries.items()}
-            self.nullable.add(column)
+            self.nullable |= {column}
             for label, query in self.queries.items():
                 old, new = before[label], self.mask(query)
                 if new != old and new not in self.store.spaces and old in self.store.spaces:
@@ -344,7 +373,8 @@ class Plan:
         """`queries` are those that were registered, the spaces of its store are restored."""
         header = state[0]
         self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
-        self.nullable, self.largest, self._columns = set(header["nullable"]), header["largest"], header["columns"]
+        self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
+        self._columns = header["columns"]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
         self._unread = set(header["unread"])
         for saved in parts(state, "groups"):
@@ -352,7 +382,7 @@ class Plan:
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
             mask, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
             self.groups[mask, of] = Group.restored(saved, self.store.spaces[mask], of)
-        self._settled = False  # what had no structure yet gets one as soon as its columns are known
+        self._changed()  # what had no structure yet gets one as soon as its columns are known
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

@@ -88,6 +88,7 @@ class Group:
         self.updates += structure.updates - before
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
+        self._note_lookups(lo, hi)
         while True:
             try:
                 return self.structure.lookup(keys, lo, hi)
@@ -113,7 +114,7 @@ class Group:
         self.use(Choice(other, "a function raised: windows are answered without what it raised of"))
         self.stands_in = True
 
-    def note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
+    def _note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
         widths = (hi - lo)[hi > lo]
         if widths.size:
             logs = np.log2(widths)

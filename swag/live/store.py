@@ -159,9 +159,9 @@ class Store:
     def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
         """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
         self.events += rows.ts.size
-        runs = {EVERY_EVENT: (batch.keys, batch.counts)}
-        main = self.main.arena
-        main.make_room(batch.keys, batch.counts, self.expire)
+        counts, main = batch.counts, self.main.arena
+        runs = {EVERY_EVENT: (batch.keys, counts)}
+        main.make_room(batch.keys, counts, self.expire)
         slots = main.take_slots(batch)
         timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
         timeline.note_latest(rows.ts, batch, self.latest)
@@ -205,7 +205,8 @@ class Store:
         Every key is looked at within 64 batches. Of keys that come and go, two are looked at for each that comes, so
         that those that are gone can not outnumber the others whatever the churn.
         """
-        self.dictionary.tidy(self.spaces.values())
+        if self.dictionary.tables:
+            self.dictionary.tidy(self.spaces.values())
         count = self.key_count
         if count == 0 or self.retention.everything:
             return

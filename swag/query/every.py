@@ -6,6 +6,7 @@ Every(time=60)       the same where ts is an integer: 60 in the unit of ts
 """
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from swag.arguments import LARGEST, is_option, is_whole
@@ -59,10 +60,11 @@ class Every:
         else:
             object.__setattr__(self, "time", canonical(self.time))  # type: ignore[arg-type]
 
-    @property
+    @cached_property
     def by_time(self) -> bool:
         return self.time is not None
 
+    @lru_cache(maxsize=4096)  # noqa: B019  # a frozen value: with every batch it is asked for, and says the same
     def step(self, unit: str | None) -> int:
         """How many rows, or how much time in the unit of ts, from one tick to the next."""
         return int(self.rows) if self.time is None else in_units(self.time, unit)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@
     var, std                "moments"    n, s, mean, m2          (serves sum and mean of the column too)
     cov, corr               "comoments"  n, mean x, mean y, xx, yy, xy
     min, max                "min", "max" m
-    quantile                "quantile"   two neighbours in sorted order
+    quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
 
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
@@ -87,7 +87,8 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
                 "numbers, times and booleans can be compared; sw.first, sw.last and sw.count take any type",
             )
-        try_out(aggregate, kind)
+        if aggregate.user is not None:
+            try_out(aggregate, kind)
 
 
 def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataType:
@@ -136,6 +137,9 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
             return np.where(weights == 0, np.nan, weighted / weights), some
         if kind in ("cov", "corr"):
             return _lower_pair(aggregate, n, partials[0])
+        if kind == "quantile":
+            low, high, fraction = partials[0]
+            return (low if aggregate.method == "floor" else interpolate(low, high, fraction)), some
         if kind == "aggregate":
             return _lower_user(aggregate, n, partials[0]), some
     return partials[0], some

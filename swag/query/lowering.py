@@ -79,9 +79,10 @@ def lower(query: Query) -> Lowered:
     return Lowered(query, components, tuple(presence), _guard(query, components))
 
 
-def components(query: Query) -> list[Query]:
+@lru_cache(maxsize=65536)
+def components(query: Query) -> tuple[Query, ...]:
     """The simple queries that a query is computed from, each one aggregate over one window: itself, if it is one."""
-    return [query] if query.is_simple else lower(query).answered
+    return (query,) if query.is_simple else tuple(lower(query).answered)
 
 
 def simple_ones(queries: Iterable[Query]) -> list[Query]:

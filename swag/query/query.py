@@ -71,21 +71,21 @@ class Query:
             raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
         _check_source(self.source)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Over events, and answered on lookup: without `every` and `source`."""
         return self.every is None and self.source is None
 
-    @property
+    @cached_property
     def is_simple(self) -> bool:
         """One aggregate over one window: what structures answer. Other queries are computed from such."""
         return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
 
-    @cached_property  # asked several times in a lookup
+    @cached_property
     def condition(self) -> Condition | None:
         return condition(self.having) if isinstance(self.having, tuple) else None
 
-    @cached_property  # asked several times in a lookup
+    @cached_property
     def label(self) -> str:
         """The name of the answer's column: the given one, or what the query says."""
         if self.name is not None:
@@ -99,7 +99,7 @@ class Query:
         having = "" if self.having is None else f" HAVING {self.condition or self.having}"
         return f"{what}{window}{source}{where}{having}".strip()
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The label as messages have it."""
         return self.label.removeprefix(HIDDEN)

@@ -1,6 +1,6 @@
 """What queries ask for: by which keys, and of which columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +50,7 @@ def _ungrouped(query: Query) -> Query:
     return replace(query, group_by=None, source=source)
 
 
-def columns_read(simple: list[Query]) -> list[str]:
+def columns_read(simple: Iterable[Query]) -> list[str]:
     """The columns that simple queries read, each once."""
     by_query = [[*q.aggregate.columns, *(sorted(columns_of(q.where)) if q.where else [])] for q in simple]
     return list(dict.fromkeys(name for names in by_query for name in names))

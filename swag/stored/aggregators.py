@@ -1,27 +1,105 @@
 """How stored events are aggregated: per family of aggregates, a part that answers blocks of windows, given their edges.
 
 count, first, last     positions alone
-sum, mean, wmean       differences of running sums       in doubt: swept, compensated
-var, std               differences of centred sums       in doubt: swept, moments
 min, max               swept
 cov, corr, own         swept
 quantile               a cursor over ranks
+sum, mean, wmean       differences of running sums       in doubt: swept, compensated      (swag/stored/sums.py)
+var, std               differences of centred sums       in doubt: swept, moments          (swag/stored/sums.py)
+
+A part is built over the rows that the windows of a chunk of requests can see, once for all of them.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from kernels.operators import monoids
 from kernels.stored import ranked
+from kernels.stored.moving_landmark import sweep
 from swag.errors import SwagError
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.user_calls import raised_by
-from swag.stored.aggregator import Aggregator, Answer, Outputs, swept_and_lowered
+from swag.query.windows import Reach
 from swag.stored.blocks import Chunk, Output, RequestBlock
-from swag.stored.ordered_rows import Requests
-from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
+from swag.stored.ordered_rows import Requests, Selection
+
+Answer = Callable[[RequestBlock], None]
+Outputs = dict[Aggregate, Output]
+
+
+@dataclass(eq=False)
+class LandmarkSweep:
+    """One window of a chunk by a landmark that moves on (kernels/stored/moving_landmark.py), for any monoid."""
+
+    op: Any
+    columns: Any
+    scratch: Any
+    mark: np.ndarray
+
+    def __call__(self, block: RequestBlock, out: Any) -> None:
+        sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
+
+
+@dataclass(eq=False)
+class Aggregator(ABC):
+    """What answers are read from: columns within a selection, for all windows and aggregates of a family that ask."""
+
+    columns: tuple[str, ...]
+    selection: Selection
+    reaches: set[Reach] = field(default_factory=set)
+
+    def rows(self, chunk: Chunk) -> tuple[int, int]:
+        """The rows, from … to, that the windows see from a chunk."""
+        if self not in chunk.rows:
+            a, b = chunk.seen_by(self.reaches)
+            rank = self.selection.rank
+            chunk.rows[self] = (a, max(a, b)) if rank is None else (int(rank[a]), int(rank[max(a, b)]))
+        return chunk.rows[self]
+
+    def rows_per_request(self, chunk: Chunk) -> float:
+        a, b = self.rows(chunk)
+        return (b - a) / (chunk.last - chunk.first)
+
+    def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
+        return self.selection.column(self.columns[i], dtype)
+
+    def sweep(self, chunk: Chunk, op: Any, columns: Any, name: str = "") -> LandmarkSweep:
+        """Windows are answered one after another, so one scratch serves them all."""
+        a, b = self.rows(chunk)
+        scratch = chunk.once((self, name, "scratch"), lambda: monoids.empty_state(op, _dtype(columns), b - a + 1))
+        return LandmarkSweep(op, columns, scratch, np.zeros(3, np.int64))
+
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        """Room for the answers of one window."""
+        return Output(requests, np.float64, least=(aggregate.ddof or 0) + 1)
+
+    @abstractmethod
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """What answers block after block of one window, for all aggregates of the family."""
+
+
+def _dtype(columns: Any) -> Any:
+    return columns[0].dtype if isinstance(columns, tuple) else columns.dtype
+
+
+def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
+    """Sweep once, then lower for each aggregate."""
+    sweep = part.sweep(chunk, op, columns)
+
+    def answer(block: RequestBlock) -> None:
+        partials = monoids.empty_state(op, _dtype(columns), block.lo.size)
+        sweep(block, partials)
+        for aggregate, output in outputs.items():
+            slot = output.slot(block)
+            slot[:], _ = families.lower(aggregate, block.n, [partials])
+            output.settle(block, slot)
+
+    return answer
 
 
 class Count(Aggregator):
@@ -131,37 +209,7 @@ class Quantile(Aggregator):
                 high = np.empty(slot.size if linear else 0, low.dtype)
                 ranked.slide(cursors[aggregate], lo, hi, wanted, low, high)
                 if linear:
-                    slot[:] = families.interpolate(low, high, fraction)
+                    slot[:], _ = families.lower(aggregate, block.n, [(low, high, fraction)])
                 output.settle(block, slot)
 
         return answer
-
-
-def part_for(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> type[Aggregator]:
-    """The kind of part that answers an aggregate."""
-    if aggregate.kind in ("sum", "mean"):
-        discrete = families.result_type(Aggregate("sum", aggregate.columns), kinds) == pa.int64()
-        return IntegerSums if discrete else Sums
-    return _PARTS[aggregate.kind]
-
-
-_PARTS: dict[str, type[Aggregator]] = {
-    "count": Count,
-    "first": End,
-    "last": End,
-    "wmean": WeightedMean,
-    "var": Variance,
-    "std": Variance,
-    "min": Extreme,
-    "max": Extreme,
-    "quantile": Quantile,
-    "cov": Swept,
-    "corr": Swept,
-    "aggregate": Swept,
-}
-
-
-def family(aggregate: Aggregate) -> Any:
-    """Aggregates of the same family, columns and selection are answered by one part."""
-    parts = families.parts_of(aggregate)
-    return parts[0] if len(parts) == 1 else aggregate.kind

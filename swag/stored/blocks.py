@@ -1,7 +1,7 @@
 """Stored events are answered in chunks of requests, one thread each, window by window, block by block."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ class RequestBlock:
     hi: np.ndarray
     floor: int = 0
     in_step: bool = False
+    _within: dict[Selection, "RequestBlock"] = field(default_factory=dict)
 
     def any_below(self, least: int) -> bool:
         """Does any window hold fewer than `least` rows?"""
@@ -46,10 +47,12 @@ class RequestBlock:
         """The same windows, counting only the rows of a selection."""
         if selection.rank is None:
             return self
-        lo, hi = np.empty_like(self.lo), np.empty_like(self.lo)
-        edges.renumber(selection.rank, self.lo, lo)
-        edges.renumber(selection.rank, self.hi, hi)
-        return RequestBlock(self.first, lo, hi)
+        if selection not in self._within:
+            lo, hi = np.empty_like(self.lo), np.empty_like(self.lo)
+            edges.renumber(selection.rank, self.lo, lo)
+            edges.renumber(selection.rank, self.hi, hi)
+            self._within[selection] = RequestBlock(self.first, lo, hi)
+        return self._within[selection]
 
 
 class Output:
@@ -94,13 +97,18 @@ class Output:
 
 @dataclass(eq=False)
 class Chunk:
-    """Requests first:last, and what was built to answer them."""
+    """Requests first:last. It owns what was built to answer them, which aggregators keep here (`once`, `rows`).
+
+    Asked of it: the edges of a `block` of windows, and which rows windows see from here.
+    """
 
     requests: Requests
     timeline: Timeline
     first: int
     last: int
     made: dict[Any, Any] = field(default_factory=dict)
+    rows: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[Reach, tuple[int, int]] = field(default_factory=dict)
 
     def once(self, what: Any, make: Callable[[], Any]) -> Any:
         if what not in self.made:
@@ -137,8 +145,9 @@ class Chunk:
         return a - 1 if b - a == last - 1 - first and uneven[a] == uneven[b] else -1
 
     def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
-        out = self.once(name, lambda: np.empty(BLOCK, np.int64))[: last - first]
-        requests = self.requests
+        if name not in self.made:
+            self.made[name] = np.empty(BLOCK, np.int64)
+        out, requests = self.made[name][: last - first], self.requests
         if reach.by_time and back <= LATEST:
             edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
         else:  # by rows; or further back than any two timestamps lie apart
@@ -147,10 +156,12 @@ class Chunk:
 
     def seen(self, reach: Reach) -> tuple[int, int]:
         """The rows, from … to, that a window sees from this chunk."""
-
-        def look() -> tuple[int, int]:
+        if reach not in self._seen:
             oldest = int(self.block(reach, self.first, self.first + 1).lo[0])
-            return oldest, int(self.block(reach, self.last - 1, self.last).hi[0])
+            self._seen[reach] = oldest, int(self.block(reach, self.last - 1, self.last).hi[0])
+        return self._seen[reach]
 
-        rows: tuple[int, int] = self.once(reach, look)
-        return rows
+    def seen_by(self, reaches: Iterable[Reach]) -> tuple[int, int]:
+        """The rows, from … to, that any of these windows sees."""
+        oldest, newest = zip(*map(self.seen, reaches), strict=True)
+        return min(oldest), max(newest)

@@ -1,5 +1,6 @@
 """Many windows over stored events at once: edges times aggregates, chunk by chunk, on all cores."""
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,12 +18,11 @@ from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
-from swag.stored.aggregator import Aggregator
-from swag.stored.aggregators import family, part_for
+from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
 from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
-from swag.stored.sums import IntegerSums
-from swag.tables.columns import as_table, column, with_bitmap
+from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
+from swag.tables.columns import as_table, column, is_discrete, with_bitmap
 from swag.tables.predicate import holds
 
 
@@ -148,8 +148,8 @@ class Evaluation:
         self, aggregate: Aggregate, window: Reach, kinds: dict[str, pa.DataType], selection: Selection
     ) -> tuple[Aggregator, Output]:
         """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
-        known = (family(aggregate), aggregate.columns, selection)
-        part = self.parts.setdefault(known, part_for(aggregate, kinds)(aggregate.columns, selection))
+        kind, family = aggregator_of(aggregate, kinds)
+        part = self.parts.setdefault((family, aggregate.columns, selection), kind(aggregate.columns, selection))
         part.reaches.add(window)
         outputs = self.windows.setdefault(window, {}).setdefault(part, {})
         if aggregate not in outputs:
@@ -182,7 +182,7 @@ class Evaluation:
         return self.selections[known]
 
     def run(self) -> None:
-        todo = self._chunks()
+        todo = self._chunks() if self.windows else []
         threads = min(thread_count(), len(todo))
         self.progress.total = len(todo) * len(self.windows)
         if threads <= 1:
@@ -195,31 +195,27 @@ class Evaluation:
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
-        windows are so long that chunks would read most rows over and over."""
-        count, rows = self.requests.count, self.stored.ts.size
+        windows are so long that chunks would read most rows over and over. Within a chunk, edges never go back."""
+        count, rows, restarts = self.requests.count, self.stored.ts.size, self.requests.restarts.tolist()
         size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:
-            cut = [Chunk(self.requests, timeline, b, min(b + size, count)) for b in range(0, count, size)]
-            read = sum(self._rows_seen(chunk) for chunk in cut)
-            if len(cut) <= 2 or read <= 2 * rows:
+            bounds = sorted({*range(0, count, size), *restarts, count})
+            cut = [Chunk(self.requests, timeline, a, b) for a, b in itertools.pairwise(bounds)]
+            read = sum(hi - lo for lo, hi in (chunk.seen_by(self.windows) for chunk in cut))
+            if len(cut) <= 2 + len(restarts) or read <= 2 * rows:
                 return cut
             size *= 2
-
-    def _rows_seen(self, chunk: Chunk) -> int:
-        seen = [chunk.seen(window) for window in self.windows]
-        return max(hi for _, hi in seen) - min(lo for lo, _ in seen)
 
     def _answer(self, chunk: Chunk) -> None:
         for window, parts in self.windows.items():
             answers = [(part.selection, part.start(chunk, outputs)) for part, outputs in parts.items()]
-            selections = {selection for selection, _ in answers}
             for first in range(chunk.first, chunk.last, chunks.BLOCK):
                 block = chunk.block(window, first, min(first + chunks.BLOCK, chunk.last))
-                blocks = {selection: block.within(selection) for selection in selections}
                 for selection, answer in answers:
-                    answer(blocks[selection])
-            self.progress.step()
+                    answer(block.within(selection))
+            self.progress.done += 1
+        chunk.made.clear()  # what was built is of no use to other chunks, of which there may be many
 
     def _refuse_overflow(self) -> None:
         for found in self.columns:
@@ -237,3 +233,28 @@ def thread_count() -> int:
     """$SWAG_THREADS, else one thread per core."""
     chosen = os.environ.get("SWAG_THREADS", "")
     return max(1, int(chosen)) if chosen.isdigit() else os.cpu_count() or 1
+
+
+def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[type[Aggregator], Any]:
+    """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
+    parts = families.parts_of(aggregate)
+    family = parts[0] if len(parts) == 1 else aggregate.kind
+    if aggregate.kind in ("sum", "mean"):
+        return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, family
+    return AGGREGATORS[aggregate.kind], family
+
+
+AGGREGATORS: dict[str, type[Aggregator]] = {
+    "count": Count,
+    "first": End,
+    "last": End,
+    "wmean": WeightedMean,
+    "var": Variance,
+    "std": Variance,
+    "min": Extreme,
+    "max": Extreme,
+    "quantile": Quantile,
+    "cov": Swept,
+    "corr": Swept,
+    "aggregate": Swept,
+}

@@ -69,6 +69,12 @@ class Stored:
         order, starts = arrange(instant, ids, keys.count if keys else 1)
         return cls(table, clock, instant if order is None else instant[order], starts, order, keys)
 
+    @classmethod
+    def in_order(cls, table: pa.Table, order: np.ndarray | None) -> "Stored":
+        """Rows that lie in the order they are to have, for requests that know where their windows begin and end."""
+        ts = np.broadcast_to(np.int64(0), table.num_rows if order is None else order.size)  # nobody asks for it
+        return cls(table, Clock(pa.int64()), ts, np.array([0, ts.size]), order, None)
+
     @cached_property
     def segments(self) -> np.ndarray:
         """One per key and one more, which is empty: that of all unknown keys. Without an index."""
@@ -152,6 +158,7 @@ class Requests:
     each_event: bool
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
+    restarts: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # where these go back
 
     def __post_init__(self) -> None:
         self.now = fixed(self.now)
@@ -195,6 +202,28 @@ class Requests:
         )
         edges.by_time(stored.timeline(times.size), requests.runs, requests.now, 0, 0, requests.end)
         return requests
+
+    @classmethod
+    def between(cls, window: Any, lo: np.ndarray, hi: np.ndarray) -> "Requests":
+        """For `window`, the rows at positions [lo[i], hi[i]), which may lie in any order."""
+        forward = ascending_runs(lo, hi)
+        order = None if len(forward) == 1 and edges.is_sorted(fixed(forward[0])) else np.concatenate(forward)
+        if order is not None:
+            lo, hi = lo[order], hi[order]
+        restarts = np.cumsum([run.size for run in forward[:-1]], dtype=np.int64)
+        apart = not restarts.size and bool((lo[1:] >= hi[:-1]).all())
+        return cls(lo, hi, np.empty((0, 2), np.int64), order, False, apart, {window: (lo, hi)}, restarts)
+
+
+def ascending_runs(lo: np.ndarray, hi: np.ndarray) -> list[np.ndarray]:
+    """Intervals in runs within which neither edge goes back: as many runs as intervals lie inside each other."""
+    left = np.argsort(lo * (hi.max(initial=0) + 1) + hi)  # by lo, then hi: np.lexsort takes five times as long
+    found: list[np.ndarray] = []
+    while left.size or not found:
+        ahead = hi[left] >= np.maximum.accumulate(hi[left])
+        found.append(left[ahead])
+        left = left[~ahead]
+    return found
 
 
 def runs_of(starts: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from kernels.operators import compensated, monoids
 from kernels.stored import direct, swept
 from swag.query import families
 from swag.query.aggregates import Aggregate
-from swag.stored.aggregator import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
+from swag.stored.aggregators import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables.columns import fixed

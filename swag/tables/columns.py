@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.arguments import is_whole
+from swag.arguments import LARGEST, is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
-from swag.tables.plain import plain
-from swag.tables.points import point, whole_number
+from swag.tables.plain import ENCODED, plain
+from swag.tables.points import SMALLEST, point, whole_number
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 
@@ -19,7 +19,11 @@ LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 def as_table(events: Any) -> pa.Table:
     """A pyarrow.Table of what users hand in; zero-copy where it can be."""
     try:
-        return plain(_table_of(events))
+        table = _table_of(events)
+        for kind in table.schema.types:
+            if kind.id in ENCODED:
+                return plain(table)
+        return table
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as why:
         if isinstance(why, SwagError):
             raise
@@ -147,6 +151,8 @@ class Clock:
 
     def instant(self, at: Any, what: str = "at") -> int:
         """A point in time as users write it (an integer, a datetime, a NumPy or pandas timestamp), as int64."""
+        if type(at) is int and SMALLEST <= at <= LARGEST:
+            return at
         if isinstance(at, pa.Scalar) and at.is_valid and pa.types.is_integer(at.type):
             at = at.as_py()
         if is_whole(at):

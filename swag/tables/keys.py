@@ -31,7 +31,7 @@ class KeyTable:
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
         self._by_value = is_discrete(self.type)
-        if not is_groupable(self.type):
+        if not (self._by_value or is_groupable(self.type)):
             raise BadType(
                 f"a key of type {kind} can not be grouped by.",
                 "use an integer, string, boolean, date or timestamp column",
@@ -46,7 +46,9 @@ class KeyTable:
 
     def encode(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key; new keys get the next ones."""
-        return self._through_dictionary(self._checked(keys, name), self._add)
+        array = self._checked(keys, name)
+        plain = len(array) and not pa.types.is_dictionary(array.type)
+        return self._add(array) if plain else self._through_dictionary(array, self._add)
 
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
@@ -105,7 +107,7 @@ class KeyTable:
             self._add(_texts(arrays["ends"], arrays["text"]), raw=True)
 
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
-        array = one_chunk(keys)
+        array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if kind != self.type and not (len(array) == 0 or (is_string(kind) and is_string(self.type))):
             raise BadType(
@@ -127,22 +129,23 @@ class KeyTable:
         return ids[np.asarray(array.indices)]
 
     def _add(self, array: pa.Array, raw: bool = False) -> np.ndarray:
-        ids = np.empty(len(array), np.int64)
-        most = self.count + len(array)
+        ids = np.full(len(array), -1)
         if self._by_value:
             values = np.asarray(array) if raw else self._numbers(array)
-            # Most batches bring few new keys: grow for those, not for every row.
-            hashing.find_integers(values, self._table, self._values, ids)
+            if self.count:  # most batches bring few new keys: grow for those, not for every row
+                hashing.find_integers(values, self._table, self._values, ids)
             new = int(np.count_nonzero(ids < 0))
             if new:
                 most = self.count + new
                 self._values = _grown(self._values, most)
                 self._make_table(most)
                 self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
-                self._trim()
+                if self._table.size > 64 * max(self.count, 16):
+                    self._trim()
             return ids
         data, offsets, hashes = self._bytes(array, raw)
-        hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
+        if self.count:
+            hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
         new_rows = ids < 0
         if new_rows.any():
             most = self.count + int(np.count_nonzero(new_rows))
@@ -150,7 +153,8 @@ class KeyTable:
             self._text = _grown(self._text, int(self._ends[self.count] + np.diff(offsets)[new_rows].sum()))
             self._make_table(most)
             self.count = hashing.encode_bytes(data, offsets, hashes, self._table, self._known(), self.count, ids)
-            self._trim()
+            if self._table.size > 64 * max(self.count, 16):
+                self._trim()
         return ids
 
     def _find(self, array: pa.Array) -> np.ndarray:
@@ -177,8 +181,6 @@ class KeyTable:
 
     def _trim(self) -> None:
         """Give back what was there for rows of new keys, where those were far more than the keys."""
-        if self._table.size <= 64 * max(self.count, 16):
-            return
         self._table = np.zeros(0, np.int32)
         self._make_table(max(self.count, 16))
         self._values, self._hashes = self._values[: self.count].copy(), self._hashes[: self.count].copy()

@@ -9,7 +9,7 @@ decimals of 32 or 64 bits   of 128 bits, which Arrow can sort and compare
 import numpy as np
 import pyarrow as pa
 
-_ENCODED = {
+ENCODED = {
     kind.id for kind in (pa.string_view(), pa.binary_view(), pa.decimal32(1), pa.decimal64(1),
                          pa.run_end_encoded(pa.int32(), pa.int8()), pa.dictionary(pa.int8(), pa.int8()))
 }  # fmt: skip
@@ -18,7 +18,7 @@ _ENCODED = {
 def plain(table: pa.Table) -> pa.Table:
     """The table with every column in a layout that can be computed with; zero-copy where it can be."""
     for i, field in enumerate(table.schema):
-        if field.type.id in _ENCODED and not _is_plain(table.column(i)):
+        if field.type.id in ENCODED and not _is_plain(table.column(i)):
             table = table.set_column(i, field.name, _plain_column(table.column(i)))
     return table
 

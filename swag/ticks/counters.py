@@ -1,4 +1,4 @@
-"""How far the ticks of a stream are: counters per segment, and the rows that wait, laid out by segment.
+"""How far the ticks of a stream are: counters per segment, the rows that wait, laid out by segment, and the horizon.
 
 A segment is a sequence that is counted by itself: the stream, or the rows of one key.
 """
@@ -11,8 +11,10 @@ from kernels.operators.numbers import EARLIEST
 from kernels.ticks import schedule as kernels
 from swag.durable.state import State
 from swag.live.arena import group
-from swag.ticks.pending import Pending
-from swag.ticks.schedule import NEVER
+from swag.query.every import Every
+from swag.query.windows import Depth
+from swag.tables.waiting import Waiting
+from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
 
 @dataclass(eq=False)
@@ -99,9 +101,9 @@ class SegmentLayout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Pending, newest: np.ndarray, whole: bool) -> "SegmentLayout":
-        waiting = pending.ts
-        ids = np.zeros(waiting.size, np.int64) if whole else pending.ids
+    def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
+        _, waiting, ids = pending.rows
+        ids = np.zeros(waiting.size, np.int64) if whole else ids
         batch = group(ids, np.zeros(newest.size, np.int64))
         runs = np.empty(newest.size, np.int64)
         runs[segments] = -1
@@ -110,3 +112,68 @@ class SegmentLayout:
         starts = np.empty(segments.size + 1, np.int64)
         n = kernels.lay_out(waiting, batch, runs[segments], newest[segments], ts, rows, starts)
         return cls(segments, ts[:n], rows[:n], starts)
+
+
+@dataclass(eq=False)
+class Horizon:
+    """What ticks to come can still see: rows that none can are let go, and keys without any other are forgotten.
+
+    whole: one count for all rows. progress: how far the stream is, but for what is of each key. depth: how far back
+    windows reach.
+    """
+
+    every: Every
+    whole: bool
+    counters: Counters
+    progress: StreamProgress
+    depth: Depth
+    step: int
+
+    @property
+    def far(self) -> int:
+        """How far back windows by time go; 0 if there are none."""
+        return min(self.depth.time, FARTHEST)
+
+    @property
+    def oldest(self) -> int:
+        """No window by time will see what is not newer than this, of the whole stream."""
+        soonest, undecided = self.progress.top, int(self.counters.next[0])  # no tick to come is before soonest
+        if self.far == 0 or undecided == NEVER:
+            return NEVER if self.far == 0 else EARLIEST
+        if self.every.by_time:
+            at_tick = self.every.anchor == "tick"
+            soonest = undecided * self.step if at_tick else max(soonest, (undecided - 1) * self.step)
+        elif self.progress.kept:
+            soonest = max(soonest, self.progress.closed + 1 if self.progress.closed > EARLIEST else EARLIEST)
+        return max(EARLIEST, soonest - self.far)
+
+    @property
+    def needed_from(self) -> int:
+        """No window by rows will see a row before this one of the whole stream, counted from the first."""
+        rows = min(self.depth.rows, FARTHEST)
+        if rows == 0:
+            return NEVER
+        if self.every.by_time:
+            return int(self.counters.total[0]) - rows
+        undecided = int(self.counters.next[0])
+        return (0 if undecided == NEVER else undecided) * self.step - rows
+
+    def is_seen(self, newest: np.ndarray) -> np.ndarray:
+        """May a tick to come see the newest row of each key, which is of this time (EARLIEST: there is none)?"""
+        if self.depth.rows:
+            return newest > EARLIEST
+        if self.whole:
+            return newest > self.oldest
+        stream = self.progress
+        over = max(stream.closed, stream.top - 1 if stream.together and stream.top > EARLIEST else EARLIEST)
+        as_old_as = EARLIEST if over == EARLIEST else over + 1  # an event to come may be
+        soonest = np.full(newest.size, as_old_as)
+        undecided = self.counters.next[: newest.size]
+        some = np.flatnonzero(undecided != NEVER)
+        if self.every.by_time and self.every.anchor == "tick":
+            soonest[some] = undecided[some] * self.step
+        seen = newest > np.where(soonest < EARLIEST + self.far, EARLIEST, soonest - self.far)
+        if self.every.by_time:  # it may be the tuple that stands for a slot
+            some = some[newest[some] > EARLIEST]
+            seen[some] |= slots_of(newest[some], self.step) >= undecided[some]
+        return seen

@@ -5,7 +5,7 @@ events --> ticker (every 1000 rows) -----------------------------------------> e
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,10 @@ from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
-from swag.tables.keys import KeyTable
 from swag.ticks.counters import StreamProgress
 from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.lookback import Lookback
-from swag.ticks.nested import front_columns
-from swag.ticks.stored_ticks import Jumped
+from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -56,18 +54,9 @@ class Emission:
     errors: list[SwagError] = field(default_factory=list)
     top: int = EARLIEST  # the latest time of any event
 
-    @property
-    def ts(self) -> str:
-        return self.core.ts
-
-    @property
-    def key(self) -> str | None:
-        return self.core.key
-
-    @property
-    def is_idle(self) -> bool:
-        """Is there nobody here who reads events?"""
-        return not (self.tickers or self.inner or self.chosen)
+    def __post_init__(self) -> None:
+        self.ts, self.key = self.core.ts, self.core.key
+        self._tick, self._value = (own_name(name, self.ts, self.key) for name in ("tick", "value"))
 
     @property
     def queries(self) -> list[Query]:
@@ -141,6 +130,8 @@ class Emission:
                 self.tickers[query.every] = ticker
             if flowing:
                 self.since[query.label] = self.core.time.now
+                store = self.core.store  # nobody has followed the events that came before
+                self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
 
     def note_unread(self, query: Query, instant: int) -> None:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
@@ -172,7 +163,6 @@ class Emission:
             rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
             before = np.array([self.core.store.events]) if ticker.whole else rows
             ticker.counters.grow(before.size, before)
-            self.top = max(self.top, int(self.core.store.latest.max(initial=EARLIEST)))
         ticker.add(query)
 
     def remove(self, query: Query) -> None:
@@ -247,40 +237,53 @@ class Emission:
         closed: every event up to this time has come. kept: and none of them is taken any more; else late ones may be
         that are newer than all that was applied.
         """
-        clock, keys, tickers = self.core.time.clock, self.core.store.keys, self.all_tickers
-        if clock is None:
+        if self.core.time.clock is None:
             return
-        latest = self.core.store.latest[: self.core.store.key_count]
-        progress = StreamProgress(latest, self.top, closed, kept or bool(self.inner))
+        progress = self._progress(closed, kept)
         for chosen in self.chosen.values():
             in_order = self.key is None or self.ordered
             chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
-        if not tickers:
-            return
         for ticker in self.tickers.values():
-            jumped = self._decide(ticker, progress, clock, keys)
-            if jumped is not None:
-                self._send(ticker, front_columns(jumped, clock, ticker.every, self.ts, self.key), jumped)
+            answers = self._decide(ticker, progress)
+            if answers is not None:
+                self._send(ticker, answers)
         for each in self.inner.values():
             together = replace(progress, together=each.stream.emission.ordered)
-            jumped = self._decide(each.ticker, together, clock, keys)
+            answers = self._decide(each.ticker, together)
             try:
-                each.feed(jumped, clock, each.ticker.closed(together, clock))
+                each.feed(answers, self.core.time.clock, each.ticker.closed(together, self.core.time.clock))
             except SwagError as why:
                 self.errors.append(why)
 
-    def _decide(self, ticker: Ticker, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def decided(self, closed: int, kept: bool) -> Iterator[TickAnswers]:
+        """What its own tickers answer: as `decide`, for who takes that as it is, of all queries at once."""
+        if self.core.time.clock is not None:
+            progress = self._progress(closed, kept)
+            yield from filter(None, [self._decide(ticker, progress) for ticker in self.tickers.values()])
+
+    def _progress(self, closed: int, kept: bool) -> StreamProgress:
+        latest = self.core.store.latest[: self.core.store.key_count]
+        return StreamProgress(latest, self.top, closed, kept or bool(self.inner))
+
+    def _decide(self, ticker: Ticker, progress: StreamProgress) -> TickAnswers | None:
+        assert self.core.time.clock is not None
         try:
-            jumped = ticker.decide(progress, clock, keys)
+            answers = ticker.decide(progress, self.core.time.clock, self.core.store.keys)
         except SwagError as why:
             self.errors.append(why)
             return None
-        self.errors += [] if jumped is None else jumped.errors
-        return jumped
+        self.errors += [] if answers is None else answers.errors
+        return answers
 
-    def _send(self, ticker: Ticker, front: pa.Table, jumped: Jumped) -> None:
-        for query, values, speaks in zip(ticker.queries.values(), jumped.columns, jumped.speaks, strict=True):
-            ticks = front.append_column(own_name("value", self.ts, self.key), values)
+    def front(self, answers: TickAnswers, every: Every) -> pa.Table:
+        """Which ticks they are of: number, time, and key."""
+        assert self.core.time.clock is not None
+        return answers.front(self.core.time.clock, every, self._tick, self.ts, self.key)
+
+    def _send(self, ticker: Ticker, answers: TickAnswers) -> None:
+        front = self.front(answers, ticker.every)
+        for query, values, speaks in zip(ticker.queries.values(), answers.columns, answers.speaks, strict=True):
+            ticks = front.append_column(self._value, values)
             ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
             if ticks.num_rows:
                 self.outbox.append((query.label, ticks))

@@ -4,23 +4,23 @@ events --> ticker of an inner query --> Answers: a stream of its ticks
       \\-> a condition ----------------> Chosen: a stream of the events for which it holds
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kernels.operators.numbers import EARLIEST
+from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.query.aggregates import Aggregate
 from swag.query.as_json import query_to_json
 from swag.query.query import Query
 from swag.query.windows import Rows
 from swag.tables.answers import own_name
-from swag.tables.columns import Clock, one_chunk
+from swag.tables.columns import Clock, instants
 from swag.tables.predicate import holds
-from swag.ticks.nested import front_columns
-from swag.ticks.stored_ticks import Jumped
+from swag.tables.waiting import Waiting
+from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -35,45 +35,49 @@ class Answers:
     query: Query
     ticker: Ticker
     stream: "LiveStream"
-    waiting: pa.Table | None = None
+    waiting: Waiting = field(default_factory=Waiting)
 
-    def feed(self, jumped: Jumped | None, clock: Clock, closed: int) -> None:
+    def feed(self, answers: TickAnswers | None, clock: Clock, closed: int) -> None:
         """Ticks to the stream of them. closed: every one up to this time has come."""
-        ts, key = self.stream.ts, self.stream.key
-        if jumped is not None and jumped.number.size:
-            ticks = front_columns(jumped, clock, self.ticker.every, ts, key)
-            ticks = ticks.append_column(self.query.column, jumped.columns[0])
-            self.waiting = ticks if self.waiting is None else pa.concat_tables([self.waiting, ticks])
-        if self.waiting is not None:
-            self.stream.take(self._due(closed), checked=True)  # there is nobody to give an answer back to
+        if answers is not None and answers.number.size:
+            ticks = answers.front(clock, self.ticker.every, self._tick, self.stream.ts, self.stream.key)
+            self.waiting.add(ticks.append_column(self.query.column, answers.columns[0]), answers.now)
+        due = self._due(closed)
+        if due is not None:
+            self.stream.take(due, checked=True)  # there is nobody to give an answer back to
         now = EARLIEST if closed == EARLIEST else closed + 1
         self.stream.pass_time(now, closed)
 
-    def _due(self, closed: int) -> pa.Table:
+    @property
+    def _tick(self) -> str:
+        return own_name("tick", self.stream.ts, self.stream.key)
+
+    def _due(self, closed: int) -> pa.Table | None:
         """The ticks that go on: all, or those up to `closed`, in order, where that of different keys counts."""
-        ts, key = self.stream.ts, self.stream.key
-        ticks, self.waiting = self.waiting, None
-        assert ticks is not None
         each_event = self.query.every is None  # which come in order, where that counts
         if each_event or not self.stream.emission.ordered or not self.ticker.every.per_key:
-            return ticks
-        ticks = ticks.sort_by([(ts, "ascending"), (key, "ascending"), (own_name("tick", ts, key), "ascending")])
-        times = np.asarray(one_chunk(ticks.column(ts)).cast(pa.int64()))
-        due = 0 if closed == EARLIEST else int(np.searchsorted(times, closed, side="right"))
-        self.waiting = ticks[due:] if due < ticks.num_rows else None
-        return ticks[:due]
+            rows = self.waiting.leave(LATEST)
+            return None if rows is None else rows.table
+        rows = self.waiting.leave(closed)
+        if rows is None:
+            return None
+        by = [pa.array(rows.ts), rows.table.column(self.stream.key), rows.table.column(self._tick)]
+        order = pc.sort_indices(pa.table(by, names=["0", "1", "2"]), [(name, "ascending") for name in "012"])
+        return rows.table.take(order)
 
     def state(self) -> State:
         saved = nested(
             {"query": query_to_json(self.query)}, {"ticker": self.ticker.state(), "stream": self.stream.state()}
         )
-        return with_arrays(saved, {} if self.waiting is None else {"waiting": table_to_array(self.waiting)})
+        return with_arrays(saved, {"waiting": table_to_array(self.waiting.rows.table)} if self.waiting.count else {})
 
     def restore(self, state: State) -> None:
         """The queries of its ticker and of its stream have been added."""
         self.ticker.restore(part(state, "ticker"))
         self.stream.restore(part(state, "stream"))
-        self.waiting = table_from_array(state[1]["waiting"]) if "waiting" in state[1] else None
+        if "waiting" in state[1]:
+            table = table_from_array(state[1]["waiting"])
+            self.waiting.add(table, instants(table.column(self.stream.ts), self.stream.ts))
 
 
 @dataclass(eq=False)
@@ -87,7 +91,7 @@ class Chosen:
     def readers(self) -> list[Query]:
         """Simple queries that read what is needed of an event."""
         condition = Query(Aggregate("count"), Rows(1), f"* WHERE {self.where}", self.where)
-        return [condition, *self.stream.readers]
+        return [condition, *self.stream.reading.queries]
 
     def check(self, table: pa.Table) -> None:
         """Raise what is wrong with events, of those that are chosen; nothing is changed."""
@@ -99,7 +103,9 @@ class Chosen:
 
     def pass_time(self, now: int, closed: int, kept: bool) -> None:
         """Time passes here too, whatever events do not hold."""
-        self.stream.decide(now, closed, kept)
+        if self.stream.core.time.clock is not None:
+            self.stream.core.time.go_on(now)
+            self.stream.decide(closed, kept)
 
     def _of(self, table: pa.Table) -> pa.Table:
         return table.filter(pa.array(holds(self.where, table)))

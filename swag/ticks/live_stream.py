@@ -15,7 +15,9 @@ from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
+from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
 
 
@@ -32,6 +34,7 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
+        self._reading: Reading | None = None
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -50,9 +53,11 @@ class LiveStream:
         others = [query for query in queries if not query.is_plain]
         self.check_queries(queries, waiting)
         flowing = self.core.store.events > 0 or waiting([]) is not None
+        self._reading = None
         self._add_emitting(others, flowing, waiting, unread)
         self.queries |= {query.label: query for query in queries}
         self.core.add(plain, flowing, lambda query: unread([query]))
+        self._reading = None
 
     def _add_emitting(self, queries: list[Query], flowing: bool, waiting: Any, unread: Any) -> None:
         """Queries that answer at ticks, or over the answers of others: all or none of them."""
@@ -62,7 +67,7 @@ class LiveStream:
                 self.emission.add([query], flowing)
                 added.append(query)
                 self.emission.note_unread(query, unread(self.emission.queries))
-            table = waiting(self.readers) if queries else None
+            table = waiting([*self.core.reading.queries, *self.emission.queries]) if queries else None
             if table is not None and self.core.time.clock is not None:
                 self.emission.check(table, self.core.time.clock)
         except SwagError:
@@ -78,16 +83,26 @@ class LiveStream:
         self.core.check_queries([query for query in queries if query.is_plain], waiting)
 
     def remove(self, name: str) -> None:
-        query = self.queries.pop(name)
+        query, self._reading = self.queries.pop(name), None
         if query.is_plain:
             self.core.remove(name)
         else:
             self.emission.remove(query)
 
     @property
-    def readers(self) -> list[Query]:
-        """Simple queries that read what is needed of an event."""
-        return self.core.readers if self.emission.is_idle else [*self.core.readers, *self.emission.queries]
+    def reading(self) -> Reading:
+        """What is read of an event, by queries of any kind."""
+        if not self._is_ticking:
+            return self.core.reading
+        if self._reading is None:
+            self._reading = Reading([*self.core.reading.queries, *self.emission.queries], self.ts, self.key)
+        return self._reading
+
+    @property
+    def _is_ticking(self) -> bool:
+        """Does anybody but the core read events?"""
+        emission = self.emission
+        return bool(emission.tickers or emission.inner or emission.chosen)
 
     @property
     def is_read(self) -> bool:
@@ -107,7 +122,7 @@ class LiveStream:
         self.core.start(clock)
 
     def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
-        """Events in order, with all that `readers` read: whole or not at all. Ticks are decided when time passes.
+        """Events in order, with all that `reading` asks for: whole or not at all. Ticks are decided when time passes.
 
         checked: functions of users have been tried with these, or there is nobody to give an error to.
         """
@@ -129,25 +144,27 @@ class LiveStream:
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed."""
-        ticking = not self.emission.is_idle
+        ticking = self._is_ticking
         if ticking:
             assert self.core.time.clock is not None
             self.emission.check(batch.table, self.core.time.clock)
             if ordered:
                 self.emission.check_order(batch.ts)
         self.core.check(batch, functions, ordered)
-        if ticking and functions:
+        if ticking and functions and self.reading.lifted:
             self.emission.check_functions(batch.table)
 
     def apply(self, batch: Incoming) -> None:
         """Take a batch that was checked."""
         self.core.apply(batch)
-        self.emission.take(batch.table, batch.ts, batch.ids)
+        if self._is_ticking:
+            self.emission.take(batch.table, batch.ts, batch.ids)
 
     def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were checked when they came, and have waited since: in order of time, their keys known."""
         self.core.take(table, ts, ids)
-        self.emission.take(table, ts, ids)
+        if self._is_ticking:
+            self.emission.take(table, ts, ids)
 
     def would_refuse(self, table: pa.Table) -> None:
         """Raise what `take` would of these events, other than of their order and keys; nothing is changed."""
@@ -173,25 +190,23 @@ class LiveStream:
             self.core.store.tidy(0)
             self.emission.decide(self.core.time.closed, kept)
 
-    def decide(self, now: int, closed: int, kept: bool) -> None:
-        """Time goes on, and ticks are decided; but nothing is promised, as late events may still be taken."""
-        if self.core.time.clock is not None:
-            self.core.time.go_on(now)
-            if not self.emission.is_idle:
-                self.emission.decide(closed, kept)
+    def decide(self, closed: int, kept: bool) -> None:
+        """Ticks are decided; but nothing is promised, as late events may still be taken."""
+        if self._is_ticking:
+            self.emission.decide(closed, kept)
 
     # -- letting go ---------------------------------------------------------------------------------------------------
 
-    def forget_keys(self, needed: np.ndarray | None = None) -> np.ndarray | None:
+    def forget_keys(self, waiting: Waiting | None = None) -> np.ndarray | None:
         """Forget keys that nobody asks for any more, where they are half of all.
 
-        needed: ids of keys that others have still to do with. Returns the keys that were kept, if any were forgotten.
+        waiting: rows of keys that are still to come. Returns the keys that were kept, if any were forgotten.
         """
 
         def needs(count: int) -> np.ndarray:
             found = self.emission.needs(count)
-            if needed is not None:
-                found[needed] = True
+            if waiting is not None:
+                found[waiting.rows.ids] = True
             return found
 
         kept = self.core.grouping.forget(needs)
@@ -219,11 +234,7 @@ class LiveStream:
         if query.source is not None:
             over, at = self._asked_of(query, at)
             return over.lookup(name, key, at, exact)
-        if key is not None and self.key is None:
-            raise BadQuery(f'lookup("{name}", key={key!r}): this engine has no key.', 'sw.Engine(key="…")')
-        if self.key is not None and key is None:
-            return self.core.passing(query, at, exact)
-        return self.core.value(query, key, at)
+        return self.core.lookup(query, key, at, exact)
 
     def passing(self, name: str, at: Any = None) -> pa.Table:
         """Table([key], value) of who passes the `having` of a query."""

@@ -16,14 +16,14 @@ from swag.durable.state import State, nested, part
 from swag.errors import SwagError
 from swag.live import intake
 from swag.live.composites import combine
-from swag.live.core import Core
+from swag.live.core import Core, are_direct
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable
 from swag.ticks.recency import Recency
-from swag.ticks.stored_ticks import Jumped
+from swag.ticks.stored_ticks import TickAnswers
 
 FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
@@ -112,19 +112,16 @@ class Lookback:
 
     def check(self, table: pa.Table) -> None:
         """Raise if a function of a user's does of these rows, of which a tick may see some."""
-        plan = self.core.plan
-        if plan.lifted:
-            found = intake.fields(table, plan.readers, self.core.dictionary)
-            plan.check_batch(found, self.core.grouping.chosen(table, found))
+        core = self.core
+        if core.reading.lifted:
+            found = intake.fields(table, core.reading, core.dictionary)
+            core.plan.check_lifted(core.reading.lifted, found, core.grouping.chosen(table, found))
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""
-        for name in intake.needed(self.core.readers, "", None):
-            if name and name not in table.column_names:  # they waited since before a query came
-                table = table.append_column(name, pa.nulls(table.num_rows))
-        self.core.take(table, ts, ids)
+        self.core.take(intake.with_missing(table, self.core.reading), ts, ids)
 
-    def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> Jumped:
+    def looked_up(self, asked: Asked, keys: KeyTable | None, names: list[str]) -> TickAnswers:
         """All queries at every tick, in order."""
         segment, values = np.zeros(asked.ids.size, np.int64), None
         if keys is not None:
@@ -134,9 +131,9 @@ class Lookback:
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []
         columns, speaks = self._as_far_as_possible(asked, [self.core.queries[name] for name in names], errors)
-        jumped = Jumped(asked.number, asked.now, segment, values, columns, speaks, errors)
+        answers = TickAnswers(asked.number, asked.now, segment, values, columns, speaks, errors)
         some = np.logical_or.reduce(speaks)
-        return jumped if some.all() else jumped.only(np.flatnonzero(some))
+        return answers if some.all() else answers.only(np.flatnonzero(some))
 
     def _as_far_as_possible(self, asked: Asked, queries: list[Query], errors: list[SwagError]) -> Answered:
         """An error is that of one query at one tick: what else was asked is answered. errors: one of each query."""
@@ -161,7 +158,7 @@ class Lookback:
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
         self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
-        columns, present = combine(queries, simple, found, present)
+        columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
         speaks = []
         for i, query in enumerate(queries):
             if query.having is not None or (self.key is not None and not self.empty):

@@ -8,15 +8,15 @@ import pyarrow.compute as pc
 
 from kernels.operators.numbers import EARLIEST
 from swag.errors import BadQuery
-from swag.live.intake import needed
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Events, Query
+from swag.query.reading import Reading
 from swag.stored.evaluation import answered, keep_apart
 from swag.tables.answers import own_name
-from swag.tables.columns import Clock, clock_of, column, instants, to_arrow
+from swag.tables.columns import clock_of, column, instants
 from swag.tables.predicate import holds
-from swag.ticks.stored_ticks import Jumped, Stretch, jump
+from swag.ticks.stored_ticks import Stretch, jump
 
 
 def evaluate_ticks(
@@ -27,7 +27,7 @@ def evaluate_ticks(
     end: the time of the last event of all; slots up to its own are decided, also where this stream ends before.
     """
     source, every = _shared(queries, "source"), _shared(queries, "every")
-    wanted = needed([each for query in queries for each in components(query)], ts, key)
+    wanted = Reading((each for query in queries for each in components(query)), ts, key).columns
     if source is not None:
         outer = [replace(query, source=None, name=query.label) for query in queries]
         end = last_of(table, ts, end)
@@ -42,17 +42,10 @@ def evaluate_ticks(
     whole = key is not None and not every.per_key
     rows = Stretch.of(_columns(table, wanted), ts, key, ordered=whole, end=end)
     jumped = jump(queries, every, rows)
-    front = front_columns(jumped, rows.clock, every, ts, key)
+    front = jumped.front(rows.clock, every, own_name("tick", ts, key), ts, key)
     keep_apart(queries, front)
     names = [*front.column_names, *(query.label for query in queries)]
     return pa.table([*front.columns, *jumped.columns], names=names)
-
-
-def front_columns(jumped: Jumped, clock: Clock, every: Every, ts: str, key: str | None) -> pa.Table:
-    """tick (another name where ts or key has that one), ts, and the key."""
-    kind = pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type  # a slot may end beyond int32
-    columns = {own_name("tick", ts, key): pa.array(jumped.number), ts: to_arrow(jumped.now, None, kind)}
-    return pa.table(columns if key is None else columns | {key: jumped.key_column})
 
 
 def _evaluate(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, end: int) -> pa.Table:

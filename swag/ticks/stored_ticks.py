@@ -4,7 +4,7 @@
                        [---T]          [---T]      two ticks, two requests
                        6 7 8           14 15 16    all that is ever gathered
 
-Both `evaluate` and the engine come here: the one with all rows, the other with those that its undecided ticks need.
+This is for rows that are all there; those of a stream tick in swag/ticks/ticker.py. When, is told by one schedule.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from swag.query.query import Query
 from swag.query.windows import Range, Reach, Window, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken, to_arrow
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
@@ -36,7 +36,7 @@ WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the other
 
 
 @dataclass(eq=False)
-class Jumped:
+class TickAnswers:
     """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
     no event, no group; and a condition that does not hold says nothing. errors: why others have none."""
 
@@ -48,16 +48,24 @@ class Jumped:
     speaks: list[np.ndarray]
     errors: list[SwagError] = field(default_factory=list)
 
-    def only(self, rows: np.ndarray) -> "Jumped":
+    def only(self, rows: np.ndarray) -> "TickAnswers":
         taken = pa.array(rows)
         columns = [each.take(taken) for each in self.columns]
         speaks = [each[rows] for each in self.speaks]
-        return Jumped(self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors)
+        return TickAnswers(
+            self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors
+        )
 
-    @property
-    def key_column(self) -> pa.Array:
-        assert self.keys is not None
-        return self.keys.take(pa.array(self.segment))
+    def front(self, clock: Clock, every: Every, tick: str, ts: str, key: str | None) -> pa.Table:
+        """Which ticks they are: columns of their number, time and key, with these names."""
+        kind = (
+            pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type
+        )  # a slot may end beyond int32
+        columns = {tick: pa.array(self.number), ts: to_arrow(self.now, None, kind)}
+        if key is not None:
+            assert self.keys is not None
+            columns[key] = self.keys.take(pa.array(self.segment))
+        return pa.table(columns)
 
 
 @dataclass(eq=False)
@@ -132,25 +140,25 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
     return keys - low, pa.array(np.arange(low, high + 1))
 
 
-def jump(queries: list[Query], every: Every, rows: Stretch, span: "Span | None" = None, empty: bool = False) -> Jumped:
-    """All queries at every tick. span: which ticks (None: all there are). empty: also where a key's window is."""
+def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
+    """All queries at every tick."""
     simple = [leaf for query in queries for leaf in components(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
     if whole and all(r.by_time for r in reaches):
-        rows, stored, requests, ticks = _by_time(every, rows, span, reaches, _read_in_place(simple, rows.table))
+        rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
     else:
-        requests, ticks = (_by_rows if whole else _each_segment)(every, rows, span, reaches)
+        requests, ticks = (_by_rows if whole else _each_segment)(every, rows, reaches)
         stored, requests = _seen_only(rows.stored, requests, reaches, _read_in_place(simple, rows.table))
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in queries]
-    present = _Presence(evaluation, queries, every, rows.key is not None and not empty, whole and not requests.apart)
+    present = _Presence(evaluation, queries, every, rows.key is not None, whole and not requests.apart)
     evaluation.run()
     columns, speaks = [each.array(stored) for each in answers], []
     for i, query in enumerate(queries):
         said = np.ones(ticks.count, bool) if query.having is None else np.asarray(pc.is_valid(columns[i]))
         speaks.append(said & present.of(i))
-    jumped = Jumped(ticks.number, ticks.now, ticks.segment, rows.keyed[1], columns, speaks)
+    jumped = TickAnswers(ticks.number, ticks.now, ticks.segment, rows.keyed[1], columns, speaks)
     some = np.logical_or.reduce(speaks)
     return jumped if some.all() else jumped.only(np.flatnonzero(some))
 
@@ -176,10 +184,10 @@ def _sees_its_tick(window: Window) -> bool:
     return not window.until and not (isinstance(window, Range) and window.closed in ("left", "none"))
 
 
-def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+def _each_segment(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = span or Span.of_all(every, step, stored.ts, stored.starts, rows.end)
+    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end)
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -193,18 +201,18 @@ def _each_segment(every: Every, rows: Stretch, span: Span | None, reaches: set[R
     return requests, ticks
 
 
-def _by_rows(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+def _by_rows(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of a keyed stream as a whole; some window is by rows, which are those of each key."""
     least = schedules.fewest_rows(reaches)
     since = schedules.filled_from(rows.stored.ts, rows.stored.starts, least).min(initial=schedules.NEVER)
-    return _each_key(rows, _of_all(every, rows, span, reaches, int(since)), reaches)
+    return _each_key(rows, _of_all(every, rows, reaches, int(since)), reaches)
 
 
 def _by_time(
-    every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], in_place: bool
+    every: Every, rows: Stretch, reaches: set[Reach], in_place: bool
 ) -> tuple[Stretch, Stored, Requests, Ticks]:
     """Ticks of a keyed stream as a whole, windows by time: what none sees is left before keys are even looked at."""
-    ticks = _of_all(every, rows, span, reaches, schedules.NEVER)
+    ticks = _of_all(every, rows, reaches, schedules.NEVER)
     segments = np.array([[0, -1, 0], [rows.ts.size, -1, 0]])
     timeline = Timeline(fixed(rows.ts), segments, np.empty(0, np.int32))
     seen = Seen.of(timeline, _runs(ticks.segment, 1), ticks.now, ticks.end, reaches)
@@ -215,9 +223,9 @@ def _by_time(
     return rows, rows.stored, *_each_key(rows, ticks, reaches)
 
 
-def _of_all(every: Every, rows: Stretch, span: Span | None, reaches: set[Reach], since: int) -> Ticks:
+def _of_all(every: Every, rows: Stretch, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = span or Span.of_all(every, step, rows.ts, starts, rows.end)
+    span = Span.of_all(every, step, rows.ts, starts, rows.end)
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 

@@ -9,7 +9,7 @@ however many rows windows hold.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +23,25 @@ from swag.query.as_json import every_to_json
 from swag.query.every import Every
 from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import Depth, Reach, reach
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import Counters, SegmentLayout, StreamProgress, new_ids
-from swag.ticks.horizon import Horizon
+from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.pending import Pending
 from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
-from swag.ticks.stored_ticks import Jumped, Seen, Stretch, jump
+from swag.ticks.stored_ticks import Seen, Stretch, TickAnswers, jump
 
 FEW = 4096  # rows that may wait for a tick in any case
+
+
+class Back(NamedTuple):
+    """How far back the windows of some queries reach, one by one and together."""
+
+    reaches: set[Reach]
+    depth: Depth
 
 
 @dataclass(eq=False)
@@ -49,7 +56,7 @@ class Ticker:
     key: str | None
     lookback: Lookback
     queries: dict[str, Query] = field(default_factory=dict)
-    pending: Pending = field(default_factory=Pending)
+    pending: Waiting = field(default_factory=Waiting)
     counters: Counters = field(default_factory=Counters)
     types: dict[str, pa.DataType] = field(default_factory=dict)
     kinds: dict[str, pa.DataType] = field(default_factory=dict)
@@ -57,10 +64,9 @@ class Ticker:
     _touched: list[np.ndarray] = field(default_factory=list)
     _horizon: Horizon | None = None  # when ticks were last decided
 
-    @property
-    def whole(self) -> bool:
-        """One count for all rows."""
-        return self.key is None or not self.every.per_key
+    def __post_init__(self) -> None:
+        self.whole = self.key is None or not self.every.per_key  # one count for all rows
+        self._look_again()
 
     @property
     def kept(self) -> int:
@@ -81,28 +87,33 @@ class Ticker:
         self._look_again()
 
     def _look_again(self) -> None:
-        """What queries read has changed."""
-        for name in ("_reads", "_computed"):
-            self.__dict__.pop(name, None)
+        """What queries read, and how far back they look, has changed."""
+        self._reading = Reading(simple_ones(self.queries.values()))
+        self._checked: pa.Schema | None = None  # of rows that are known to be right
+        self._seen_back: tuple[str | None, Back] | None = None
 
-    @cached_property
-    def _reads(self) -> list[str]:
-        return [name for name in intake.needed(simple_ones(self.queries.values()), "", None) if name]
-
-    @cached_property
-    def _computed(self) -> set[str]:
-        return intake.computed_columns(simple_ones(self.queries.values()))
-
-    def _reaches(self, clock: Clock) -> set[Reach]:
-        leaves = [leaf for query in self.queries.values() for leaf in components(query)]
-        return {reach(leaf.window, clock.unit) for leaf in leaves}
+    def _back(self, clock: Clock) -> Back:
+        """How far back ticks look."""
+        if self._seen_back is None or self._seen_back[0] != clock.unit:
+            leaves = [leaf for query in self.queries.values() for leaf in components(query)]
+            reaches = {reach(leaf.window, clock.unit) for leaf in leaves}
+            self._seen_back = clock.unit, Back(reaches, Depth.of(reaches))
+        return self._seen_back[1]
 
     # -- rows in ------------------------------------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         """Raise if these rows could not be answered from: a column is missing, or of a type that can not be used."""
         columns = self._columns(table)
-        intake.check_range(columns, self._computed)
+        if columns.schema == self._checked:
+            return
+        self._check_types(columns, clock)
+        wide = [f for f in columns.schema if intake.is_wide(f.type) and f.name in self._reading.computed]
+        for column in wide:  # of these every value counts, in every batch
+            intake.check_range(columns, column.name)
+        self._checked = None if wide else columns.schema
+
+    def _check_types(self, columns: pa.Table, clock: Clock) -> None:
         for name, kind in ((f.name, f.type) for f in columns.schema):
             known = self.types.get(name, kind)
             if known != kind and not pa.types.is_null(kind) and not pa.types.is_null(known):
@@ -111,8 +122,8 @@ class Ticker:
             nothing = np.zeros(0, np.int64)
             given = None if self.key is None else (nothing, pa.nulls(0))
             empty = Stretch(columns.slice(0, 0), clock, nothing, self.key, given)
-            jumped = jump(list(self.queries.values()), self.every, empty)
-            self.kinds = {name: each.type for name, each in zip(self.queries, jumped.columns, strict=True)}
+            answers = jump(list(self.queries.values()), self.every, empty)
+            self.kinds = {name: each.type for name, each in zip(self.queries, answers.columns, strict=True)}
 
     def check_functions(self, table: pa.Table) -> None:
         """Raise what a user's function does of these rows."""
@@ -139,11 +150,11 @@ class Ticker:
 
     def _columns(self, table: pa.Table) -> pa.Table:
         """What queries read; one column in any case, as a table without any has no rows."""
-        return table.select(self._reads or table.column_names[:1])
+        return table.select(list(self._reading.read) or table.column_names[:1])
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 
-    def decide(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def decide(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> TickAnswers | None:
         """The ticks decided by now; None if there are none. Whatever happens, they are behind us then."""
         step, counters = self.every.step(clock.unit), self.counters
         if counters.next.size == 0:
@@ -176,28 +187,29 @@ class Ticker:
             last = np.where(latest % step == 0, np.maximum(last, latest // step), last)
         return np.arange(count), last
 
-    def _answered(self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None) -> Jumped | None:
+    def _answered(
+        self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
+    ) -> TickAnswers | None:
         layout = SegmentLayout.of(segments, self.pending, self.counters.newest, self.whole)
-        reaches = self._reaches(clock)
-        ticks = self._scheduled(layout, bounds, clock, reaches)
+        back = self._back(clock)
+        ticks = self._scheduled(layout, bounds, clock, back.depth)
         if ticks.count == 0:
             return None
         self.lookback.ready(clock, keys)
         self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
-            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, reaches)
-            jumped = self.lookback.looked_up(asked, keys, list(self.queries))
+            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, back)
+            answers = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
             self.lookback.core.keep(everything=False)
         self.lookback.tidy(asked.ids)
-        self.ticks += jumped.number.size
-        return jumped
+        self.ticks += answers.number.size
+        return answers
 
-    def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, reaches: set[Reach]) -> Ticks:
+    def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, depth: Depth) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
         newest, starts = self.counters.newest[layout.segments], layout.starts
         span = Span(bounds, self.counters.gone[layout.segments] - (newest != EARLIEST))
-        depth = Depth.of(reaches)
         longest = [Reach(True, depth.time, 0)] if depth.time else []
         since = np.full(layout.segments.size, NEVER)
         if depth.rows:
@@ -205,12 +217,12 @@ class Ticker:
             since[some] = layout.ts[starts[some]]
         return schedules.schedule(self.every, self.every.step(clock.unit), layout.ts, starts, span, longest, since)
 
-    def _of_segments(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_segments(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of one stream, or of each key by itself."""
         last = layout.starts[:-1].copy()
         last[ticks.segment] = ticks.end
         keep = np.zeros(layout.ts.size, bool)
-        keep[Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows] = True
+        keep[Seen.in_segments(layout.ts, layout.starts, ticks, back.reaches).rows] = True
         if self.key is not None:  # rows after a key's last tick wait no longer either: others' ticks would pass by them
             keep |= np.arange(keep.size) >= np.repeat(last, np.diff(layout.starts))
         keep &= layout.rows >= 0
@@ -225,20 +237,20 @@ class Ticker:
             self._fold_in(taken.size, np.flatnonzero(taken))
         return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
-    def _of_all(self, layout: SegmentLayout, ticks: Ticks, reaches: set[Reach]) -> Asked:
+    def _of_all(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
         ends = ticks.end - behind
-        since, depth = np.full(ticks.count, EARLIEST), Depth.of(reaches)
+        since, depth = np.full(ticks.count, EARLIEST), back.depth
+        _, ts, ids = self.pending.rows
         if depth.rows:
             rows = np.arange(int(ends[-1]))
         else:
-            seen = Seen.in_segments(layout.ts, layout.starts, ticks, reaches).rows - behind
-            rows = seen[seen >= 0]
             far = min(depth.time, FARTHEST)
             since = np.where(ticks.now < EARLIEST + far, EARLIEST, ticks.now - far)
-        ts, ids = self.pending.ts[rows], self.pending.ids[rows]
-        tick, key, there = self.lookback.recent.reported(ts, ids, np.searchsorted(rows, ends), since)
+            first_seen = np.repeat(since, np.diff(ends, prepend=0))  # by the next tick; those after it see no more
+            rows = np.flatnonzero(ts[: first_seen.size] > first_seen)
+        tick, key, there = self.lookback.recent.reported(ts[rows], ids[rows], np.searchsorted(rows, ends), since)
         self._fold_in(int(ends[-1]), rows)
         return Asked(ticks.number[tick], ticks.now[tick], key, there, tick)
 
@@ -256,7 +268,7 @@ class Ticker:
     def needs(self, count: int) -> np.ndarray:
         """Which of the first `count` keys it has still to do with."""
         needed = np.zeros(count, bool)
-        needed[self.pending.ids] = True
+        needed[self.pending.rows.ids] = True
         if self.counters.next.size == 0:
             return needed
         if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
@@ -277,22 +289,21 @@ class Ticker:
 
     def _fold_in(self, count: int, rows: np.ndarray) -> None:
         """The first `count` rows wait no longer; the lookback takes those that a window may hold."""
-        pending, counters = self.pending, self.counters
+        waiting, counters = self.pending.rows, self.counters
         if rows.size:
-            table = pending.table[:count] if rows.size == count else pending.table.take(pa.array(rows))
-            self.lookback.take(table, pending.ts[rows], pending.ids[rows])
+            self.lookback.take(*(waiting.between(0, count) if rows.size == count else waiting.some(rows)))
         if count and not self.whole:
-            gone = pending.ids[:count]
+            gone = waiting.ids[:count]
             np.add.at(counters.gone, gone, 1)
-            counters.newest[gone] = pending.ts[:count]
-            pending.drop(count)
+            counters.newest[gone] = waiting.ts[:count]
+            self.pending.drop(count)
         elif count:
             counters.gone[0] += count
-            counters.newest[0] = pending.drop(count)
+            counters.newest[0] = self.pending.drop(count)
 
     def _let_go(self, progress: StreamProgress, clock: Clock, keys: KeyTable | None) -> None:
         """Rows that no undecided tick can see; where that is not known row by row, many at once wait no longer."""
-        depth = Depth.of(self._reaches(clock))
+        depth = self._back(clock).depth
         step, stream = self.every.step(clock.unit), replace(progress, latest=progress.latest[:0])
         self._horizon = Horizon(self.every, self.whole, self.counters, stream, depth, step)
         if self.key is None or (self.whole and not depth.rows):
@@ -301,19 +312,13 @@ class Ticker:
             rows = np.arange(self.pending.count)
             self.lookback.ready(clock, keys)
             if self.lookback.of_all:
-                self.lookback.recent.note(self.pending.ts, self.pending.ids)
+                self.lookback.recent.note(*self.pending.rows[1:])
             self._fold_in(rows.size, rows)
 
     def _drop_first(self, horizon: Horizon) -> None:
         """Rows that are both too old and too far back."""
-        oldest, position = horizon.oldest, horizon.needed_from
-        drop = 0
-        for ts in self.pending.times:
-            old = min(position - int(self.counters.gone[0]) - drop, int(np.searchsorted(ts, oldest, side="right")))
-            drop += max(0, min(old, ts.size))
-            if old < ts.size:
-                break
-        if drop:
+        drop = min(horizon.needed_from - int(self.counters.gone[0]), self.pending.leading(horizon.oldest))
+        if drop > 0:
             self.counters.gone[0] += drop
             self.counters.newest[0] = self.pending.drop(drop)
 

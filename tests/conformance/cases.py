@@ -1,7 +1,6 @@
 """What every way of running must answer alike: many small streams, side by side in one table: one job checks them all.
 
-A case is a stream of its own: its key is (case, key) where there is one, and the case where there is none. Expectations
-come from tests/oracle.py and frames.theory, by case.
+A case is a stream of its own: its keys are (case, key). What is expected is said by tests/oracle.py and frames.theory.
 """
 
 import math
@@ -83,9 +82,9 @@ def streams(count: int = 16, seed: int = 7) -> list[list[dict[str, Any]]]:
     return found
 
 
-def in_one_table(cases: list[list[dict[str, Any]]], keyed: bool) -> pa.Table:
+def in_one_table(cases: list[list[dict[str, Any]]]) -> pa.Table:
     """All cases side by side: case c's keys are "c/k"."""
-    rows = [{**event, "k": f"{c}/{event['k'] if keyed else ''}"} for c, events in enumerate(cases) for event in events]
+    rows = [{**event, "k": f"{c}/{event['k']}"} for c, events in enumerate(cases) for event in events]
     return pa.Table.from_pylist([{**row, "row": n} for n, row in enumerate(rows)], schema=SCHEMA)
 
 

@@ -30,14 +30,15 @@ def values(table: pa.Table, queries: list[sw.Query]) -> list[list[Any]]:
 
 
 @every_way
-@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "one stream each"])
-def test_at_every_event(make, spark, keyed):
+def test_at_every_event(make, spark):
+    """Each case with its keys, and once more as one stream: all in one job."""
     pairs = cases.queries()
-    events = cases.in_one_table(STREAMS, keyed)
+    streams = [*STREAMS, *([{**event, "k": ""} for event in stream] for stream in STREAMS)]
+    events = cases.in_one_table(streams)
     asked = [query for query, _ in pairs]
     found = make(spark).at_events([IDENTITY, *asked], events, "ts", "k").sort_by("row")
     assert found["row"].to_pylist() == events["row"].to_pylist()
-    for case, answers in zip(cases.by_case(events, STREAMS), cases.by_case(found, STREAMS)):
+    for case, answers in zip(cases.by_case(events, streams), cases.by_case(found, streams)):
         rows = [[row[query.label] for query in asked] for row in answers]
         assert oracle.mismatches(rows, [q for _, q in pairs], case, key="k") == []
 
@@ -46,7 +47,7 @@ def test_at_every_event(make, spark, keyed):
 def test_at_requests(make, spark):
     pairs = cases.queries()
     asked = [query for query, _ in pairs]
-    events = cases.in_one_table(STREAMS, keyed=True)
+    events = cases.in_one_table(STREAMS)
     rng = np.random.default_rng(5)
     requests = pa.table({
         "k": [f"{c}/{k}" for c in range(len(STREAMS)) for k in "abd"],
@@ -65,14 +66,14 @@ def test_at_requests(make, spark):
 def test_one_stream_without_a_key(make, spark):
     pairs = cases.queries()
     asked = [query for query, _ in pairs]
-    events = cases.in_one_table([max(STREAMS, key=len)], keyed=False)
+    events = cases.in_one_table([max(STREAMS, key=len)])
     found = make(spark).at_events([IDENTITY, *asked], events, "ts", None).sort_by("row")
     assert oracle.mismatches(values(found, asked), [q for _, q in pairs], events.to_pylist()) == []
 
 
 @every_way
 def test_keys_that_pass(make, spark):
-    events = cases.in_one_table(STREAMS, keyed=True)
+    events = cases.in_one_table(STREAMS)
     pairs = [(query, q) for query, q in cases.queries() if query.having is not None]
     assert len(pairs) == 3
     times = [0, 2, 9, 10**12]
@@ -92,7 +93,7 @@ def test_keys_that_pass(make, spark):
 @every_way
 def test_ticks(make, spark):
     near = [stream for stream in STREAMS if all(event["ts"] < 100 for event in stream)]
-    events = cases.in_one_table(near, keyed=True)
+    events = cases.in_one_table(near)
     expected = [expected_ticks(theirs, same, events.to_pylist(), "k") for _, theirs, same in asked_at(cases.EVERY)]
     found = make(spark).ticks([ours for ours, _, _ in asked_at(cases.EVERY)], events, "ts", "k")
     for table, wanted in zip(found, expected, strict=True):
@@ -102,7 +103,7 @@ def test_ticks(make, spark):
 @every_way
 @pytest.mark.parametrize("key", ["k", None])
 def test_ticks_of_all_keys_together_and_of_one_stream(make, spark, key):
-    events = cases.in_one_table([max((stream for stream in STREAMS if 20 < max_ts(stream) < 100), key=len)], keyed=True)
+    events = cases.in_one_table([max((stream for stream in STREAMS if 20 < max_ts(stream) < 100), key=len)])
     expected = [
         expected_ticks(theirs, same, events.to_pylist(), key)
         for _, theirs, same in asked_at(cases.EVERY_OF_ALL, of=float)
@@ -114,7 +115,7 @@ def test_ticks_of_all_keys_together_and_of_one_stream(make, spark, key):
 
 @every_way
 def test_ticks_of_queries_over_other_queries_and_over_chosen_events(make, spark):
-    events = cases.in_one_table(STREAMS, keyed=True)
+    events = cases.in_one_table(STREAMS)
     found = make(spark).ticks([[query] for query, _ in cases.NESTED], events, "ts", "k")
     for table, (query, rows_of) in zip(found, cases.NESTED, strict=True):
         assert query.source is not None
@@ -151,7 +152,7 @@ def nearly(want: Any, found: Any) -> bool:
 
 @every_way
 def test_frames(make, spark):
-    events, runner = cases.in_one_table(STREAMS, keyed=True), make(spark)
+    events, runner = cases.in_one_table(STREAMS), make(spark)
     for spec, found in zip(cases.SPECS, runner.detect(cases.SPECS, events, "ts", "k"), strict=True):
         expected = expected_frames(spec, events.to_pylist(), "k")
         assert len(expected) > 20
@@ -167,7 +168,7 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     "make", [runner for runner in RUNNERS if hasattr(runner, "fill")], ids=lambda runner: runner.name
 )
 def test_frames_filled_and_summarised(make, spark):
-    events, runner = cases.in_one_table(STREAMS, keyed=True), make(spark)
+    events, runner = cases.in_one_table(STREAMS), make(spark)
     frames = fr.detect(cases.SPECS[1], events, ts="ts", key="k")
     inside = runner.fill(frames, events, "ts", "k", before=2, after=1)
     pairs = [(event["row"], frame["frame_id"]) for event in events.to_pylist() for frame in frames.to_pylist()

@@ -8,6 +8,7 @@ import pytest
 
 from frames.finding.intake import key_ids, timed
 from frames.owning.origin import Fingerprint
+from frames.scans.scan import any_fields
 from kernels.frames.fingerprint import ALL, PAGE, SOME, mix
 
 SIZE = 1000
@@ -25,7 +26,7 @@ def digest(*batches):
     seen, keys = Fingerprint(), None
     for table in batches:
         keys, ids = key_ids(table, "k", keys)
-        seen.add(table, ("x",), timed(table, "ts")[1], ids, keys)
+        seen.add(any_fields(table, ["x"], "the test reads"), timed(table, "ts")[1], ids, keys)
     return seen.digest()
 
 

@@ -38,30 +38,32 @@ def files(cache: Path) -> set[str]:
 # -- side by side -----------------------------------------------------------------------------------------------------
 
 
-def test_helpers_compile_what_the_job_needs_and_nothing_else(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
+    """What a process without help answers, and the files that it fills an empty cache with."""
+    cache = tmp_path_factory.mktemp("alone")
+    done = run(ENGINE, cache, SWAG_COMPILERS="0")
+    assert done.stderr == ""
+    return done.stdout, files(cache)
+
+
+def test_helpers_compile_what_the_job_needs_and_nothing_else(tmp_path: Path, alone: tuple[str, set[str]]) -> None:
     """With help or without it: the same answers, the same files, and no lock is left."""
-    alone, together = tmp_path / "alone", tmp_path / "together"
-    for folder in (alone, together):
-        folder.mkdir()
-    first, second = run(ENGINE, alone, SWAG_COMPILERS="0"), run(ENGINE, together, SWAG_COMPILERS="2")
-    assert (first.stderr, second.stderr) == ("", "")
-    assert first.stdout == second.stdout
-    assert files(alone) == {name for name in files(together) if not name.endswith(".lock")}
+    together = run(ENGINE, tmp_path, SWAG_COMPILERS="2")
+    assert together.stderr == ""
+    found = {name for name in files(tmp_path) if not name.endswith(".lock")}
+    assert (together.stdout, found) == alone
 
 
-def test_a_rehearsal_names_every_kernel_that_the_job_compiles(tmp_path: Path) -> None:
+def test_a_rehearsal_names_every_kernel_that_the_job_compiles(tmp_path: Path, alone: tuple[str, set[str]]) -> None:
     """A process that helps by itself, with nobody before it, fills the whole cache."""
-    filled, own = tmp_path / "filled", tmp_path / "own"
-    for folder in (filled, own):
-        folder.mkdir()
     job = (
         "from kernels.compile import ahead\nhelpers = ahead.start({}, 1)\nahead.wait(helpers, lambda total, name: None)"
     )
     code = f"from functools import partial\nexec_ = partial(exec, {ENGINE!r}, {{}})\n{job.format('exec_')}"
-    done = run(code, filled)
+    done = run(code, tmp_path)
     assert done.stderr == ""
-    assert run(ENGINE, own, SWAG_COMPILERS="0").stderr == ""
-    assert files(filled) == files(own)
+    assert files(tmp_path) == alone[1]
 
 
 def test_helpers_begin_at_different_places_and_leave_nothing_out() -> None:

@@ -67,7 +67,7 @@ def children(parent: int) -> dict[int, str]:
 def python_workers() -> list[int]:
     """Of this process's Spark: the daemon's children."""
     (jvm,) = [pid for pid, command in children(os.getpid()).items() if "java" in command]
-    daemons = [pid for pid, command in children(jvm).items() if "pyspark.daemon" in command]
+    daemons = [pid for pid, command in children(jvm).items() if "tests.spark_daemon" in command]
     return [pid for daemon in daemons for pid in children(daemon)]
 
 

@@ -10,7 +10,6 @@ any time. For frames that nothing but their state is kept of, there is nothing t
 import pyarrow as pa
 
 from frames.finding.core import DetectorCore
-from frames.finding.waiting import TimedRows
 from swag.spark.streams.log import Log
 from swag.spark.streams.sweeping import Sweep
 
@@ -30,15 +29,14 @@ class OpenEvents:
         """How many events open frames have."""
         return 0 if self.core.events is None else self.core.events.ids.size
 
-    def take_again(self, waited: tuple[TimedRows, ...], logged: list[pa.Table], upto: int) -> None:
+    def take_again(self, logged: list[pa.Table], upto: int) -> None:
         """Events that were applied by others, after those that are here. The state of their keys is there already."""
-        rows = [*waited, *map(self.core.read, logged)]
-        if rows:  # else no key's state is another
-            self.core.take_again(rows, upto)
+        if logged or self.core.waiting.count:  # else no key's state is another
+            self.core.take_again(logged, upto)
 
     def tend(self, log: Log, kind: str, upto: int) -> None:
         """Let go of the events of frames that have ended."""
-        needed = self.count + self.core.waiting.size
+        needed = self.count + self.core.waiting.count
         self.sweep.tend(
             log, kind, needed, self.batch, lambda table: table.filter(pa.array(self.core.may_need(table, upto)))
         )

@@ -138,17 +138,15 @@ class ShardFrames:
         self.opened.sweep.restore(part(state, "sweep"))
 
     def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
-        core, waited = self.core, self.core.waiting.parts
-        core.waiting.back_to(())
+        core = self.core
         if tables.get(STATES):
             restore(core, newest(pa.concat_tables(tables[STATES])))
         core.go_on(part(state, "core"), upto)
         floor = NOTHING if upto is None else upto
         self.restore(state)
         if self.opened.active:
-            self.opened.take_again(waited, tables.get(EVENTS, []), floor)
-        for rows in waited:
-            core.waiting.add(rows.after(floor))
+            self.opened.take_again(tables.get(EVENTS, []), floor)
+        core.waiting.let_go(floor)
         for table in tables.get(EVENTS, []):
             core.take(table.filter(pa.array(instants_of(table.column(self.plan.ts)) > floor)))
         self.upto = upto
@@ -167,7 +165,7 @@ class ShardFrames:
             self._punctuate(step, upto)
         self.upto = upto
         self._forget_keys()
-        step.counts["held"] = self.core.waiting.size
+        step.counts["held"] = self.core.waiting.count
         step.counts["kept"] = self.core.numbers.size + self.opened.count
         return step
 
@@ -184,7 +182,7 @@ class ShardFrames:
             keep_keys(self.core, used)
 
     def _punctuate(self, step: Step, upto: int) -> None:
-        due = self.core.waiting.due(upto)
+        due = self.core.waiting.ids_due(upto)
         found = self.core.advance(upto)
         numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
         step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))

@@ -144,7 +144,7 @@ class Kept:
 
     def given(self) -> Iterator[tuple[str, pa.Table, np.ndarray]]:
         """What this part was given by the one above, to be logged."""
-        needed = list(intake.needed(self.stream.readers, self.stream.ts, self.stream.key))
+        needed = list(self.stream.reading.columns)
         for table in self.stream.given:
             yield self.rows, table.select(needed), instants_of(table.column(self.stream.ts))
 
@@ -222,7 +222,7 @@ class Kept:
         stream = self.stream
         if tables:
             rows = pa.concat_tables(tables, promote_options="permissive")
-            stream.take(intake.with_missing(rows, stream.readers, stream.ts, stream.key), checked=True)
+            stream.take(intake.with_missing(rows, stream.reading), checked=True)
 
     def state(self) -> State:
         """What its part of the log is tended by."""

@@ -18,10 +18,10 @@ from swag.query.query import Query
 from swag.spark.streams.cache import Step
 from swag.spark.streams.log import Log
 from swag.spark.streams.shard_streams import EVENTS, NOTHING, Kept, RecordedStream
-from swag.spark.streams.waiting import Waiting
 from swag.spark.streams.watermark import EventTime, instants_of
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
+from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emitted import emitted_table
 
 REQUESTS = "requests"
@@ -80,7 +80,7 @@ class ShardWindows:
         self.stream = RecordedStream(plan.ts, plan.key)
         self.stream.add(list(plan.queries))
         self.streams = Kept(self.stream, plan.time.unit).all()
-        self.events, self.requests = Waiting(plan.ts), Waiting(plan.ts)
+        self.events, self.requests = Waiting(), Waiting()
         self.upto: int | None = None
         self.answered: int | None = None  # the time up to which requests have been
         self.latest: int | None = None
@@ -108,11 +108,11 @@ class ShardWindows:
         if self._new:
             self._make_again(tables)
         for table in tables.get(EVENTS, []):
-            self.events.add(self._complete(table))
+            self.events.add(self._complete(table), instants_of(table.column(self.plan.ts)))
         for table in tables.get(REQUESTS, []):
-            self.requests.add(table)
-        self._apply(self.events.due(upto), upto)
-        self.requests.due(self.answered)  # were answered
+            self.requests.add(table, instants_of(table.column(self.plan.ts)))
+        self._apply(self.events.leave(upto), upto)
+        self.requests.leave(self.answered)  # were answered
         self.stream.emission.fetched()  # were sent
         for kept in self.streams:
             kept.stream.replaying = False
@@ -131,7 +131,7 @@ class ShardWindows:
     def go_ahead(self, upto: int) -> None:
         self.ahead = upto
         self._promise(upto)
-        self._apply(self.events.due(upto), upto)
+        self._apply(self.events.leave(upto), upto)
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         self.latest = self.ahead = None
@@ -139,11 +139,11 @@ class ShardWindows:
         self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
         self._take(step, fresh.get(REQUESTS), self.requests, REQUESTS, self.answered)
         self._promise(upto)
-        due, asked = self.events.due(upto), self.requests.due(self.answered)
+        due, asked = self.events.leave(upto), self.requests.leave(self.answered)
         self._keep_all(asked is not None)  # they ask for the time before the watermark
         self._apply(due, upto)
         if asked is not None:
-            step.answers.append(self._requested(asked, late=False))
+            step.answers.append(self._requested(asked.table, late=False))
             self._keep_all(False)
         elif self.plan.requests is None and upto is not None and upto != self.upto:
             step.further = self._counted(step, self._current(upto))
@@ -198,11 +198,11 @@ class ShardWindows:
         step.counts[kind] += table.num_rows
         step.counts["late"] += int(late.sum())
         step.log.append((kind, table, instants))
-        waiting.add(table)
+        waiting.add(table, instants)
 
-    def _apply(self, due: pa.Table | None, upto: int | None) -> None:
+    def _apply(self, due: TimedRows | None, upto: int | None) -> None:
         if due is not None:
-            self.stream.take(due)
+            self.stream.take(due.table)
         if upto is not None:
             self.stream.pass_time(upto, upto)
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
-from swag.live.intake import needed
 from swag.query.lowering import readers
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import grouped_by
 from swag.spark.places import col, named, numbered, placed
@@ -60,7 +60,8 @@ def stream(
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
-    table = columns_of(events, needed([each for query in asked for each in readers(query)], ts, key), "events")
+    wanted = Reading((each for query in asked for each in readers(query)), ts, key).columns
+    table = columns_of(events, wanted, "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
     job = windows_job(asked, table, front, ts, key, count)

@@ -1,0 +1,82 @@
+"""What queries read of every event: worked out once for a set of queries, however many batches come."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from swag.query.families import check_columns
+from swag.query.query import Query
+from swag.tables.predicate import columns_of
+
+UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
+
+
+class ColumnUse(NamedTuple):
+    """A column that aggregates read. counted: nothing but which of its values are null. computed: values are computed
+    with, else they are handed back as they came."""
+
+    name: str
+    asked_by: str
+    counted: bool
+    computed: bool
+
+
+class Reading:
+    """Simple queries, as readers of events that have a ts, and maybe a key, in columns of these names.
+
+    It owns what follows from the queries alone. Asked of it: the `columns` of a batch, each with who asks for it; the
+    `uses` of those that aggregates read; a `check` of their types, which need not be repeated while they are `right`.
+    """
+
+    def __init__(self, queries: Iterable[Query], ts: str | None = None, key: str | None = None) -> None:
+        self.queries, self.ts, self.key = list(queries), ts, key
+        self.right: dict[str, pa.DataType] | None = None  # types that were found to be right
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The columns that must be there, each with who asks for it."""
+        own = {} if self.ts is None else {self.ts: "ts is"}
+        if self.key is not None:
+            own.setdefault(self.key, "key is")
+        return own | {name: asked_by for name, asked_by in self.read.items() if name not in own}
+
+    @cached_property
+    def read(self) -> dict[str, str]:
+        """Those that queries read."""
+        columns: dict[str, str] = {}
+        for query in self.queries:
+            for name in query.aggregate.columns:
+                columns.setdefault(name, f'query "{query.title}" reads')
+            for name in columns_of(query.where) if query.where else ():
+                columns.setdefault(name, f'the where of query "{query.title}" reads')
+        return columns
+
+    @cached_property
+    def computed(self) -> set[str]:
+        """The columns whose values are not only counted, or handed back."""
+        return {name for q in self.queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
+
+    @cached_property
+    def uses(self) -> list[ColumnUse]:
+        """The columns that aggregates read, and what for."""
+        uses: dict[str, ColumnUse] = {}
+        for query in self.queries:
+            counted = query.aggregate.kind == "count"
+            for name in query.aggregate.columns:
+                if name not in uses or uses[name].counted > counted:
+                    use = ColumnUse(name, f'query "{query.title}" reads', counted, name in self.computed)
+                    uses[name] = use
+        return list(uses.values())
+
+    @cached_property
+    def lifted(self) -> list[Query]:
+        """Those with functions of a user's."""
+        return [query for query in self.queries if query.aggregate.user is not None]
+
+    def check(self, kinds: dict[str, pa.DataType]) -> None:
+        """Raise if a query can not be computed of columns of these types."""
+        for query in self.queries:
+            check_columns(query.aggregate, kinds)
+        self.right = kinds

@@ -16,8 +16,8 @@ from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.space import Mask, Space
 from swag.live.store import CheckedRows, Store
+from swag.query.lowering import depth
 from swag.query.query import Query
-from swag.query.windows import reach
 from swag.tables.comparing import within
 
 
@@ -119,7 +119,7 @@ class IndexEntry:
     def longest(self, store: Store) -> int:
         """The longest window of the queries it serves."""
         assert store.clock is not None
-        return max(reach(query.window, store.clock.unit).far for query in self.queries)
+        return depth(self.queries, store.clock.unit).time
 
     def conditions(self, store: Store) -> list[Any]:
         """Those it has to know: counts and sums are served whatever is asked of them."""

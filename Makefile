@@ -13,9 +13,9 @@ WORKERS ?= 3
 
 # The tests that say most for the time they take: every way in, none on Spark, few random examples.
 QUICK := tests/sql/test_statements.py tests/test_engine.py tests/test_engine_events.py tests/test_engine_lateness.py \
-	tests/test_evaluate_tables.py tests/test_having.py tests/test_snapshot.py tests/test_emitted.py tests/test_public_names.py tests/test_progress.py tests/test_siblings.py \
-	tests/test_cli_mistakes.py tests/frames/test_specs.py tests/frames/test_detect.py \
-	tests/kernels/test_edges.py tests/kernels/test_hashing.py
+	tests/test_evaluate_tables.py tests/test_having.py tests/test_snapshot.py tests/test_emitted.py \
+	tests/test_public_names.py tests/test_progress.py tests/test_siblings.py tests/test_cli_mistakes.py \
+	tests/frames/test_specs.py tests/frames/test_detect.py tests/kernels/test_edges.py tests/kernels/test_hashing.py
 
 .PHONY: demo test check java lint fuzz bench clean
 

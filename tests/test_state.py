@@ -1,5 +1,6 @@
 """State: what is handed over and taken back is the same, whatever is nested in what; names may hold anything."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.durable.snapshot import SNAPSHOT
 from swag.durable.state import (
     nested,
     own_arrays,
@@ -97,3 +99,14 @@ def test_columns_may_be_named_like_paths():
     other.restore(engine.state())
     for each in engine.queries:
         assert_identical(other.lookup(each.label), engine.lookup(each.label))
+
+
+@pytest.mark.parametrize("shape", [[10**30], [2**62], [2**32, 2**32], [-1], [2, -4], ["8"], [8.0], [None], 8, None])
+def test_a_shape_that_no_array_can_have_is_damage(shape: Any) -> None:
+    head, text, numbers, _ = SNAPSHOT.written(({}, {"a": np.arange(8)}))
+    header = json.loads(text)
+    header["arrays"][0]["shape"] = shape
+    forged = json.dumps(header).encode().ljust(256)
+    body = head[:12] + len(forged).to_bytes(8, "little") + forged + numbers
+    with pytest.raises(sw.BadSnapshot, match="damaged"):
+        SNAPSHOT.read(body + hashlib.sha256(body).digest(), "it")

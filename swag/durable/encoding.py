@@ -8,6 +8,7 @@ they begin with another word each, and what can not be read is another error.
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,7 +85,7 @@ class Encoding:
         try:
             header = json.loads(bytes(body[_HEAD.size : _HEAD.size + size]))
             return version, header, list(_arrays(header["arrays"], body, _HEAD.size + size))
-        except (KeyError, ValueError, TypeError) as why:
+        except _WRONG as why:
             raise self.error(f"{what} is damaged: its header can not be understood ({why}).") from None
 
     @contextmanager
@@ -113,6 +114,6 @@ def _padded(array: np.ndarray) -> bytes:
 def _arrays(entries: list[dict[str, Any]], body: memoryview, at: int) -> Iterator[np.ndarray]:
     for entry in entries:
         dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         yield np.frombuffer(body, dtype, count, at).reshape(shape).copy()
         at += count * dtype.itemsize + -(count * dtype.itemsize) % 8

@@ -115,5 +115,7 @@ def _arrays(entries: list[dict[str, Any]], body: memoryview, at: int) -> Iterato
     for entry in entries:
         dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
         count = math.prod(shape)
+        if min(shape, default=0) < 0:  # NumPy would take it for as many as there are
+            raise ValueError(f"an array of shape {shape}")
         yield np.frombuffer(body, dtype, count, at).reshape(shape).copy()
         at += count * dtype.itemsize + -(count * dtype.itemsize) % 8

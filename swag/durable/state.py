@@ -73,12 +73,9 @@ def table_to_array(table: pa.Table) -> np.ndarray:
 
 
 def table_from_array(array: np.ndarray) -> pa.Table:
-    """Back from bytes, in memory of its own: one that waits must not keep all of a file alive.
-
-    A ValueError if they are those of no table.
-    """
+    """Back from bytes, whose memory it shares; a ValueError if they are those of no table."""
     try:
-        return pa.ipc.open_stream(pa.py_buffer(array.tobytes())).read_all()
+        return pa.ipc.open_stream(pa.py_buffer(array)).read_all()
     except OSError as why:  # so Arrow calls bytes that are none of its own
         raise ValueError(f"bytes of no table: {why}") from None
 
@@ -92,6 +89,6 @@ def types_to_array(types: Mapping[str, pa.DataType] | Iterable[tuple[str, pa.Dat
 def types_from_array(array: np.ndarray) -> dict[str, pa.DataType]:
     """Back from bytes; a ValueError if they are those of no schema."""
     try:
-        return {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(array.tobytes()))}
+        return {field.name: field.type for field in pa.ipc.read_schema(pa.py_buffer(array))}
     except OSError as why:
         raise ValueError(f"bytes of no schema: {why}") from None

@@ -30,8 +30,10 @@ from swag.errors import (
     UnknownQuery,
 )
 from swag.evaluate import evaluate
-from swag.query.aggregates import (
-    Aggregate,
+from swag.query.aggregates import Aggregate
+from swag.query.every import Every
+from swag.query.expression import Expression
+from swag.query.kinds import (
     aggregate,
     corr,
     count,
@@ -48,8 +50,6 @@ from swag.query.aggregates import (
     var,
     wmean,
 )
-from swag.query.every import Every
-from swag.query.expression import Expression
 from swag.query.query import Events, Query
 from swag.query.windows import Range, Rows
 from swag.sql import sql

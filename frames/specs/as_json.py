@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from swag.query.aggregates import Aggregate as Aggregated
-from swag.query.aggregates import UserDefined
 from swag.query.as_json import term_from_json, term_to_json
+from swag.query.kind import UserDefined
 
 PROCESS = uuid.uuid4().hex
 _functions: dict[int, UserDefined] = {}  # by number; compiled ones are kept for as long, in swag/query/user_defined.py

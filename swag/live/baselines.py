@@ -11,7 +11,8 @@ from swag.live.arena import Arena
 from swag.live.space import Space
 from swag.live.store import Store
 from swag.live.structures import Partials, Structure, allocated, extended, partials_of
-from swag.query.families import Part, operator
+from swag.query.families import operator
+from swag.query.kind import Part
 from swag.query.windows import Reach
 
 KEY = np.zeros(1, np.int64)  # these are for one stream: MaterializeAll keeps windows of key 0 current, folds others

@@ -12,7 +12,8 @@ from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures import SortedRuns
 from swag.query.aggregates import Aggregate
-from swag.query.families import Part, interpolate, lower, ranks
+from swag.query.kind import Part
+from swag.query.kinds.quantiles import ranks
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.tables.columns import Clock, to_arrow
@@ -79,7 +80,7 @@ class Lookups:
     ) -> tuple[list[pa.Array], np.ndarray]:
         self.plan.settle()
         one = _Lookup(self, ids, {EVERY_EVENT: edges})
-        routes = [self.plan.route(query) for query in queries]
+        routes = [self.plan.routes[query.label] for query in queries]
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         partials = one.partials(routes, which)
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
@@ -121,7 +122,7 @@ class _Lookup:
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
-        mask, kind = route.mask, route.kind
+        mask, kind = route.mask, route.type
         if route.parts is None:  # registered later, and nothing has come since
             nothing = pa.nulls(self.ids.size, kind)
             return nothing.fill_null(0) if aggregate.kind == "count" else nothing
@@ -133,8 +134,9 @@ class _Lookup:
             words = self.store.dictionary
             return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
         if aggregate.kind == "quantile":
-            return to_arrow(*self._quantile(route, aggregate, lo, hi), kind)
-        values, valid = lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
+            partial = self._neighbours(route, aggregate, lo, hi)
+            return to_arrow(*route.kind.lower(aggregate, n, [partial]), kind)
+        values, valid = route.kind.lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
         return to_arrow(values, valid, kind)
 
     def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
@@ -146,18 +148,16 @@ class _Lookup:
         data = space.raw[aggregate.columns[0]].data
         return data[slots] if data.size else np.zeros(slots.size, data.dtype)
 
-    def _quantile(
+    def _neighbours(
         self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        n = hi - lo
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of a quantile: the elements that its rank falls between, and how far."""
         assert route.parts is not None
         group = self.plan.groups[route.mask, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
-        rank, fraction = ranks(aggregate, n)
+        rank, fraction = ranks(aggregate, hi - lo)
         low, high = group.structure.select(self.ids, lo[:, None].copy(), hi[:, None].copy(), rank[:, None])
-        if aggregate.method == "floor":
-            return low[:, 0], n > 0
-        return interpolate(low[:, 0], high[:, 0], fraction), n > 0
+        return low[:, 0], high[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""

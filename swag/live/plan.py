@@ -13,7 +13,8 @@ from swag.live.baselines import MaterializeAll
 from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
-from swag.query.families import PRODUCT, Part, check_columns, parts_of, result_type
+from swag.query.families import check_columns, parts_of, result_type
+from swag.query.kind import KINDS, PRODUCT, Kind, Part
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -23,19 +24,20 @@ from swag.tables.columns import Field
 
 class Route(NamedTuple):
     """Where a query is answered from: the rows that count for it, those that make a key present, the parts whose groups
-    answer it (None: nothing has come yet that it could be answered from), and the type of the answer."""
+    answer it (None: nothing has come yet that it could be answered from), how, and the type of the answer."""
 
     mask: Mask
     presence: Mask
     parts: tuple[Part, ...] | None
-    kind: pa.DataType
+    kind: Kind
+    type: pa.DataType
 
 
 class Plan:
     """The simple queries of a grouping, in groups that share a structure.
 
     It owns the groups, and says which spaces and raw columns the store has to have. Asked of it: which rows count for a
-    query (`mask`), from what it is answered (`route`), and since when it is complete.
+    query (`mask`), from what it is answered (`routes`), and since when it is complete.
     """
 
     def __init__(self, store: Store, algorithm: str) -> None:
@@ -51,7 +53,7 @@ class Plan:
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._masks: dict[frozenset[str], set[Mask]] = {}  # by the columns with nulls
-        self._routes: dict[str, Route] = {}
+        self.routes: dict[str, Route] = {}  # by query, once it is settled
         self._settled = True  # every query has its spaces and structures
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -117,7 +119,7 @@ class Plan:
 
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
-        self._readers, self._masks, self._routes, self._settled = None, {}, {}, False
+        self._readers, self._masks, self.routes, self._settled = None, {}, {}, False
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
@@ -221,23 +223,17 @@ class Plan:
 
     # -- groups -------------------------------------------------------------------------------------------------------
 
-    def find_part(self, mask: Mask, part: Part) -> Part:
+    def _serving(self, mask: Mask, part: Part) -> Part:
         """The part that serves another: its own, or the moments of the column where those are kept."""
         moments = _moments(part)
         return moments if (mask, moments) in self.groups else part
 
-    def route(self, query: Query) -> "Route":
-        """Where a query is answered from: looked for again only where that has changed."""
-        found = self._routes.get(query.label)
-        if found is None:
-            mask = self.mask(query)
-            parts = tuple(self.find_part(mask, part) for part in parts_of(query.aggregate))
-            served = parts if self._is_served(query, mask, parts) else None
-            kinds = {name: self.store.types.get(name, pa.null()) for name in query.aggregate.columns}
-            found = Route(mask, self.presence(query), served, result_type(query.aggregate, kinds))
-            if served is not None:
-                self._routes[query.label] = found
-        return found
+    def _route(self, query: Query) -> Route:
+        mask, aggregate = self.mask(query), query.aggregate
+        parts = tuple(self._serving(mask, part) for part in parts_of(aggregate))
+        served = parts if self._is_served(query, mask, parts) else None
+        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        return Route(mask, self.presence(query), served, KINDS[aggregate.kind], result_type(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
@@ -265,7 +261,6 @@ class Plan:
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
         self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
-        self._routes = {}
         for (mask, part), names in wanted.items():
             if (mask, part) not in self.groups:
                 if not all(name in self.store.spaces[mask].raw for name in part.columns):
@@ -279,6 +274,7 @@ class Plan:
                 unit, all_windows = self.store.clock.unit, group.structure
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
+        self.routes = {label: self._route(query) for label, query in self.queries.items()}
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():

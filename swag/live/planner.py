@@ -16,7 +16,8 @@ from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.space import Space
 from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, SortedRuns, Structure
-from swag.query.families import Part, operator
+from swag.query.families import operator
+from swag.query.kind import Part
 from swag.query.query import titles
 from swag.query.user_calls import failed
 from swag.query.user_defined import is_exact

@@ -14,7 +14,7 @@ from swag.live.arena import Batch, group
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.families import PRODUCT
+from swag.query.kind import PRODUCT
 from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable

@@ -14,7 +14,8 @@ from kernels.windows import dyadic, landmark, running, sorted_runs
 from swag.durable.state import State, own_arrays
 from swag.live.arena import Arena, Column
 from swag.live.space import Space
-from swag.query.families import Part, operator
+from swag.query.families import operator
+from swag.query.kind import Part
 
 Partials = Any  # an array, or a tuple of arrays
 

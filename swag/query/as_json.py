@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from swag.errors import BadSnapshot
-from swag.query.aggregates import Aggregate, UserDefined
+from swag.query.aggregates import Aggregate
 from swag.query.every import Every
 from swag.query.expression import Expression, Windowed
+from swag.query.kind import UserDefined
 from swag.query.query import Events, Query
 from swag.query.user_defined import dtype_of
 from swag.query.windows import Range, Rows

@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.compile.user_functions import checked
 from kernels.operators import monoids
-from swag.query.aggregates import UserDefined
+from swag.query.kind import UserDefined
 
 _compiled: dict[int, Any] = {}
 _lock = threading.Lock()  # chunks of stored events ask at the same time

@@ -1,59 +1,9 @@
 """The functions of statements: what each takes, and how it is written."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from swag.query import kinds  # noqa: F401  (all there are)
+from swag.query.kind import KINDS, Function
 
-from swag.query import aggregates as ag
-
-
-@dataclass(frozen=True)
-class Function:
-    """An aggregate by SQL's name: so many columns, then at least and at most so many constants."""
-
-    build: Callable[..., ag.Aggregate]
-    example: str
-    columns: int = 1
-    least: int = 0
-    most: int = 0
-
-    @property
-    def takes(self) -> str:
-        columns = "a column" if self.columns == 1 else f"{self.columns} columns"
-        columns += " or *" if self.build is ag.count else ""
-        constants = "" if not self.most else " and a fraction" if self.least else ", perhaps with its ddof,"
-        return columns + constants
-
-
-def _of_one(build: Callable[..., ag.Aggregate], *names: str, most: int = 0) -> dict[str, Function]:
-    return {name: Function(build, f"{name}(x)" + f", or {name}(x, 0)" * most, most=most) for name in names}
-
-
-def _of_two(build: Callable[..., ag.Aggregate], *names: str, most: int = 0) -> dict[str, Function]:
-    return {name: Function(build, f"{name}(x, y)" + f", or {name}(x, y, 0)" * most, 2, most=most) for name in names}
-
-
-AGGREGATES: dict[str, Function] = {
-    "COUNT": Function(ag.count, "COUNT(*), or COUNT(x)"),
-    **_of_one(ag.sum, "SUM"),
-    **_of_one(ag.mean, "AVG", "MEAN"),
-    **_of_one(ag.min, "MIN"),
-    **_of_one(ag.max, "MAX"),
-    **_of_one(ag.first, "FIRST", "FIRST_VALUE"),
-    **_of_one(ag.last, "LAST", "LAST_VALUE"),
-    **_of_one(ag.median, "MEDIAN"),
-    **_of_one(ag.var, "VAR", most=1),
-    **_of_one(ag.var, "VARIANCE", "VAR_SAMP"),
-    **_of_one(lambda x: ag.var(x, 0), "VAR_POP"),
-    **_of_one(ag.std, "STD", most=1),
-    **_of_one(ag.std, "STDDEV", "STDDEV_SAMP"),
-    **_of_one(lambda x: ag.std(x, 0), "STDDEV_POP"),
-    "WMEAN": Function(ag.wmean, "WMEAN(x, weight)", columns=2),
-    **_of_two(ag.corr, "CORR"),
-    **_of_two(ag.cov, "COV", most=1),
-    **_of_two(ag.cov, "COVAR", "COVAR_SAMP"),
-    **_of_two(lambda x, y: ag.cov(x, y, 0), "COVAR_POP"),
-    "QUANTILE": Function(ag.quantile, "QUANTILE(x, 0.99), or QUANTILE(x, 0.99, 'linear')", least=1, most=2),
-}
+AGGREGATES: dict[str, Function] = {name: of for kind in KINDS.values() for name, of in kind.statements.items()}
 
 PERCENTILE = "PERCENTILE_CONT(0.99) WITHIN GROUP (ORDER BY x)"
 EXAMPLES: dict[str, str] = {

@@ -8,7 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL, nearest
-from swag.query import aggregates as ag
+from swag.query import kinds
+from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Operators
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
 from swag.sql.hints import NODES, WRITTEN
@@ -154,7 +155,7 @@ class Terms:
 
     def _over(self, node: Node) -> Any:
         term = self._term(node.this)
-        if not isinstance(term, ag.Aggregate):
+        if not isinstance(term, Aggregate):
             raise self.wrong(node, "OVER and FILTER belong to an aggregate.", "SUM(volume) OVER [RANGE 5 MINUTES]")
         if node.args.get("where") is not None:
             term = term.filter(self.predicate(node.args["where"], self.start, node.args["text"]))
@@ -206,7 +207,7 @@ class Terms:
         if name not in AGGREGATES:
             raise no_function(self.text, name, start_of(call, self.start))
         if name == "COUNT" and (not given or isinstance(given[0], exp.Star) or _is_number(given[0])) and len(given) < 2:
-            return ag.count()
+            return kinds.count()
         return self._aggregate(node, name, given)
 
     def _aggregate(self, node: Node, name: str, given: list[Node]) -> Any:
@@ -247,7 +248,7 @@ class Terms:
         column = self.column(order.this, name, PERCENTILE)
         fraction = self._constant(call.expressions[0], name, PERCENTILE)
         try:
-            return ag.quantile(column, fraction, method="linear")
+            return kinds.quantile(column, fraction, method="linear")
         except BadQuery as why:
             raise self.wrong(call, why.message, PERCENTILE) from None
 

@@ -23,6 +23,7 @@ from kernels.stored.moving_landmark import sweep
 from swag.errors import SwagError
 from swag.query import families
 from swag.query.aggregates import Aggregate
+from swag.query.kinds.quantiles import ranks
 from swag.query.user_calls import raised_by
 from swag.query.windows import Reach
 from swag.stored.blocks import Chunk, Output, RequestBlock
@@ -141,8 +142,30 @@ class End(Aggregator):
         return answer
 
 
+class Several(Aggregator):
+    """An aggregate of several parts that has no way of its own: each is swept, then all are lowered together."""
+
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        sweeps = []
+        for part in families.parts_of(next(iter(outputs))):
+            op, column = families.operator(part), self.column(self.columns.index(part.columns[0]))
+            sweeps.append((op, column.dtype, self.sweep(chunk, op, column)))
+
+        def answer(block: RequestBlock) -> None:
+            partials = []
+            for op, dtype, swept in sweeps:
+                partials.append(monoids.empty_state(op, dtype, block.lo.size))
+                swept(block, partials[-1])
+            for aggregate, output in outputs.items():
+                slot = output.slot(block)
+                slot[:], _ = families.lower(aggregate, block.n, partials)
+                output.settle(block, slot)
+
+        return answer
+
+
 class Swept(Aggregator):
-    """cov and corr; user-defined aggregates."""
+    """Any aggregate of one part whose partials can be combined: cov and corr, those of users' own functions."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         aggregate = next(iter(outputs))
@@ -203,7 +226,7 @@ class Quantile(Aggregator):
             lo, hi = block.lo - a, block.hi - a
             for aggregate, output in outputs.items():
                 slot = output.slot(block)
-                wanted, fraction = families.ranks(aggregate, block.n)
+                wanted, fraction = ranks(aggregate, block.n)
                 linear = aggregate.method == "linear"
                 low = np.empty(slot.size, self.column().dtype) if linear else slot
                 high = np.empty(slot.size if linear else 0, low.dtype)

@@ -9,7 +9,8 @@ import numpy as np
 
 import swag as sw
 from swag.query.aggregates import Aggregate
-from swag.query.families import Part, lower, parts_of
+from swag.query.families import lower, parts_of
+from swag.query.kind import Part
 from tests import oracle
 from tests.kernels.harness import Values
 

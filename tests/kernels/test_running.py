@@ -12,7 +12,7 @@ from kernels.operators.numbers import two_sum
 from kernels.windows import running
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
-from swag.query.families import Part
+from swag.query.kind import Part
 from tests.kernels.harness import JIT, filled
 
 SUM = Part("sum", ("x",))

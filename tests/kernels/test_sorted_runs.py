@@ -9,7 +9,7 @@ from hypothesis import given
 
 from kernels.windows import sorted_runs
 from swag.live.structures import SortedRuns
-from swag.query.families import Part
+from swag.query.kind import Part
 from tests.kernels.checks import check_sorted_runs
 from tests.kernels.harness import Batch, Plan, Stream, check_arena, plans
 from tests.kernels.operators import floats, integers

@@ -10,7 +10,8 @@ from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.planner import choose
 from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
-from swag.query.families import Part, parts_of
+from swag.query.families import parts_of
+from swag.query.kind import Part
 from tests.kernels.checks import check
 from tests.kernels.harness import FEWER, JIT, REGISTERED, Batch, Plan, Stream, check_arena, plans
 from tests.kernels.operators import LAST, NAMED, OPERATORS, Operator

@@ -18,8 +18,8 @@ from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.core import Incoming
-from swag.query.aggregates import count
 from swag.query.every import Every
+from swag.query.kinds import count
 from swag.query.lowering import depth, simple_ones
 from swag.query.query import Query
 from swag.query.windows import Range, Rows, reach

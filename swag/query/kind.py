@@ -1,0 +1,98 @@
+"""A kind of aggregate: all that the rest of swag asks about one. The kinds there are: swag/query/kinds/."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+PRODUCT = " * "  # a derived column: "price * volume"
+AS_FLOAT = " * 1"
+
+
+@dataclass(frozen=True)
+class UserDefined:
+    """The functions of a user-defined aggregate, compiled when they are first needed."""
+
+    lift: Callable[..., Any]
+    combine: Callable[..., Any]
+    lower: Callable[..., Any]
+    identity: Any
+    invert: Callable[..., Any] | None
+    number: int = field(default_factory=itertools.count().__next__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A structure's identity within a set of rows: queries with equal parts share it."""
+
+    family: str
+    columns: tuple[str, ...]
+    user: UserDefined | None = None
+
+    def __str__(self) -> str:
+        return f"{self.family}({', '.join(name.removesuffix(AS_FLOAT) for name in self.columns)})"
+
+
+@dataclass(frozen=True)
+class Function:
+    """An aggregate by SQL's name: so many columns, then at least and at most so many constants."""
+
+    build: Callable[..., Any]
+    example: str
+    columns: int = 1
+    least: int = 0
+    most: int = 0
+    star: bool = False
+
+    @property
+    def takes(self) -> str:
+        columns = "a column" if self.columns == 1 else f"{self.columns} columns"
+        columns += " or *" * self.star
+        constants = "" if not self.most else " and a fraction" if self.least else ", perhaps with its ddof,"
+        return columns + constants
+
+
+def of_one(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, Function]:
+    """Names in statements for a function of one column, perhaps with its ddof."""
+    return {name: Function(build, f"{name}(x)" + f", or {name}(x, 0)" * most, most=most) for name in names}
+
+
+def of_two(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, Function]:
+    """Names in statements for a function of two columns, perhaps with its ddof."""
+    return {name: Function(build, f"{name}(x, y)" + f", or {name}(x, y, 0)" * most, 2, most=most) for name in names}
+
+
+# From the aggregate, the rows of each window and the partials of each part to answers, and which of them are not null
+# (None: all). Empty windows hold anything in their partials.
+Lower = Callable[[Any, np.ndarray, list[Any]], tuple[np.ndarray, np.ndarray | None]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What there is to know about one kind of aggregate.
+
+    family: of the partials that it is computed from, or `parts` where it is computed from several ("": positions alone
+    say it). lower: how these become answers. columns: how many it is of, at least and at most. reads: what it can be
+    computed of. answers: of which type. options: those of an Aggregate that it must have. statements: its names in SQL.
+    """
+
+    name: str
+    lower: Lower
+    family: str = ""
+    parts: Callable[[tuple[str, ...]], tuple[Part, ...]] | None = None
+    columns: tuple[int, int] = (1, 1)
+    reads: Literal["anything", "what has an order", "numbers"] = "numbers"
+    answers: Literal["floats", "counts", "sums", "as the column"] = "floats"
+    options: tuple[str, ...] = ()
+    statements: Mapping[str, Function] = field(default_factory=dict)
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    """From now on there are aggregates of this kind."""
+    KINDS[kind.name] = kind
+    return kind

@@ -23,10 +23,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/swag demo
 
 test: java $(VENV)/.test lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.test lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist loadgroup $(QUICK)
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n auto --dist loadfile $(QUICK)
 
 java:
 	@[ -x "$${JAVA_HOME:-/}/bin/java" ] || command -v java >/dev/null || \

@@ -11,6 +11,7 @@ Another number of examples than the profile's is a share of it, so that all of t
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,7 +22,10 @@ if ROOT not in sys.path:
 
 os.environ.setdefault("SWAG_COMPILERS", "0")  # all cores are busy with tests
 
-from tests.spark_session import spark  # noqa: E402, F401  (a fixture: Spark starts where it is asked for)
+from tests.spark_session import (  # noqa: E402
+    shares_session,
+    spark,  # noqa: F401  (a fixture: Spark starts where it is asked for)
+)
 
 SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
@@ -45,20 +49,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A process takes a file, or all that share the session of Spark: its Java is as slow as it is new.
+    """Those on Spark first: few that take long. Left for the end, as their number has it, one core waits for them."""
+    items.sort(key=lambda item: (not shares_session(item.path), "spark" not in item.path.parts))
 
-    These go first, and after them those that start a Spark of their own: few that take long. Left for the end, as
-    their number has it, one core waits for them.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile, a process takes a file; those that share the session of Spark are as one.
+
+    A session in each process would be a Java in each, that takes 20 seconds of a core before it is quick.
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            shares = "spark" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("spark" if shares else item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: (not shares_spark(item), "spark" not in item.path.parts))
+    from xdist.scheduler import LoadFileScheduling
 
+    class ByFileOrSession(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "the session of Spark" if shares_session(config.rootpath / file) else file
 
-def shares_spark(item: pytest.Item) -> bool:
-    mark = item.get_closest_marker("xdist_group")
-    return mark is not None and mark.args == ("spark",)
+    return ByFileOrSession(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@cache
+def shares_session(path: Path) -> bool:
+    """Does a file of tests ask for it, as an argument or by name?"""
+    return re.search(r"def \w+\([^)]*\bspark\b|getfixturevalue\(.spark", path.read_text(encoding="utf-8")) is not None
 
 
 def settings(folder: Path) -> dict[str, str]:

@@ -20,7 +20,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ON_SPARK = [path for path in FILES if "SparkSession" in path.read_text(encoding="utf-8")]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"#\s*->\s*(.*)$")
 
@@ -90,16 +89,12 @@ def run(block: Block, namespace: dict[str, Any], name: str) -> None:
         assert agrees(block.output, printed.getvalue()), f"{name}:{block.line} prints\n{printed.getvalue()}"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[pytest.mark.xdist_group("spark")] * (path in ON_SPARK)) for path in FILES],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run_and_show_what_comes_out(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)  # examples may write files
-    if path in ON_SPARK:
+    if "SparkSession" in path.read_text(encoding="utf-8"):
         request.getfixturevalue("spark")  # theirs is then that of all tests
     namespace: dict[str, Any] = {}
     for block in blocks(path.read_text(encoding="utf-8")):

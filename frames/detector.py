@@ -66,7 +66,7 @@ class Detector:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
         if self._over:
             raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
-        rows, fields = self._core.take(as_table(events))
+        rows, fields = self._core.take(as_table(events, keep=True))
         self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 
     def punctuate(self, t: Any) -> pa.Table:

@@ -80,7 +80,7 @@ class Filler:
 
     def push_events(self, events: Any) -> pa.Table:
         """Take events, in any order; returns those that lie in frames that are there."""
-        table = as_table(events)
+        table = as_table(events, keep=True)
         check_free(table)
         clock, instants = timed(table, self.ts)
         self._check_clock(clock, f'"{self.ts}"')
@@ -98,7 +98,7 @@ class Filler:
 
     def push_frames(self, frames: Any) -> pa.Table:
         """Take frames, or fragments (a table with `final`); returns the events that lie in them and are there."""
-        table = as_table(frames)
+        table = as_table(frames, keep=True)
         if is_untyped(table):
             return self._nothing()
         clock, pieces = pieces_of(table, self._clock)

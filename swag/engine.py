@@ -142,7 +142,8 @@ class Engine:
     @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
-        table = intake.read(events, self._stream.reading)
+        waits = self.lateness is not None or self._stream.is_ticking
+        table = intake.read(events, self._stream.reading, keep=waits)
         if table.num_rows == 0:
             return 0
         first = self._stream.core.time.clock is None

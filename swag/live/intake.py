@@ -16,9 +16,9 @@ from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
 
 
-def read(events: Any, reading: Reading) -> pa.Table:
-    """The needed columns of a batch, by name."""
-    table, columns = as_table(events), {}
+def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
+    """The needed columns of a batch, by name. keep: see `as_table`."""
+    table, columns = as_table(events, keep), {}
     for name, asked_by in reading.columns.items():
         columns[name] = column(table, name, asked_by)
     return pa.table(columns)

@@ -16,10 +16,15 @@ from swag.tables.points import SMALLEST, point, whole_number
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 
 
-def as_table(events: Any) -> pa.Table:
-    """A pyarrow.Table of what users hand in; zero-copy where it can be."""
+def as_table(events: Any, keep: bool = False) -> pa.Table:
+    """A pyarrow.Table of what users hand in; zero-copy where it can be.
+
+    keep: rows are kept when the call is over. What is no table of Arrow may then be written to again, so it is copied.
+    """
     try:
         table = _table_of(events)
+        if keep and not isinstance(events, pa.Table | pa.RecordBatch):
+            table = _copied(table)
         for kind in table.schema.types:
             if kind.id in ENCODED:
                 return plain(table)
@@ -28,6 +33,21 @@ def as_table(events: Any) -> pa.Table:
         if isinstance(why, SwagError):
             raise
         raise BadType(f"the events can not be read: {_sentence(why)}", "columns of one type each") from None
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """In memory of its own, as far as NumPy's may have been taken for Arrow's: that is numbers and times."""
+    columns = []
+    for column in table.columns:
+        if pa.types.is_primitive(column.type):
+            chunks = []
+            for chunk in column.chunks:
+                valid, values = chunk.buffers()
+                own = None if values is None else pa.py_buffer(values.to_pybytes())
+                chunks.append(pa.Array.from_buffers(chunk.type, len(chunk), [valid, own], offset=chunk.offset))
+            column = pa.chunked_array(chunks, column.type)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def _table_of(events: Any) -> pa.Table:

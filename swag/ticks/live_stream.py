@@ -92,14 +92,14 @@ class LiveStream:
     @property
     def reading(self) -> Reading:
         """What is read of an event, by queries of any kind."""
-        if not self._is_ticking:
+        if not self.is_ticking:
             return self.core.reading
         if self._reading is None:
             self._reading = Reading([*self.core.reading.queries, *self.emission.queries], self.ts, self.key)
         return self._reading
 
     @property
-    def _is_ticking(self) -> bool:
+    def is_ticking(self) -> bool:
         """Does anybody but the core read events?"""
         emission = self.emission
         return bool(emission.tickers or emission.inner or emission.chosen)
@@ -144,7 +144,7 @@ class LiveStream:
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed."""
-        ticking = self._is_ticking
+        ticking = self.is_ticking
         if ticking:
             assert self.core.time.clock is not None
             self.emission.check(batch.table, self.core.time.clock)
@@ -157,13 +157,13 @@ class LiveStream:
     def apply(self, batch: Incoming) -> None:
         """Take a batch that was checked."""
         self.core.apply(batch)
-        if self._is_ticking:
+        if self.is_ticking:
             self.emission.take(batch.table, batch.ts, batch.ids)
 
     def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were checked when they came, and have waited since: in order of time, their keys known."""
         self.core.take(table, ts, ids)
-        if self._is_ticking:
+        if self.is_ticking:
             self.emission.take(table, ts, ids)
 
     def would_refuse(self, table: pa.Table) -> None:
@@ -192,7 +192,7 @@ class LiveStream:
 
     def decide(self, closed: int, kept: bool) -> None:
         """Ticks are decided; but nothing is promised, as late events may still be taken."""
-        if self._is_ticking:
+        if self.is_ticking:
             self.emission.decide(closed, kept)
 
     # -- letting go ---------------------------------------------------------------------------------------------------

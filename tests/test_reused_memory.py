@@ -1,0 +1,65 @@
+"""Whoever hands in NumPy arrays may fill them again: what has been taken is what they held then."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import frames as fr
+import swag as sw
+
+BATCHES = [(0, 5), (5, 6), (6, 40), (40, 64)]
+
+
+def arrays(first: int, last: int) -> dict[str, np.ndarray]:
+    n = np.arange(first, last)
+    return {"ts": 10 * n, "k": n % 3, "x": (n * 37 % 11).astype(float), "t": (n * 7).astype("datetime64[us]")}
+
+
+def scribbled(columns: dict[str, np.ndarray]) -> None:
+    for values in columns.values():
+        values[:] = values[::-1] + np.array(3).astype("timedelta64[us]" if values.dtype.kind == "M" else values.dtype)
+
+
+@pytest.mark.parametrize("wrapped", [dict, pd.DataFrame])
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("lateness", [None, 25])
+def test_an_engine_has_taken_what_arrays_held(
+    wrapped: Callable[..., Any], key: str | None, lateness: int | None
+) -> None:
+    answers = []
+    for reuse in (False, True):
+        engine = sw.Engine(key=key, lateness=lateness)
+        asked = [sw.Query(of, sw.Range(150), str(of)) for of in (sw.sum("x"), sw.last("t"), sw.median("x"))]
+        ticking = sw.Query(sw.sum("x"), sw.Range(70), "ticks", every=sw.Every(3))
+        inner = sw.Query(sw.max("x"), sw.Rows(2), "chosen", source=sw.Events("x > 4"))
+        engine.register([*asked, ticking, inner])
+        said: list[Any] = []
+        for first, last in BATCHES:
+            columns = arrays(first, last)
+            engine.append(wrapped(columns, copy=False) if wrapped is pd.DataFrame else columns)
+            if reuse:
+                scribbled(columns)
+            said += [engine.lookup(query.label) for query in (*asked, inner)]
+        engine.advance(5000)
+        said += [engine.emitted("ticks"), engine.lookup("chosen")]
+        answers.append(said)
+    assert answers[0] == answers[1]
+
+
+def test_detectors_and_fillers_have_taken_what_arrays_held() -> None:
+    found = []
+    for reuse in (False, True):
+        detector, filler = fr.Detector(fr.Threshold("x", ">", 4), key="k"), fr.Filler(key="k")
+        tables = []
+        for first, last in BATCHES:
+            columns = arrays(first, last)
+            detector.push(columns)
+            filler.push_events(columns)
+            if reuse:
+                scribbled(columns)
+            tables.append(detector.punctuate(10 * (last - 3)))
+            tables.append(filler.push_frames(tables[-1]))
+        found.append([*tables, detector.finish()])
+    assert found[0] == found[1]

@@ -25,9 +25,7 @@ def scribbled(columns: dict[str, np.ndarray]) -> None:
 @pytest.mark.parametrize("wrapped", [dict, pd.DataFrame])
 @pytest.mark.parametrize("key", [None, "k"])
 @pytest.mark.parametrize("lateness", [None, 25])
-def test_an_engine_has_taken_what_arrays_held(
-    wrapped: Callable[..., Any], key: str | None, lateness: int | None
-) -> None:
+def test_an_engine_has_taken_what_arrays_held(wrapped: Any, key: str | None, lateness: int | None) -> None:
     answers = []
     for reuse in (False, True):
         engine = sw.Engine(key=key, lateness=lateness)

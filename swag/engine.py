@@ -181,8 +181,9 @@ class Engine:
             self._stream.check(batch, ordered=False)
             assert core.time.clock is not None
             slots, together = emission.steps(core.time.clock.unit), emission.ordered
-            taken = held.add(table, batch.ts, batch.ids, core.store.latest, core.store.seen, slots, together)
+            taken = held.add(batch.table, batch.ts, batch.ids, core.store.latest, core.store.seen, slots, together)
         core.dictionary.note_types(batch.fields)
+        core.dictionary.note_columns(batch.table, self._stream.reading)
         self._pass(int(batch.ts.max(initial=EARLIEST)))
         return taken
 

@@ -120,3 +120,20 @@ def test_a_column_that_gets_its_type_later_answers_as_if_it_had_it(
         for query in engine.queries:
             found.append(engine.emitted(query.label).to_pylist() if query.every else [])
     assert found[: len(found) // 2] == found[len(found) // 2 :]
+
+
+@pytest.mark.parametrize("late", [None, 10])
+@pytest.mark.parametrize("every", [None, sw.Every(2)])
+@pytest.mark.parametrize("values", [[1, 2**60 + 1], ["a", "b"], [1.5, 2.5]], ids=["int64", "string", "double"])
+@pytest.mark.parametrize("kind", [pa.null(), pa.float64(), pa.int64(), pa.string(), pa.bool_()], ids=str)
+def test_a_batch_of_nulls_may_come_as_any_type(late: int | None, every: Any, values: list[Any], kind: Any) -> None:
+    """It has none of its own: the column is what it has been, with answers to the last digit."""
+    engine = sw.Engine(lateness=late)
+    engine.register(sw.Query(sw.last("x"), sw.Range(1000), "q", every=every))
+    for ts, x in ((1, pa.array(values)), (3, pa.nulls(2, kind)), (5, pa.array(values)), (7, pa.nulls(2, kind))):
+        engine.append({"ts": [ts, ts + 1], "x": x})
+    engine.advance(100)
+    if every is None:
+        assert engine.lookup("q") == values[1]
+    else:
+        assert engine.emitted("q")["value"].to_pylist() == [values[1]] * 4

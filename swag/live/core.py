@@ -129,6 +129,7 @@ class Core:
         known = self.store.key_count
         try:
             assert self.time.clock is not None
+            table = intake.without_foreign_nulls(table, self.dictionary)
             ts = intake.timestamps(table, self.ts, self.time.clock)
             fields = intake.fields(table, self.reading, self.dictionary)
             ids = self.grouping.ids(table)
@@ -148,7 +149,7 @@ class Core:
         """Raise what is wrong with a table, other than the order and keys of its rows; nothing is changed."""
         assert self.time.clock is not None
         intake.timestamps(table, self.ts, self.time.clock)
-        fields = intake.fields(table, self.reading, self.dictionary)
+        fields = intake.fields(intake.without_foreign_nulls(table, self.dictionary), self.reading, self.dictionary)
         self.grouping.check(fields, self.grouping.chosen(table, fields), self.reading.lifted)
 
     def apply(self, batch: Incoming) -> int:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
 from swag.live.space import Space
-from swag.tables.columns import Field, column, is_discrete, is_number, one_chunk
+from swag.query.reading import Reading
+from swag.tables.columns import Field, column, decoded_type, is_discrete, is_number, one_chunk
 from swag.tables.keys import KeyTable, is_groupable
 
 MANY = 4096  # values that are not worth looking through
@@ -32,6 +33,14 @@ class Dictionary:
         for name, found in fields.items():
             if not pa.types.is_null(found.type):
                 self.types.setdefault(name, found.type)
+
+    def note_columns(self, table: pa.Table, reading: Reading) -> bool:
+        """The same of columns that aggregates will read; are all of them known now?"""
+        for name in [use.name for use in reading.uses if use.name not in self.types]:
+            kind = decoded_type(table.schema.field(name).type)
+            if not pa.types.is_null(kind):
+                self.types[name] = kind
+        return all(use.name in self.types for use in reading.uses)
 
     def needed(self, kind: pa.DataType) -> bool:
         """Is it a type of values that kernels do not know, but that can be told apart?"""

@@ -32,6 +32,16 @@ def with_missing(table: pa.Table, reading: Reading) -> pa.Table:
     return table
 
 
+def without_foreign_nulls(table: pa.Table, known: Dictionary) -> pa.Table:
+    """A column without values has no type of its own: where it came as one that the column has not, it is of none."""
+    for name, kind in known.types.items():
+        if name in table.column_names:
+            values = table.column(name)
+            if values.null_count == len(values) and decoded_type(values.type) != kind:
+                table = table.set_column(table.column_names.index(name), name, pa.nulls(len(values)))
+    return table
+
+
 def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
     """The times of a batch, in the unit of ts. clock: what time has been so far."""
     array = table.column(ts)

@@ -35,6 +35,7 @@ class LiveStream:
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
         self._reading: Reading | None = None
+        self._typed: Reading | None = None  # one whose columns are all of a known type
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -158,6 +159,9 @@ class LiveStream:
         """Take a batch that was checked."""
         self.core.apply(batch)
         if self.is_ticking:
+            reading = self.reading
+            if self._typed is not reading and self.core.dictionary.note_columns(batch.table, reading):
+                self._typed = reading
             self.emission.take(batch.table, batch.ts, batch.ids)
 
     def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:

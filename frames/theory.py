@@ -206,6 +206,7 @@ def aggregate(what: Any, extent: Sequence[Event]) -> Any:
     if what.kind == "wmean":
         weights = _total(columns[1])
         return _total([x * w for x, w in zip(*columns, strict=True)]) / weights if weights else math.nan
+    assert what.kind in ("var", "std", "cov", "corr"), what.kind
     return _spread_of(what, columns)
 
 

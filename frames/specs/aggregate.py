@@ -13,6 +13,11 @@ from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.as_call import as_call
 from swag.query.families import result_type
 
+GROWING = (  # frames grow by these: frames/scans/aggregate.py knows how
+    "count", "sum", "mean", "min", "max", "first", "last", "var", "std", "wmean", "cov", "corr", "quantile",
+    "aggregate",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Aggregate(Spec):
@@ -38,6 +43,8 @@ class Aggregate(Spec):
                 f"Aggregate takes an aggregate of swag, not {self.aggregate!r}.",
                 'fr.Aggregate(sw.sum("volume"), ">=", 25)',
             )
+        if self.aggregate.kind not in GROWING:
+            raise BadQuery(f"frames do not grow by {self.aggregate.kind}.", f"one of {', '.join(GROWING)}")
         check_op(self.op, (*BEFORE, *WITH), "Aggregate")
         check_number(self.c, "c", "Aggregate")
 

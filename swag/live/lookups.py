@@ -106,7 +106,7 @@ class _Lookup:
         """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
         asked: dict[tuple[Mask, Part], dict[int, None]] = {}
         for route, w in zip(routes, which, strict=True):
-            for part in route.parts or ():
+            for part in route.served_by:
                 if part.family != "quantile":
                     asked.setdefault((route.mask, part), {})[w] = None
         found = {}
@@ -119,6 +119,8 @@ class _Lookup:
                 state = self._without_overflow(part, mask, lo, hi, state)
             for i, w in enumerate(chosen):
                 found[mask, part, w] = _column(state, i, lo.shape)
+                if part.family == "moments":  # which serve who asks for the sum
+                    found[mask, Part("sum", part.columns), w] = found[mask, part, w][1]
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:

@@ -23,12 +23,13 @@ from swag.tables.columns import Field
 
 
 class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it, those that make a key present, the parts whose groups
-    answer it (None: nothing has come yet that it could be answered from), how, and the type of the answer."""
+    """Where a query is answered from: the rows that count for it, those that make a key present, its parts (None:
+    nothing has come yet that it could be answered from) and those whose groups serve them, how, and the type."""
 
     mask: Mask
     presence: Mask
     parts: tuple[Part, ...] | None
+    served_by: tuple[Part, ...]
     kind: Kind
     type: pa.DataType
 
@@ -230,10 +231,11 @@ class Plan:
 
     def _route(self, query: Query) -> Route:
         mask, aggregate = self.mask(query), query.aggregate
-        parts = tuple(self._serving(mask, part) for part in parts_of(aggregate))
-        served = parts if self._is_served(query, mask, parts) else None
+        own = parts_of(aggregate)
+        serving = tuple(self._serving(mask, part) for part in own)
+        parts, by = (own, serving) if self._is_served(query, mask, serving) else (None, ())
         kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
-        return Route(mask, self.presence(query), served, KINDS[aggregate.kind], result_type(aggregate, kinds))
+        return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""

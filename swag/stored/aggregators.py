@@ -142,28 +142,6 @@ class End(Aggregator):
         return answer
 
 
-class Several(Aggregator):
-    """An aggregate of several parts that has no way of its own: each is swept, then all are lowered together."""
-
-    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
-        sweeps = []
-        for part in families.parts_of(next(iter(outputs))):
-            op, column = families.operator(part), self.column(self.columns.index(part.columns[0]))
-            sweeps.append((op, column.dtype, self.sweep(chunk, op, column)))
-
-        def answer(block: RequestBlock) -> None:
-            partials = []
-            for op, dtype, swept in sweeps:
-                partials.append(monoids.empty_state(op, dtype, block.lo.size))
-                swept(block, partials[-1])
-            for aggregate, output in outputs.items():
-                slot = output.slot(block)
-                slot[:], _ = families.lower(aggregate, block.n, partials)
-                output.settle(block, slot)
-
-        return answer
-
-
 class Swept(Aggregator):
     """Any aggregate of one part whose partials can be combined: cov and corr, those of users' own functions."""
 

@@ -18,7 +18,7 @@ from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
-from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Several, Swept
+from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
 from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
@@ -239,7 +239,7 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
     """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
     parts = families.parts_of(aggregate)
     if len(parts) != 1:
-        return BY_KIND.get(aggregate.kind, Several), aggregate.kind
+        return BY_KIND[aggregate.kind], aggregate.kind
     if parts[0].family == "sum":
         return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, parts[0]
     return BY_FAMILY.get(parts[0].family, Swept), parts[0]

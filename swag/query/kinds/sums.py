@@ -42,12 +42,10 @@ def wmean(column: str, weight: str) -> Aggregate:
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    state = partials[0]
-    s = state[1] if isinstance(state, tuple) else state  # moments of the column serve its sum too
     if aggregate.kind == "sum":
-        return s, n > 0
+        return partials[0], n > 0
     with np.errstate(all="ignore"):
-        return s / n, n > 0
+        return partials[0] / n, n > 0
 
 
 def products_and_weights(columns: tuple[str, ...]) -> tuple[Part, ...]:

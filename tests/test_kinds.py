@@ -1,0 +1,34 @@
+"""Every kind of aggregate has an answer by definition, and is drawn by the properties of all who answer it."""
+
+import pytest
+
+from swag.query.families import parts_of
+from swag.query.kind import KINDS, Kind
+from swag.sql.functions import AGGREGATES as STATEMENTS
+from swag.stored.evaluation import BY_KIND
+from tests import oracle_aggregates, test_engine_stateful, test_evaluate
+from tests.frames import test_fill
+from tests.fuzz import drawing
+
+DRAWN = {
+    "tests/test_evaluate.py": {aggregate.kind for aggregate, _ in test_evaluate.AGGREGATES},
+    "tests/test_engine_stateful.py": {kind for kind, *_ in test_engine_stateful.KINDS} | {"aggregate"},
+    "tests/fuzz/drawing.py": {of.kind for of in drawing.OF_ALL_KINDS} | {"aggregate"},
+    "tests/frames/test_fill.py": {aggregate.kind for aggregate in test_fill.AGGREGATES},
+}  # functions of users: of tests/test_user_defined.py, and of the fuzzer's target "own"
+
+
+@pytest.mark.parametrize("where", DRAWN)
+def test_every_kind_is_drawn(where: str) -> None:
+    assert not KINDS.keys() - DRAWN[where], f"add it to those that {where} draws from"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: str(kind.name))
+def test_every_kind_can_be_answered(kind: Kind) -> None:
+    assert kind.name in {"count", "aggregate", *oracle_aggregates.AGGREGATES}
+    assert kind.family or kind.name in BY_KIND, "BY_KIND of swag/stored/evaluation.py says how"
+    assert kind.statements or kind.name == "aggregate"
+    for name, function in kind.statements.items():
+        assert STATEMENTS[name] is function
+        if not function.least:
+            assert parts_of(function.build(*"xy"[: function.columns])) is not None

@@ -88,8 +88,8 @@ def guard_of(query: Query) -> Query | None:
     return query if query.is_simple else lower(query).guard
 
 
-def of_nothing(query: Query) -> Any:
+def answer_before_events(query: Query) -> Any:
     """The answer before the first event."""
     if query.having is not None:
         return None
-    return nothing(query)[0].as_py() if query.is_simple else lower(query).of_nothing()
+    return nothing(query)[0].as_py() if query.is_simple else lower(query).answer_before_events()

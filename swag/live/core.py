@@ -19,7 +19,7 @@ from swag.durable.state import Parts, State, nested, part, parts, types_from_arr
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
 from swag.live.arena import Batch
-from swag.live.composites import answering, combine, guard_of, of_nothing
+from swag.live.composites import answering, combine, guard_of, answer_before_events
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.space import Mask
@@ -225,7 +225,7 @@ class Core:
         self.asked += 1
         columns, present = self.answer([query], self.ids(key), at)
         if len(columns[0]) == 0:
-            return of_nothing(query)
+            return answer_before_events(query)
         return columns[0][0].as_py() if query.having is None or present[0, 0] else None
 
     def passing(self, query: Query, at: Any, exact: bool = True) -> pa.Table:
@@ -247,7 +247,7 @@ class Core:
         names = [query.label for query in queries]
         if self.key is None:
             if self.time.clock is None:
-                columns = [pa.array([of_nothing(query)]) for query in queries]
+                columns = [pa.array([answer_before_events(query)]) for query in queries]
             return pa.table(dict(zip(names, columns, strict=True)))
         if self.key in names:
             raise BadQuery(f'query "{self.key}" has the name of the key column.', 'sw.Query(…, name="…")')

@@ -74,7 +74,7 @@ class Kind:
     """What there is to know about one kind of aggregate.
 
     family: of the partials that it is computed from ("": positions alone say it); `parts` where they are several, and
-    then `evaluate` needs an aggregator for it (`BY_KIND` in swag/stored/evaluation.py). lower: how these become answers.
+    then `evaluate` needs an aggregator for it (`BY_KIND` in swag/stored/evaluation.py). lower: how they become answers.
     columns: how many it is of, at least and at most. reads: what it can be computed of. answers: of which type; sums of
     whole numbers are such. options: those of an Aggregate that it must have. statements: its names in SQL.
     """

@@ -54,7 +54,7 @@ class Lowered:
         having = self.query.having
         return None if having is None else holds(having, self._columns(answers))
 
-    def of_nothing(self) -> Any:
+    def answer_before_events(self) -> Any:
         """The answer where there has been no event yet."""
         empty = {query: nothing(query) for query in self.components.values()}
         try:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kernels.operators.numbers import LATEST
 from swag.durable.state import State, nested, parts
-from swag.live.composites import of_nothing
+from swag.live.composites import answer_before_events
 from swag.query.every import Every
 from swag.query.query import Query
 from swag.spark.streams.cache import Step
@@ -297,7 +297,7 @@ class ShardWindows:
         taken, unknown = pa.array(place, mask=place < 0), pa.array(place < 0)
         answers = {query.label: column.take(taken) for query, column in zip(queries, found, strict=True)}
         for query in queries:
-            empty = None if late else of_nothing(query)
+            empty = None if late else answer_before_events(query)
             if empty is not None:  # a key that was never seen; a null of one that was stays
                 column = answers[query.label]
                 kind = column.type if known.size else pa.scalar(empty).type

@@ -19,7 +19,7 @@ from swag.durable.state import Parts, State, nested, part, parts, types_from_arr
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
 from swag.live.arena import Batch
-from swag.live.composites import answering, combine, guard_of, answer_before_events
+from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.space import Mask

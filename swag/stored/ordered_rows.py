@@ -41,7 +41,8 @@ def _grouped(ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
 class Stored:
     """Events in order. `order`: the input row of each (None: as they came); segment k of them is key k's.
 
-    as_given: rows are numbered as in the input, of which none was left out.
+    as_given: rows are numbered as in the input, of which none was left out. searched: windows are looked for in time,
+    and an index of it may pay.
     """
 
     table: pa.Table
@@ -52,6 +53,7 @@ class Stored:
     keys: KeyTable | None
     fields: dict[str, Field] = field(default_factory=dict)
     as_given: bool = True
+    searched: bool = True
 
     def __post_init__(self) -> None:
         self.ts = fixed(self.ts)
@@ -93,7 +95,7 @@ class Stored:
 
     def timeline(self, lookups: int) -> Timeline:
         """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
-        if 4 * lookups >= self.ts.size:
+        if self.searched and 4 * lookups >= self.ts.size:
             return self.indexed
         return Timeline(self.ts, self.segments, np.empty(0, np.int32))
 

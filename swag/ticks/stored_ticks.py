@@ -262,8 +262,8 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
     ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
-    stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False)
-    stored.__dict__["indexed"] = stored.timeline(0)  # a run has one window: there is nothing to search
+    # A run has one window: there is nothing to search.
+    stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False, searched=False)
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])
     known = {seen.widest: (starts[:-1], starts[1:])} if whole_runs else {}
     requests = Requests(ticks.now[tick], starts[1:], each, None, False, apart=True, windows=known)

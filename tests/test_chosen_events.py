@@ -197,3 +197,25 @@ def test_a_frequency_counts_chosen_events_from_when_somebody_first_reads_them():
     engine.append({"ts": [5], "x": [4]})
     ticks = engine.emitted("second").select(["tick", "ts", "value"])
     assert ticks.to_pydict() == {"tick": [1], "ts": [5], "value": [4]}
+
+
+@pytest.mark.parametrize("inner", ["[ROWS 20]", "[ROWS 20, FREQUENCY 2 TUPLES]"])
+@pytest.mark.parametrize(
+    "outer",
+    [
+        "SELECT MAX({x}) FROM (SELECT COUNT(*) AS n FROM t {inner}) [RANGE 9]",
+        "SELECT MAX({x}) FROM (SELECT COUNT(*) AS n FROM t {inner}) [RANGE 9, FREQUENCY 9]",
+        "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM t {inner}) [RANGE 9] WHERE {x} > 3",
+        "SELECT MAX(n) FROM (SELECT * FROM (SELECT COUNT(*) AS n FROM t {inner}) WHERE {x} > 3) [RANGE 9]",
+    ],
+)
+def test_a_column_that_answers_do_not_have_is_refused_when_it_is_asked_for(outer: str, inner: str) -> None:
+    events, engine = {"ts": [1, 2, 3], "x": [1.0, 2.5, 3.0]}, sw.Engine()
+    text = outer.format(x="x", inner=inner)
+    with pytest.raises(sw.UnknownColumn, match='"x", but the events have'):
+        sw.evaluate(text, events)
+    with pytest.raises(sw.UnknownColumn, match='"x", but the events have'):
+        engine.register(text)
+    assert engine.queries == []
+    engine.register(outer.format(x="n", inner=inner))
+    assert engine.append(events) == 3

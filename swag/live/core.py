@@ -71,6 +71,7 @@ class Core:
         """own_time: `now` is another for each key, that of its latest row."""
         self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
         self.time, self.dictionary = Time(), Dictionary()
+        self.columns: tuple[str, ...] | None = None  # of its events, where that is known before any has come
         self.queries: dict[str, Query] = {}
         self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up

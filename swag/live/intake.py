@@ -24,6 +24,14 @@ def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     return pa.table(columns)
 
 
+def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
+    """Refuse what reads a column that events do not have. None: nobody knows yet."""
+    if columns is not None:
+        nothing = pa.table([pa.nulls(0)] * len(columns), names=columns)
+        for name, asked_by in reading.read.items():
+            column(nothing, name, asked_by)
+
+
 def with_missing(table: pa.Table, reading: Reading) -> pa.Table:
     """Events that waited since before a query came: what it reads of them is null."""
     for name in reading.read:

@@ -17,10 +17,12 @@ from swag import errors
 from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.live.core import Core
+from swag.live.intake import check_there
 from swag.query.as_json import every_to_json, query_to_json
 from swag.query.every import Every
 from swag.query.lowering import depth, simple_ones
 from swag.query.query import Events, Query
+from swag.query.reading import Reading
 from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
@@ -143,7 +145,10 @@ class Emission:
         if isinstance(source, Events):
             of = self if source.source is None else self.over(source.source, flowing).emission
             if source.where not in of.chosen:
-                of.chosen[source.where] = Chosen(source.where, self.make())
+                chosen = Chosen(source.where, self.make())
+                check_there(of.core.columns, Reading(chosen.readers))
+                chosen.stream.core.columns = of.core.columns
+                of.chosen[source.where] = chosen
             return of.chosen[source.where].stream
         if source.source is not None:
             return self.over(source.source, flowing).emission.over(replace(source, source=None), flowing)
@@ -151,7 +156,9 @@ class Emission:
             every = source.every or Every(1, per_key=self.key is not None)
             ticker = self._new_ticker(every, empty=source.every is None)
             self._ticker(ticker, replace(source, name=source.column), flowing)
-            self.inner[source] = Answers(source, ticker, self.make())
+            self.inner[source] = answers = Answers(source, ticker, self.make())
+            tick, key = [self._tick] * (source.every is not None), [self.key] * (self.key is not None)
+            answers.stream.core.columns = (*tick, self.ts, *key, source.column)  # type: ignore[assignment]
         return self.inner[source].stream
 
     def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:

@@ -14,6 +14,8 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
+from swag.live.intake import check_there
+from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
@@ -80,6 +82,9 @@ class LiveStream:
         self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None] = lambda readers: None
     ) -> None:
         """What can be known to be wrong at registration: durations on an integer ts, structures that can not serve."""
+        queries = list(queries)
+        over_events = [query for query in queries if query.source is None]
+        check_there(self.core.columns, Reading(simple_ones(over_events)))
         self.emission.check_queries([query for query in queries if not query.is_plain])
         self.core.check_queries([query for query in queries if query.is_plain], waiting)
 

@@ -157,8 +157,9 @@ class Emission:
             ticker = self._new_ticker(every, empty=source.every is None)
             self._ticker(ticker, replace(source, name=source.column), flowing)
             self.inner[source] = answers = Answers(source, ticker, self.make())
-            tick, key = [self._tick] * (source.every is not None), [self.key] * (self.key is not None)
-            answers.stream.core.columns = (*tick, self.ts, *key, source.column)  # type: ignore[assignment]
+            tick = self._tick if source.every is not None else None
+            there = (tick, self.ts, self.key, source.column)
+            answers.stream.core.columns = tuple(name for name in there if name is not None)
         return self.inner[source].stream
 
     def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:

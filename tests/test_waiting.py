@@ -124,3 +124,14 @@ def test_a_part_says_of_how_many_rows_the_memory_is() -> None:
     part = Arrived(TimedRows(pa.table({"x": ts}), ts, ts), 0, 10)
     assert (part.only(np.arange(3, 10)).behind, part.only(np.arange(6, 10)).behind) == (10, 4)
     assert part.only(np.array([3, 8, 9])).behind == 3
+
+
+def test_words_wait_beside_words_in_a_dictionary():
+    plain, coded = pa.array(["a", None]), pa.array(["b", "a"]).dictionary_encode()
+    for batches in ([plain, coded], [coded, plain], [coded, plain, coded]):
+        engine = sw.Engine(lateness=100)
+        engine.register(sw.Query(sw.last("s"), sw.Rows(9), "q"))
+        for i, words in enumerate(batches):
+            engine.append(pa.table({"ts": [2 * i, 2 * i + 1], "s": words}))
+        engine.advance(1000)
+        assert engine.lookup("q") == [w for words in batches for w in words.to_pylist() if w is not None][-1]

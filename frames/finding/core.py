@@ -23,7 +23,7 @@ from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_STA
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
-from swag.tables.columns import Clock, Field, column
+from swag.tables.columns import Clock, Field, column, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 
@@ -70,6 +70,7 @@ class DetectorCore:
             column(events, name, f"{type(self.spec).__name__} reads")
         wanted = events.select(self.columns)
         if self.clock is not None:
+            wanted = self._typed(wanted)
             self._check(self.clock, clock, wanted.schema)
         upto = self.said.instant(clock) if self.clock is None else self.upto
         check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
@@ -78,9 +79,22 @@ class DetectorCore:
         if scan.looks_ahead:
             scan.data(fields, instants.size)
         keys, ids = key_ids(events, self.key, self.keys)
+        if scan.looks_ahead:
+            scan.begin(fields)
         self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
         self.waiting.add(wanted, instants, ids)
         return TimedRows(wanted, instants, ids), fields
+
+    def _typed(self, wanted: pa.Table) -> pa.Table:
+        """A column without values has no type of its own: it is of the one that it had."""
+        assert self.schema is not None
+        if wanted.schema == self.schema:
+            return wanted
+        for i, field in enumerate(self.schema):
+            values = wanted.column(i)
+            if values.type != field.type and values.null_count == len(values):
+                wanted = wanted.set_column(i, field.name, pa.nulls(len(values), field.type))
+        return wanted
 
     def _check(self, known: Clock, clock: Clock, schema: pa.Schema) -> None:
         """Refuse types that are not those of the events before."""
@@ -89,7 +103,11 @@ class DetectorCore:
             raise BadType(f'"{self.ts}" is {clock.type}, but has been {known.type} so far.', f"cast it to {known.type}")
         for name in self.columns:
             before, now = self.schema.field(name).type, schema.field(name).type
-            if before != now:
+            if pa.types.is_null(before) and before != now:
+                raise BadType(
+                    f'"{name}" is {now}, but came without a type of its own so far.', f"cast it to {now} from the start"
+                )
+            if decoded_type(before) != decoded_type(now):
                 raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
 
     def advance(self, upto: int | None, over: bool = False) -> pa.Table:

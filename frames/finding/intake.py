@@ -63,7 +63,7 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
         return None, NO_KEY
     array = one_chunk(column(table, key, "key is"))
     keys = known or KeyTable(array.type)
-    if len(array) < 2 * SAMPLE:
+    if len(array) < 2 * SAMPLE or array.null_count:  # which is refused, as a whole
         return keys, keys.encode(array, key).astype(ID)
     if array.null_count == 0 and changes(array, slice(0, SAMPLE)) is not None:
         found = in_parallel(lambda s: changes(array, s), chunks(len(array)))

@@ -102,7 +102,8 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
         rows = np.minimum(rows, meeting.rows)
     lo, hi = _from(meeting, skips, rows)
     when = np.append(meeting.laid.when, 0)  # frames that are not known are looked up there
-    same = known & (when[np.where(known, hi - 1, -1)] == meeting.ends)
+    there = known & (hi > 0) & (hi < when.size)
+    same = there & (when[np.where(there, hi - 1, -1)] == meeting.ends)
     same[known] &= found.fields[BEGIN, at] == meeting.starts[known]
     if meeting.rows is not None:
         same &= rows == meeting.rows

@@ -40,15 +40,30 @@ class DeltaScan(Scan):
             valid = np.stack([np.ones(size, bool) if c.valid is None else c.valid for c in fields.values()])
         if len(fields) == 1:
             return next(iter(fields.values())).values[None, :], valid
-        return np.stack([self._shifted(name, column.values) for name, column in fields.items()]), valid
+        origin = self._origin(fields)
+        return np.stack([self._shifted(column.values, origin.get(name)) for name, column in fields.items()]), valid
 
-    def _shifted(self, name: str, values: np.ndarray) -> np.ndarray:
-        """Integers beside floats: counted from the first one, so that float64 holds their differences exactly."""
+    def begin(self, fields: dict[str, Field]) -> None:
+        self.origin = self._origin(fields)
+
+    def _origin(self, fields: dict[str, Field]) -> dict[str, int]:
+        """Where integers beside floats are counted from: their first one, in all batches."""
+        found = dict(self.origin)
+        for name, column in fields.items():
+            if not self.whole and column.values.dtype == np.int64 and name not in found:
+                rows = np.arange(column.values.size) if column.valid is None else np.flatnonzero(column.valid)
+                found |= {name: int(column.values[rows[0]])} if rows.size else {}
+        return found
+
+    def _shifted(self, values: np.ndarray, origin: int | None) -> np.ndarray:
+        """Float64 holds their differences exactly, then; those that do not fit int64 are too large for that."""
         if self.whole or values.dtype == np.float64:
             return values
-        if values.size:
-            self.origin.setdefault(name, int(values[0]))
-        return (values - self.origin.get(name, 0)).astype(np.float64)
+        start = np.int64(0 if origin is None else origin)
+        with np.errstate(over="ignore"):
+            away = values - start
+        wrapped = ((values ^ start) & (values ^ away)) < 0
+        return np.where(wrapped, values.astype(np.float64) - float(start), away.astype(np.float64))
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         spread = frame_delta.Spread(self.low.reshape(-1), self.high.reshape(-1), *self.nothing)

@@ -67,6 +67,9 @@ class Scan:
     looks_ahead = False
     may_fail: tuple[str, ...] = ()
 
+    def begin(self, fields: dict[str, Field]) -> None:
+        """Events that were looked at ahead are taken: what others are compared with is known from here on."""
+
     def __init__(self, spec: Spec, schema: pa.Schema) -> None:
         self.spec = spec
         self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))

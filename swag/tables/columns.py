@@ -36,18 +36,26 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
 
 
 def _copied(table: pa.Table) -> pa.Table:
-    """In memory of its own, as far as NumPy's may have been taken for Arrow's: that is numbers and times."""
+    """In memory of its own, as far as NumPy's or pandas' may have been taken for Arrow's."""
     columns = []
     for column in table.columns:
-        if pa.types.is_primitive(column.type):
-            chunks = []
-            for chunk in column.chunks:
-                valid, values = chunk.buffers()
-                own = None if values is None else pa.py_buffer(values.to_pybytes())
-                chunks.append(pa.Array.from_buffers(chunk.type, len(chunk), [valid, own], offset=chunk.offset))
-            column = pa.chunked_array(chunks, column.type)
-        columns.append(column)
+        columns.append(pa.chunked_array([_copied_array(chunk) for chunk in column.chunks], column.type))
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _copied_array(array: pa.Array) -> pa.Array:
+    """Numbers, times, and the places of words in a dictionary: other types are not shared with anybody."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        indices = _copied_array(array.indices)
+        return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=kind.ordered)
+    if not pa.types.is_primitive(kind) or kind.bit_width % 8 or not len(array):
+        return array
+    width = kind.bit_width // 8
+    values = np.frombuffer(array.buffers()[1], f"V{width}", len(array), array.offset * width).copy()
+    bitmap = np.packbits(np.asarray(array.is_valid()), bitorder="little") if array.null_count else None
+    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(values)]
+    return pa.Array.from_buffers(kind, len(array), buffers)
 
 
 def _table_of(events: Any) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType
-from swag.tables.columns import taken
+from swag.tables.columns import decoded, taken
 
 NO_IDS = np.zeros(0, np.int64)
 MANY, FEW = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
@@ -202,12 +202,22 @@ class Waiting:
         table, ts, ids = self.rows
         if narrow:
             table = table.select([name for name in table.column_names if name in new.table.column_names])
+        both = _alike(table, new.table), _alike(new.table, table)
         try:
-            table = pa.concat_tables([table, new.table], promote_options="permissive")
+            table = pa.concat_tables(both, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
             raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
         rows = TimedRows(table, np.concatenate([ts, new.ts]), np.concatenate([ids, new.ids]))
         return Arrived(rows, int(rows.ts.min()), rows.ts.size)
+
+
+def _alike(table: pa.Table, other: pa.Table) -> pa.Table:
+    """Words as such, where the other one does not have them as places in the same sort of dictionary."""
+    for i, field in enumerate(table.schema):
+        theirs = other.schema.field(field.name).type if field.name in other.column_names else field.type
+        if pa.types.is_dictionary(field.type) and theirs != field.type:
+            table = table.set_column(i, field.name, decoded(table.column(i)))
+    return table
 
 
 def joined(parts: list[Arrived]) -> Arrived:

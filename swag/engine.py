@@ -130,11 +130,9 @@ class Engine:
 
     def _unread(self, readers: list[Query]) -> int:
         """Events up to this time wait without what new queries read: nobody read it when they came."""
-        waiting = self._waiting([])
-        if self._held is None or waiting is None:
+        if self._held is None:
             return EARLIEST
-        lacks = Reading(readers).columns.keys() - set(waiting.column_names)
-        return self._held.now if lacks else EARLIEST
+        return self._held.unread(Reading(readers).columns)
 
     # -- events -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
 from swag.query.query import Query
-from swag.tables.columns import column, instants
+from swag.tables.columns import as_table, column, instants
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.schedule import slots_of
 
@@ -27,7 +27,7 @@ class Ticking(FileStream):
         """
         stream, waiting = LiveStream(self.ts, self.key), None
         stream.add(self.queries)
-        for chunk in chunks:
+        for chunk in map(as_table, chunks):
             rows = chunk if waiting is None else pa.concat_tables([waiting, chunk])
             last = self.check_order(chunk)
             over = int(np.searchsorted(instants(column(rows, self.ts, "ts is"), self.ts), last, side="left"))

@@ -31,6 +31,7 @@ class Held:
         self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
         self.waiting = Waiting()
         self.late = 0
+        self._lacking: dict[str, int] = {}  # columns that some events came without, and the latest time then
 
     def add(
         self,
@@ -69,12 +70,21 @@ class Held:
         """What was due waits no longer."""
         self.waiting.let_go(self.watermark)
 
+    def unread(self, columns: Iterable[str]) -> int:
+        """Events up to this time came without some of these columns: nobody read them then."""
+        if self.waiting.count:
+            there = self.waiting.rows.table.column_names
+            self._lacking |= {name: self.now for name in columns if name not in there}
+        return max((self._lacking.get(name, EARLIEST) for name in columns), default=EARLIEST)
+
     def state(self) -> State:
-        return {"lateness": self.lateness, "now": self.now, "late": self.late}, self.waiting.state()[1]
+        header = {"lateness": self.lateness, "now": self.now, "late": self.late, "lacking": self._lacking}
+        return header, self.waiting.state()[1]
 
     def restore(self, state: State) -> None:
         header = state[0]
         self.lateness, self.now, self.late = header["lateness"], header["now"], header["late"]
+        self._lacking = header.get("lacking", {})
         self.waiting.restore(state)
 
     def _late(

@@ -89,6 +89,8 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Fi
         elif not computed and known.needed(kind):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
+            elif not known.needed(known.types[name]):  # before its values are numbered
+                raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by), known)
         else:
             found[name] = _same_type(name, field(table, name, asked_by, as_they_are=not computed), known)
@@ -98,15 +100,32 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Fi
     return found
 
 
+def check_types(table: pa.Table, reading: Reading, known: Dictionary) -> None:
+    """Refuse columns that are not of the types they have had, whoever reads them, and when."""
+    for name, _, counted, _ in reading.uses:
+        kind = decoded_type(table.schema.field(name).type)
+        if not counted and not pa.types.is_null(kind) and not is_as_known(kind, known.types.get(name)):
+            raise _foreign(name, kind, known.types[name])
+
+
+def is_as_known(kind: pa.DataType, known: pa.DataType | None) -> bool:
+    """Are values of this type what the column has had? Text is text."""
+    return known is None or known == kind or (is_string(known) and is_string(kind))
+
+
+def _foreign(name: str, kind: pa.DataType, known: pa.DataType) -> BadType:
+    return BadType(f'column "{name}" is {kind}, but has been {known} so far.', f"cast it to {known}")
+
+
 def _same_type(name: str, new: Field, seen: Dictionary) -> Field:
     known = seen.types.get(name)
-    all_null = new.valid is not None and not new.valid.any()
-    if known is None or known == new.type or (is_string(known) and is_string(new.type)):
+    if known is None or is_as_known(new.type, known):
         return new
+    all_null = new.valid is not None and not new.valid.any()
     if all_null:  # a column without values has no type of its own
         carrier = np.float64 if pa.types.is_floating(known) else np.int64
         return Field(np.zeros(new.values.size, carrier), new.valid, known)
-    raise BadType(f'column "{name}" is {new.type}, but has been {known} so far.', f"cast it to {known}")
+    raise _foreign(name, new.type, known)
 
 
 def chosen_rows(masks: Iterable[Mask], table: pa.Table, found: dict[str, Field]) -> dict[Mask, np.ndarray | None]:

@@ -39,7 +39,10 @@ def _copied(table: pa.Table) -> pa.Table:
     """In memory of its own, as far as NumPy's or pandas' may have been taken for Arrow's."""
     columns = []
     for column in table.columns:
-        columns.append(pa.chunked_array([_copied_array(chunk) for chunk in column.chunks], column.type))
+        chunks = []
+        for chunk in column.chunks:
+            chunks.append(_copied_array(chunk))
+        columns.append(pa.chunked_array(chunks, column.type))
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
@@ -92,8 +95,8 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
             raise BadType(
                 f'column "{name}" can not be read: {_sentence(why)}', "a list or array of one type, None for null"
             ) from None
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
+    if len(set(map(len, arrays.values()))) > 1:
+        lengths = {name: len(array) for name, array in arrays.items()}
         raise BadEvents(f"the columns are not equally long: {lengths}.")
     return pa.table(arrays)
 

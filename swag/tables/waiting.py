@@ -15,7 +15,9 @@ import pyarrow as pa
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType
 from swag.tables.columns import decoded, taken
+from swag.tables.keys import is_string
 
+DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 NO_IDS = np.zeros(0, np.int64)
 MANY, FEW = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
 
@@ -75,6 +77,9 @@ class Waiting:
         """
         if not ts.size:
             return
+        for kind in table.schema.types:
+            if kind.id == DICTIONARY:
+                table = _with_room(table)
         new = TimedRows(table, ts, ids)
         if self._parts and self._parts[-1].rows.table.schema != table.schema:
             self._parts = [self._united(new, narrow)]
@@ -203,12 +208,26 @@ class Waiting:
         if narrow:
             table = table.select([name for name in table.column_names if name in new.table.column_names])
         both = _alike(table, new.table), _alike(new.table, table)
-        try:
-            table = pa.concat_tables(both, promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as why:
-            raise BadType(f"the columns are not of the types they had before: {why}.", "cast them") from None
+        for name in set(both[0].column_names) & set(both[1].column_names):
+            _check_same(name, *(each.schema.field(name).type for each in both))
+        table = pa.concat_tables(both, promote_options="permissive")
         rows = TimedRows(table, np.concatenate([ts, new.ts]), np.concatenate([ids, new.ids]))
         return Arrived(rows, int(rows.ts.min()), rows.ts.size)
+
+
+def _with_room(table: pa.Table) -> pa.Table:
+    """Places in dictionaries, wide enough for those of several together."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and field.type.index_type.bit_width < 32:
+            wide = pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)
+            table = table.set_column(i, field.name, table.column(i).cast(wide))
+    return table
+
+
+def _check_same(name: str, before: pa.DataType, now: pa.DataType) -> None:
+    words = is_string(before) and is_string(now)
+    if before != now and not words and not pa.types.is_null(before) and not pa.types.is_null(now):
+        raise BadType(f'column "{name}" is {now}, but is {before} in events that wait.', f"cast it to {before}")
 
 
 def _alike(table: pa.Table, other: pa.Table) -> pa.Table:

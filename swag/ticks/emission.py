@@ -63,8 +63,16 @@ class Emission:
     @property
     def queries(self) -> list[Query]:
         """All that read this engine's events here, as simple ones."""
-        own = simple_ones(query for ticker in self.all_tickers for query in ticker.queries.values())
+        own = [query for ticker in self.all_tickers for query in ticker.reading.queries]
         return [*own, *(query for each in self.chosen.values() for query in each.readers)]
+
+    @property
+    def readings(self) -> list[Reading]:
+        """The same, by who reads: others if any of them reads something else than before."""
+        readings = [ticker.reading for ticker in self.all_tickers]
+        for each in self.chosen.values():
+            readings.append(each.stream.reading)
+        return readings
 
     @property
     def ordered(self) -> bool:

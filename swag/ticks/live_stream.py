@@ -14,7 +14,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
-from swag.live.intake import check_there
+from swag.live.intake import check_there, check_types
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
@@ -36,7 +36,8 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
-        self._reading: Reading | None = None
+        self._read_for: list[Reading] = []
+        self._reading = Reading([], ts, key)
         self._typed: Reading | None = None  # one whose columns are all of a known type
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -56,11 +57,9 @@ class LiveStream:
         others = [query for query in queries if not query.is_plain]
         self.check_queries(queries, waiting)
         flowing = self.core.store.events > 0 or waiting([]) is not None
-        self._reading = None
         self._add_emitting(others, flowing, waiting, unread)
         self.queries |= {query.label: query for query in queries}
         self.core.add(plain, flowing, lambda query: unread([query]))
-        self._reading = None
 
     def _add_emitting(self, queries: list[Query], flowing: bool, waiting: Any, unread: Any) -> None:
         """Queries that answer at ticks, or over the answers of others: all or none of them."""
@@ -73,7 +72,7 @@ class LiveStream:
             table = waiting([*self.core.reading.queries, *self.emission.queries]) if queries else None
             if table is not None and self.core.time.clock is not None:
                 self.emission.check(table, self.core.time.clock)
-        except SwagError:
+        except Exception:
             for query in reversed(added):
                 self.emission.remove(query)
             raise
@@ -89,7 +88,7 @@ class LiveStream:
         self.core.check_queries([query for query in queries if query.is_plain], waiting)
 
     def remove(self, name: str) -> None:
-        query, self._reading = self.queries.pop(name), None
+        query = self.queries.pop(name)
         if query.is_plain:
             self.core.remove(name)
         else:
@@ -100,8 +99,11 @@ class LiveStream:
         """What is read of an event, by queries of any kind."""
         if not self.is_ticking:
             return self.core.reading
-        if self._reading is None:
-            self._reading = Reading([*self.core.reading.queries, *self.emission.queries], self.ts, self.key)
+        sources = self.emission.readings
+        sources.append(self.core.reading)
+        if sources != self._read_for:  # whoever changed it: a query may reach a stream inside from far above
+            queries = [*self.core.reading.queries, *self.emission.queries]
+            self._read_for, self._reading = sources, Reading(queries, self.ts, self.key)
         return self._reading
 
     @property
@@ -153,6 +155,7 @@ class LiveStream:
         ticking = self.is_ticking
         if ticking:
             assert self.core.time.clock is not None
+            check_types(batch.table, self.reading, self.core.dictionary)
             self.emission.check(batch.table, self.core.time.clock)
             if ordered:
                 self.emission.check_order(batch.ts)

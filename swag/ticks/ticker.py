@@ -25,7 +25,7 @@ from swag.query.lowering import components, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Depth, Reach, reach
-from swag.tables.columns import Clock
+from swag.tables.columns import Clock, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
@@ -88,7 +88,7 @@ class Ticker:
 
     def _look_again(self) -> None:
         """What queries read, and how far back they look, has changed."""
-        self._reading = Reading(simple_ones(self.queries.values()))
+        self.reading = Reading(simple_ones(self.queries.values()))
         self._checked: pa.Schema | None = None  # of rows that are known to be right
         self._seen_back: tuple[str | None, Back] | None = None
 
@@ -108,7 +108,7 @@ class Ticker:
         if columns.schema == self._checked:
             return
         self._check_types(columns, clock)
-        wide = [f for f in columns.schema if intake.is_wide(f.type) and f.name in self._reading.computed]
+        wide = [f for f in columns.schema if intake.is_wide(f.type) and f.name in self.reading.computed]
         for column in wide:  # of these every value counts, in every batch
             intake.check_range(columns, column.name)
         self._checked = None if wide else columns.schema
@@ -116,7 +116,7 @@ class Ticker:
     def _check_types(self, columns: pa.Table, clock: Clock) -> None:
         for name, kind in ((f.name, f.type) for f in columns.schema):
             known = self.types.get(name, kind)
-            if known != kind and not pa.types.is_null(kind) and not pa.types.is_null(known):
+            if not pa.types.is_null(kind) and not intake.is_as_known(decoded_type(kind), decoded_type(known)):
                 raise BadType(f'column "{name}" is {kind}, but has been {known} so far.', f"cast it to {known}")
         if any(f.name not in self.types for f in columns.schema):
             nothing = np.zeros(0, np.int64)
@@ -132,7 +132,9 @@ class Ticker:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""
         columns, counters = self._columns(table), self.counters
-        self.types |= {f.name: f.type for f in columns.schema if not pa.types.is_null(f.type)}
+        types = self.types | {f.name: f.type for f in columns.schema if not pa.types.is_null(f.type)}
+        if types != self.types:
+            self.types, self._checked = types, None
         counters.grow(1 if self.whole else segments)
         self.pending.add(columns, ts, ids)
         if self.whole:
@@ -150,7 +152,7 @@ class Ticker:
 
     def _columns(self, table: pa.Table) -> pa.Table:
         """What queries read; one column in any case, as a table without any has no rows."""
-        return table.select(list(self._reading.read) or table.column_names[:1])
+        return table.select(list(self.reading.read) or table.column_names[:1])
 
     # -- ticks out ----------------------------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ def test_columns_that_only_some_rows_have(narrow: bool, expected: dict[str, list
 def test_types_that_do_not_go_together_are_refused_and_change_nothing() -> None:
     waiting, one = Waiting(), np.array([1])
     waiting.add(pa.table({"a": [1], "b": [1]}), one, one)
-    with pytest.raises(sw.BadType, match="not of the types they had before"):
+    with pytest.raises(sw.BadType, match="but is int64 in events that wait"):
         waiting.add(pa.table({"a": ["text"]}), one, one, narrow=True)
     assert waiting.rows.table.to_pydict() == {"a": [1], "b": [1]}
 

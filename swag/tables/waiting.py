@@ -80,6 +80,7 @@ class Waiting:
         for kind in table.schema.types:
             if kind.id == DICTIONARY:
                 table = _with_room(table)
+                break
         new = TimedRows(table, ts, ids)
         if self._parts and self._parts[-1].rows.table.schema != table.schema:
             self._parts = [self._united(new, narrow)]

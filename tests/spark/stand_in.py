@@ -100,6 +100,14 @@ class Stream:
         self.watermark = max(self.watermark, self.latest // 1000 - self.delay)
         return found
 
+    def settle(self) -> None:
+        """Workers have time: what goes ahead has done so before the next trigger."""
+        for cache in self.caches:
+            for cached in cache._kept:
+                if cached.busy is not None:
+                    cached.wanted.set()
+                    cached.busy.result()
+
     def _computed(self, packed: list[tuple]) -> list[dict]:
         found: list[dict] = []
         for number in sorted({s for s, *_ in packed} | set(self.stores)):

@@ -75,8 +75,8 @@ class Truth:
 
 
 @settings(max_examples=60)
-@given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]))
-def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay, held_back):
+@given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]), idle=st.booleans())
+def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay, held_back, idle):
     stream, truth, now = streamed([q for q, _ in QUERIES.values()], delay, held_back=held_back), Truth(), 100
     for drawn, worker, fails in batches:
         events = timed(drawn, now)
@@ -93,6 +93,8 @@ def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batche
                     expected[name, k] = oracle.answer(query, window)
         assert {(row["query"], row["k"]): row["value"] for row in found} == expected
         assert all(row["ts"] == watermark and row["tick"] is None for row in found)
+        if idle:
+            stream.settle()
         now += 7
 
 
@@ -248,6 +250,18 @@ def test_events_are_applied_ahead_of_the_watermark_unless_it_turns_out_to_be_hel
             cached.busy.result()
             assert cached.body.ahead == 110 + 10 * i
             assert cached.body.events.count == 0  # none waits
+
+
+def test_an_older_engine_that_went_further_than_the_step_after_it_is_not_brought_up_to_date():
+    stream = streamed([QUERIES["total"][0]], delay=0, workers=2, shards=1, held_back=5)
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 110, "k": 1, "x": 1}])}, worker=0)
+    stream.settle()  # has applied what is up to 110
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 107, "k": 1, "x": 2}])}, worker=1)  # at 105, so this is not late
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 117, "k": 1, "x": 4}])}, worker=1)
+    stream.trigger({EVENTS: table(EVENT, [{"ts": 130, "k": 1, "x": 8}])}, worker=1)  # at 112
+    found = stream.trigger({EVENTS: table(EVENT, [{"ts": 131, "k": 1, "x": 16}])}, worker=0)  # at 125
+    assert [(row["ts"], row["value"]) for row in found] == [(125, 7)]
+    assert stream.metrics[0]["replayed"] == 4  # all, by a new engine
 
 
 def test_an_engine_that_is_wanted_before_it_has_gone_ahead_is_as_it_was(monkeypatch):

@@ -11,7 +11,7 @@ nothing can reach its rows any more, or when it is merged with its neighbours: n
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -102,6 +102,15 @@ class Segment:
         return max(0, self.size // 4096).bit_length() // 3
 
 
+class Version(NamedTuple):
+    """An earlier version of the state. following: the number of the segment that came next; passed: the watermark of
+    the step that led on from it, which none of the rows that came since is before. None: it was not written down."""
+
+    token: str
+    following: int
+    passed: int | None = None
+
+
 @dataclass
 class Header:
     """What is not a function of the segments, and where they are."""
@@ -113,7 +122,7 @@ class Header:
     floor: int = 0  # segments below this may have been merged or dropped
     timer: int | None = None
     entries: list[Segment] = field(default_factory=list)
-    history: list[tuple[str, int]] = field(default_factory=list)  # earlier tokens, each with its `following`
+    history: list[Version] = field(default_factory=list)
     body: State = field(default_factory=lambda: ({}, {}))  # of the engine or detector, beside the segments
 
     def state(self) -> State:
@@ -124,7 +133,7 @@ class Header:
     def restore(self, state: State) -> None:
         self.purpose, self.token, self.upto, self.following, self.floor, self.timer = (state[0][name] for name in PLAIN)
         self.entries = [Segment(*entry) for entry in state[0]["entries"]]
-        self.history = [(token, following) for token, following in state[0]["history"]]
+        self.history = [Version(*version) for version in state[0]["history"]]
         self.body = part(state, "body")
 
     @classmethod

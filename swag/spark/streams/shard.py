@@ -30,7 +30,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from swag.durable.state import table_from_array
 from swag.spark import process
 from swag.spark.streams.cache import Body, Cache, Cached, Step, thread
-from swag.spark.streams.log import HEADER_AT, HISTORY, PURPOSE_AT, BadState, Header, Log, Pieces
+from swag.spark.streams.log import HEADER_AT, HISTORY, PURPOSE_AT, BadState, Header, Log, Pieces, Version
 from swag.spark.streams.watermark import EventTime
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
@@ -105,7 +105,7 @@ class Shards(StatefulProcessor):
         body, replayed = self._body(shard, log, upto)
         step = body.step(fresh, upto)
         header.upto = upto
-        header.history = [*header.history, (header.token, log.behind)][-HISTORY:]
+        header.history = [*header.history, Version(header.token, log.behind, upto)][-HISTORY:]
         header.token = hashlib.blake2b(f"{header.token} {came} {upto}".encode(), digest_size=16).hexdigest()
         timer = self._timer(body.wakes(), watermark)
         saved = thread("state").submit(self._save, log, body, step, timer, expired)
@@ -152,26 +152,27 @@ class Shards(StatefulProcessor):
     def _body(self, shard: int, log: Log, upto: int | None) -> tuple[Body, int]:
         """The body at the version that the header names, and how many rows had to be replayed for it."""
         header = log.header
-        versions = dict([*header.history, (header.token, header.following)])
+        versions = {each.token: each for each in [*header.history, Version(header.token, header.following, upto)]}
         cached = CACHE.take(
-            self.job.id, shard, reversed(versions), lambda each: self._usable(each, versions, header, upto)
+            self.job.id, shard, reversed(versions), lambda each: self._usable(each, versions[each.token], header)
         )
         if cached is not None and cached.token == header.token:
             cached.body.restore(header.body)
             return cached.body, 0
         if cached is not None:
-            body, missed = cached.body, log.since(versions[cached.token])
+            body, missed = cached.body, log.since(versions[cached.token].following)
         else:
             body, missed = self.job.make(shard), list(header.entries)
         if header.token:
             body.replay(log.read(missed), header.body, header.upto)
         return body, sum(entry.rows for entry in missed)
 
-    def _usable(self, cached: Cached, versions: dict[str, int], header: Header, upto: int | None) -> bool:
-        if versions[cached.token] < header.floor:
+    def _usable(self, cached: Cached, version: Version, header: Header) -> bool:
+        """A body that went ahead may have applied rows later than some that came after it, where the next step's
+        watermark was an earlier one; that the watermark is further now does not put those rows in order."""
+        if version.following < header.floor:
             return False
-        known = upto if cached.token == header.token else header.upto
-        if cached.body.ahead is None or (known is not None and cached.body.ahead <= known):
+        if cached.body.ahead is None or (version.passed is not None and cached.body.ahead <= version.passed):
             return True
         CACHE.surprised.add(self.job.id)
         return False

@@ -13,7 +13,7 @@ from frames.owning.meeting import Meeting
 from frames.owning.origin import Fingerprint, Origin
 from frames.owning.owning import Owner, of_found
 from frames.specs import Spec, check_spec
-from swag.arguments import check_name
+from swag.arguments import check_name, key_columns
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
 from swag.query.calculation import calculate, holds
@@ -37,14 +37,14 @@ class FrameQuery(OverFrames):
     {'frame_id': 0, 'start': 1, 'end': 2, 'rows': 2, 'mean(depth)': 2.0, 'n': 2}
 
     `where`: only events for which it holds are aggregated (frames are found in all). `having`: only frames for which a
-    condition over aggregates holds. `group_by`, `stream`: as an SQL statement has them, see sw.Query.
+    condition over aggregates holds. `by`, `stream`: as an SQL statement has them, see sw.Query.
     """
 
     spec: Spec
     values: Any
     where: str | None = None
     having: Expression | None = None
-    group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
+    by: Any = field(default=None, compare=False, kw_only=True)  # a tuple of names, or None
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -52,7 +52,9 @@ class FrameQuery(OverFrames):
         object.__setattr__(self, "values", _named(self.values))
         if self.where is not None:
             object.__setattr__(self, "where", canonical(self.where))
-        check_options(None, self.stream, self.group_by)
+        check_options(None, self.stream)
+        if self.by is not None:
+            object.__setattr__(self, "by", key_columns(self.by, "by", 'fr.FrameQuery(…, by=("router",))'))
         if self.having is not None and not (isinstance(self.having, Expression) and self.having.is_condition):
             raise BadQuery(f"having={self.having!r} is no condition over aggregates.", "having=sw.count() > 5")
 

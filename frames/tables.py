@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from frames.specs import Spec
 from kernels.frames import framing
-from swag.arguments import LARGEST
-from swag.arguments import check_key as check_name_of_key
+from swag.arguments import LARGEST, check_name
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.tables.durations import Duration, in_units
@@ -21,7 +20,7 @@ OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 
 def check_key(key: str | None, spec: Spec | None = None) -> None:
     if key is not None:
-        check_name_of_key(key, 'key="router"')
+        check_name(key, "key", 'key="router"')
     if key in (*OURS, *(() if spec is None else spec.reported)):
         raise BadQuery(
             f'the key column is named "{key}", as a column of every table of frames is.', "rename the key column"

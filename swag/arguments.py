@@ -29,14 +29,15 @@ def check_name(value: Any, what: str, hint: str) -> None:
         raise BadQuery(f"{what}={value!r} is no name.", hint)
 
 
-def check_key(key: Any, hint: str) -> None:
-    """The name of the key column: one, for now."""
-    if isinstance(key, list | tuple):
-        raise BadQuery(
-            f"key={key!r}: a key is one column for now; keys of several columns come later.",
-            f"put them together in one column; {hint}",
-        )
-    check_name(key, "key", hint)
+def key_columns(key: Any, what: str, hint: str) -> tuple[str, ...]:
+    """The names of the columns of a key: one, or several in order. None: there is none."""
+    names = () if key is None else tuple(key) if isinstance(key, list | tuple) else (key,)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise BadQuery(f"{what}={key!r}: {name!r} is no name of a column.", hint)
+    if len(set(names)) < len(names):
+        raise BadQuery(f"{what}={key!r} names a column twice.", hint)
+    return names
 
 
 def check_flag(value: Any, what: str) -> None:

@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
 from kernels.operators.numbers import EARLIEST
-from swag.arguments import LARGEST, as_list, check_flag, check_key, check_name, is_option
+from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option, key_columns
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, UnknownQuery, nearest
@@ -20,13 +22,17 @@ from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
-from swag.query.query import Query, check_grouping, check_names
+from swag.query.groupings import By, grouping_of, one_or_several, shown_by
+from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
-from swag.tables.answers import filter_table
+from swag.tables.answers import answers_table
 from swag.tables.columns import clock_of
 from swag.tables.durations import Duration, in_units, length
+from swag.tables.key_columns import apart, joined
+from swag.tables.waiting import NO_IDS
 from swag.ticks.emitted import emitted_table
+from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.live_stream import LiveStream
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
@@ -48,9 +54,10 @@ def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenat
 class Engine:
     """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
 
-    ts, key: names of the columns; no key: one stream. lateness: how far out of order events may come. epsilon: how far
-    off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys). algorithm:
-    "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
+    ts, key: names of columns; a key may have several, no key is one stream. A query may be grouped otherwise (`by`);
+    all groupings share intake, time, order and lateness. lateness: how far out of order events may come. epsilon: how
+    far off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys).
+    algorithm: "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
     applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
@@ -66,35 +73,35 @@ class Engine:
     >>> engine
     <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
 
-    It owns a stream (swag/ticks/live_stream.py), the events that wait in front of it, and the lock.
+    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and the lock.
     """
 
     def __init__(
         self,
         ts: str = "ts",
-        key: str | None = None,
+        key: str | Iterable[str] | None = None,
         lateness: Duration | None = None,
         epsilon: float = 0.2,
         algorithm: str = "auto",
     ) -> None:
         check_name(ts, "ts", 'sw.Engine(ts="ts")')
-        if key is not None:
-            check_key(key, 'sw.Engine(key="symbol")')
+        by = key_columns(key, "key", 'sw.Engine(key="symbol")')
         if not is_option(algorithm, ALGORITHMS):
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
                 f"algorithm={nearest(str(algorithm), list(ALGORITHMS)) or ALGORITHMS[0]}",
             )
-        if algorithm in COMPARED and key is not None:
+        if algorithm in COMPARED and by:
             raise BadQuery(
-                f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key="{key}".',
+                f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key={key!r}.',
                 'algorithm="auto"',
             )
-        self.ts, self.key, self.algorithm, self.lateness = ts, key, algorithm, lateness
+        self.ts, self.algorithm, self.lateness = ts, algorithm, lateness
+        self.key = one_or_several(by)
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._lock = threading.RLock()
-        self._stream = LiveStream(ts, key, algorithm, epsilon)
+        self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
         self._held: Held | None = None  # once there is a first event, where there is lateness
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
 
@@ -103,36 +110,55 @@ class Engine:
     @alone
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
         """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
-        query = sql(query) if isinstance(query, str) else query
-        queries = as_list(query, "queries", EXAMPLE) if isinstance(query, Iterable) else [query]
-        check_names(queries, self._stream.queries)
-        check_grouping(queries, self.key)
-        self._stream.add(queries, self._waiting, self._unread)
-        return queries[0].label if isinstance(query, Query) else [q.label for q in queries]
+        given = sql(query) if isinstance(query, str) else query
+        queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
+        check_names(queries, self._streams.queries)
+        for each in queries:
+            self._check_grouping(each)
+        self._streams.add(queries, self._waiting, self._unread)
+        if self._held is not None and len(self._streams.active) > 1:
+            self._held.forget_ids()
+        return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
+
+    def _check_grouping(self, query: Query) -> None:
+        by = grouping_of(query, self._streams.default)
+        if self.ts in by:
+            raise BadQuery(f'query "{query.label}" groups by "{self.ts}", which is the time.', 'by="…"')
+        if self.algorithm in COMPARED and by:
+            raise BadQuery(
+                f'query "{query.label}" groups by {shown_by(by)}; algorithm="{self.algorithm}" knows one stream.',
+                'algorithm="auto"',
+            )
 
     @alone
     def unregister(self, name: str) -> None:
         """Forget a query, and all that is kept for it alone."""
         self._known(name)
-        self._stream.remove(name)
+        self._streams.remove(name)
 
     @property
     def queries(self) -> list[Query]:
         """Those that are registered, in the order in which they were."""
-        return list(self._stream.queries.values())
+        return list(self._streams.queries.values())
 
-    def _waiting(self, readers: list[Query]) -> pa.Table | None:
-        """The events that wait, as these queries will read them when they are due; None if there are none."""
+    @property
+    def _stream(self) -> LiveStream:
+        """That of the default grouping."""
+        return self._streams.main
+
+    def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
+        """The events that wait, as these queries of a grouping will read them when they are due; None if there are
+        none."""
         held = self._held
         if held is None or held.waiting.count == 0:
             return None
-        return intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, self.key))
+        return joined(intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, *by), keys=True), by)
 
-    def _unread(self, readers: list[Query]) -> int:
-        """Events up to this time wait without what new queries read: nobody read it when they came."""
+    def _unread(self, readers: list[Query], by: By) -> int:
+        """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
         if self._held is None:
             return EARLIEST
-        return self._held.unread(Reading(readers).columns)
+        return self._held.unread([*Reading(readers).columns, *by])
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -140,29 +166,30 @@ class Engine:
     @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
-        waits = self.lateness is not None or self._stream.is_ticking
-        table = intake.read(events, self._stream.reading, keep=waits)
+        streams = self._streams
+        waits = self.lateness is not None or streams.is_ticking
+        table = intake.read(events, streams.reading, keep=waits)
         if table.num_rows == 0:
             return 0
-        first = self._stream.core.time.clock is None
+        first = streams.time.clock is None
         try:
             if first:
                 self._start(table)
             if self._held is not None:
                 return self._hold(self._held, table)
-            self._stream.take(table)
+            streams.take(table)
         except Exception:
             if first:
-                self._stream.core.restart()
+                streams.restart()
                 self._held = None
             raise
-        self._stream.decide(self._stream.core.time.closed, kept=True)
+        streams.decide(streams.time.closed, kept=True)
         return table.num_rows
 
     def _start(self, table: pa.Table) -> None:
         """The first batch tells what time is."""
-        clock, time = clock_of(table.column(self.ts), self.ts), self._stream.core.time
-        self._stream.start(clock)
+        clock, time = clock_of(table.column(self.ts), self.ts), self._streams.time
+        self._streams.start(clock)
         promised = EARLIEST if self._advanced is None else clock.instant(self._advanced, "advance")
         if self.lateness is None:
             time.go_on(promised, promised - 1 if promised > EARLIEST else EARLIEST)
@@ -172,16 +199,24 @@ class Engine:
             time.go_on(self._held.watermark)
 
     def _hold(self, held: Held, table: pa.Table) -> int:
-        """Events wait until the watermark passes them."""
+        """Events wait until the watermark passes them. Where they are grouped in several ways, they are judged as one:
+        late is what is older than anything applied."""
         self._forget_keys()
-        core, emission = self._stream.core, self._stream.emission
-        with core.trying(table) as batch:
-            self._stream.check(batch, ordered=False)
-            assert core.time.clock is not None
-            slots, together = emission.steps(core.time.clock.unit), emission.ordered
-            taken = held.add(batch.table, batch.ts, batch.ids, core.store.latest, core.store.seen, slots, together)
-        core.dictionary.note_types(batch.fields)
-        core.dictionary.note_columns(batch.table, self._stream.reading)
+        streams = self._streams
+        with ExitStack() as stack:
+            batches = streams.trying(stack, table)
+            active = list(streams.active.values())
+            assert streams.time.clock is not None
+            unit = streams.time.clock.unit
+            slots = set().union(*(stream.emission.steps(unit) for stream in active))
+            together = len(active) > 1 or active[0].emission.ordered
+            batch, store = batches[0], active[0].core.store
+            ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
+            latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
+        for stream, each in zip(active, batches, strict=True):
+            stream.core.dictionary.note_types(each.fields)
+            stream.core.dictionary.note_columns(each.table, stream.reading)
         self._pass(int(batch.ts.max(initial=EARLIEST)))
         return taken
 
@@ -191,36 +226,33 @@ class Engine:
 
         Rows and keys that no window can reach any more are let go at once.
         """
-        clock = self._stream.core.time.clock
+        clock = self._streams.time.clock
         if clock is None:
             self._advanced = later_of(self._advanced, ts)
             return
         self._pass(clock.instant(ts, "advance"))
-        self._stream.let_go()
+        self._streams.let_go()
         self._forget_keys()
 
     def _pass(self, instant: int) -> None:
         """Time goes on to `instant`; what waited for that is applied."""
-        held, stream = self._held, self._stream
+        held, streams = self._held, self._streams
         if held is None:
-            stream.pass_time(instant, instant - 1 if instant > EARLIEST else EARLIEST)
+            streams.pass_time(instant, instant - 1 if instant > EARLIEST else EARLIEST)
             return
         held.now = max(held.now, instant)
-        stream.core.time.go_on(held.watermark)
+        streams.time.go_on(held.watermark)
         due = held.due()
         if due is not None:
-            table = intake.with_missing(due[0], stream.reading)
-            stream.take_known(table, *due[1:])
+            table = intake.with_missing(due.table, streams.reading, keys=True)
+            streams.take_known(due._replace(table=table))
             held.released()
-        stream.core.store.tidy(0)
-        stream.decide(max(EARLIEST, held.watermark - 1), kept=False)
+        streams.tidy()
+        streams.decide(max(EARLIEST, held.watermark - 1), kept=False)
 
     def _forget_keys(self) -> None:
         """Keys that nobody asks for any more: memory follows what windows hold."""
-        waiting = None if self._held is None else self._held.waiting
-        kept = self._stream.forget_keys(waiting)
-        if kept is not None and waiting is not None:
-            waiting.renumber(kept)
+        self._streams.forget_keys(None if self._held is None else self._held.waiting)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -231,27 +263,48 @@ class Engine:
         With `having`: the keys that pass (a scalar that does not pass is None). exact=False: Table(key) of the keys
         that an index can not rule out, without looking at them.
         """
-        query, core = self._known(name), self._stream.core
+        query = self._known(name)
         if exact is not True:
             check_flag(exact, "exact")
-        if name in core.queries:
-            return core.lookup(query, key, at, exact)
-        return self._stream.lookup(name, key, at, exact)
+        stream = self._streams.of(name)
+        answer = (
+            stream.lookup(name, key, at, exact)
+            if not query.is_plain
+            else stream.core.lookup(stream.queries[name], key, at, exact)
+        )
+        return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
 
     @alone
-    def lookup_all(self, at: Any = None) -> pa.Table:
-        """All queries without `having`: one row (or one per key with an event in some window), one column per query."""
-        return self._stream.core.table([q for q in self.queries if q.having is None and q.is_plain], at)
+    def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:
+        """All queries without `having`: one row (or one per key with an event in some window), one column per query.
+
+        by: those of another grouping than the engine's own.
+        """
+        columns = self._streams.default if by is None else key_columns(by, "by", 'lookup_all(by="card")')
+        stream = self._streams.streams.get(columns)
+        if stream is None:
+            known = "; ".join(shown_by(each) for each in self._streams.streams)
+            raise BadQuery(f"no query groups by {shown_by(columns)}; there is: {known}.", "engine.lookup_all(by=…)")
+        asked = [q for q in stream.queries.values() if q.having is None and q.is_plain]
+        for query in asked:
+            if query.label in columns:
+                raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
+        return apart(stream.core.table(asked, at), columns)
 
     @alone
     def filters(self, name: str | None = None, *, at: Any = None) -> pa.Table:
         """All queries with `having` at once, or one: the keys that pass, and their values, in a type that holds all."""
-        asked = [query for query in self.queries if query.having is not None and query.every is None]
+        asked = [query.label for query in self.queries if query.having is not None and query.every is None]
         if name is not None:
-            asked = [query for query in asked if query is self._known(name)]
+            asked = [each for each in asked if each == self._known(name).label]
             if not asked:
                 raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
-        return filter_table({query.label: self._stream.passing(query.label, at) for query in asked}, self.key)
+        streams = self._streams
+        parts: dict[By, list[tuple[str, pa.Table]]] = {streams.grouping(each): [] for each in asked}
+        parts = parts or {streams.default: []}
+        for each in asked:
+            parts[streams.grouping(each)].append((each, streams.of(each).passing(each, at)))
+        return answers_table(parts, {by: streams.streams[by].core.key_types for by in parts}, [], {}, "filters")
 
     @alone
     def emitted(self, name: str | None = None) -> pa.Table:
@@ -260,13 +313,17 @@ class Engine:
         name: those of one query, values in its own type. The answers of a query come in order of its ticks. An error in
         a tick (an integer sum that does not fit) is raised here, once; the other ticks are there on the next call.
         """
-        unfetched = isinstance(name, str) and self._stream.emission.waiting(name)  # maybe of a query that is gone
-        if name is not None and not unfetched and self._known(name).every is None:
-            raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
-        return emitted_table(self._stream.emission, name)
+        emissions = self._streams.emissions
+        if name is not None:
+            waiting = {by: each for by, each in emissions.items() if isinstance(name, str) and each.waiting(name)}
+            if not waiting and self._known(name).every is None:  # maybe of a query that is gone
+                raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
+            by = next(iter(waiting)) if waiting else self._streams.grouping(name)
+            emissions = {by: self._streams.streams[by].emission}
+        return emitted_table(emissions, name)
 
     def _known(self, name: str) -> Query:
-        queries = self._stream.queries
+        queries = self._streams.queries
         if not isinstance(name, str) or name not in queries:
             known = ", ".join(list(queries)[:20]) if queries else "none"
             raise UnknownQuery(
@@ -280,32 +337,38 @@ class Engine:
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        return Text(explain(self._stream, 0 if self._held is None else self._held.waiting.count))
+        held = 0 if self._held is None else self._held.waiting.count
+        return Text(explain(self._streams.active, held, self._streams.events))
 
     def __repr__(self) -> str:
-        key = "" if self.key is None else f', key="{self.key}"'
+        key = "" if self.key is None else f", key={quoted(self.key)}"
         stats = self.stats()
         said = [many(len(self.queries), "query"), many(stats["events"], "event")]
-        said += [many(stats["keys"], "key")] * (self.key is not None)
+        said += [many(stats["keys"], "key")] * bool(self._streams.default)
+        said += [many(len(stats["groupings"]), "grouping")] * (len(stats["groupings"]) > 1)
         return f'<sw.Engine ts="{self.ts}"{key}: {", ".join(said)}>'
 
     @alone
     def stats(self) -> dict[str, Any]:
-        """Counts: events, held, late, keys, kept, structures, bytes, updates, lookups …, complete_since per query."""
-        held, stream = self._held, self._stream
-        core = stream.core
+        """Counts: events, held, late, keys, kept, structures, bytes, updates, lookups …, complete_since per query.
+
+        keys: of the engine's own grouping; groupings: the keys of each, and what is kept for it, by its key columns.
+        """
+        held, streams = self._held, self._streams
+        cores = [stream.core for stream in streams.streams.values()]
         return {
-            "events": core.store.events + (0 if held is None else held.waiting.count),
+            "events": streams.events + (0 if held is None else held.waiting.count),
             "held": 0 if held is None else held.waiting.count,
             "late": 0 if held is None else held.late,
-            "keys": core.store.key_count if self.key is not None else 0,
-            "kept": stream.kept,
-            "structures": len(core.plan.groups),
-            "bytes": stream.bytes,
-            "updates": core.plan.updates,
-            "lookups": core.asked,
-            "undelivered": stream.emission.undelivered,
-            "complete_since": stream.complete_since(),
+            "keys": streams.main.core.store.key_count if streams.default else 0,
+            "kept": streams.kept,
+            "structures": sum(len(core.plan.groups) for core in cores),
+            "bytes": streams.bytes,
+            "updates": sum(core.plan.updates for core in cores),
+            "lookups": sum(core.asked for core in cores),
+            "undelivered": sum(stream.emission.undelivered for stream in streams.streams.values()),
+            "groupings": {by: _about(stream, bool(by)) for by, stream in streams.active.items()},
+            "complete_since": streams.complete_since(),
         }
 
     @alone
@@ -325,14 +388,13 @@ class Engine:
     def _restored(cls, state: State, given: list[Query], path: str | Path) -> "Engine":
         header = state[0]
         engine = cls(**header["engine"], lateness=duration_from_json(header["lateness"]))
-        engine._stream.add(queries_from_json(header["queries"], given, Path(path)))
+        engine._streams.add(queries_from_json(header["queries"], given, Path(path)))
         engine.restore(state)
         return engine
 
     def state(self) -> State:
         """As one plain value: see swag/durable/state.py."""
-        core = self._stream.core
-        options = {"ts": self.ts, "key": self.key, "algorithm": self.algorithm, "epsilon": core.epsilon}
+        options = {"ts": self.ts, "key": self.key, "algorithm": self.algorithm, "epsilon": self._epsilon}
         header = {
             "engine": options,
             "lateness": duration_to_json(self.lateness),
@@ -340,14 +402,24 @@ class Engine:
         }
         held = None if self._held is None else self._held.state()
         early = {} if self._advanced is None else {"advanced": table_to_array(pa.table({"ts": [self._advanced]}))}
-        return with_arrays(nested(header, {"stream": self._stream.state(), "held": held}), early)
+        return with_arrays(nested(header, {"stream": self._streams.state(), "held": held}), early)
 
     def restore(self, state: State) -> None:
         """An engine with the same options and queries, and no events, goes on where this state was handed over."""
         header, arrays = state
-        self._stream.restore(part(state, "stream"))
+        self._streams.restore(part(state, "stream"))
         if header["held"] is not None:
             self._held = Held(0)
             self._held.restore(part(state, "held"))
         if "advanced" in arrays:
             self._advanced = table_from_array(arrays["advanced"]).column(0)[0].as_py()
+
+
+def _about(stream: LiveStream, keyed: bool) -> dict[str, int]:
+    keys = stream.core.store.key_count if keyed else 0
+    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept, "bytes": stream.bytes}
+
+
+def quoted(key: Any) -> str:
+    """The name of a column, or a tuple of several, as one writes it."""
+    return f'"{key}"' if isinstance(key, str) else f"({', '.join(map(quoted, key))})"

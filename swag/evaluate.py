@@ -7,15 +7,17 @@ from typing import Any
 import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
-from swag.arguments import as_list
+from swag.arguments import as_list, key_columns
 from swag.errors import BadQuery, BadType
 from swag.first_use import few
 from swag.progress import Progress, shown
+from swag.query.groupings import By, by_grouping, grouping_of, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
-from swag.query.query import Query, check_grouping, check_names
+from swag.query.query import Query, check_names
 from swag.sql import sql
-from swag.stored.evaluation import answered
+from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
+from swag.tables.key_columns import apart, joined, key_name
 from swag.ticks.nested import evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
@@ -28,14 +30,15 @@ def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named
 
 @rehearsed(_rehearsal)
 def evaluate(
-    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts", key: str | None = None, *,
-    progress: bool | None = None,
+    queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts",
+    key: str | Iterable[str] | None = None, *, progress: bool | None = None,
 ) -> pa.Table:  # fmt: skip
     """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
-    At each event: columns key, ts, then one per query; an event sees the rows up to its own. With `at`, a table of
-    requests with columns ts (and key): the requests' own columns, then one per query; a request sees all events with an
-    equal or older ts. Events and requests may come in any order.
+    At each event: columns key, ts, then one per query; an event sees the rows up to its own. A key may have several
+    columns; queries that are grouped otherwise (`by`) are answered in the same table, which then has their key columns,
+    too. With `at`, a table of requests with columns ts (and keys): the requests' own columns, then one per query; a
+    request sees all events with an equal or older ts. Events and requests may come in any order.
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
 
@@ -50,25 +53,36 @@ def evaluate(
     [{'ts': 3, 'k': 'b', 's': 2}]
     """
     asked = asked_queries(queries)
-    check_grouping(asked, key)
+    if not isinstance(ts, str):
+        raise BadType(f"ts={ts!r} is not the name of a column.", 'ts="ts"')
+    default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
         with shown(progress):
-            return of_frames.evaluate(events, ts, key)
-    for name, value in (("ts", ts), ("key", key)):
-        if not isinstance(value, str) and not (name == "key" and value is None):
-            raise BadType(f"{name}={value!r} is not the name of a column.", f'{name}="{name}"')
+            return of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default)))
     table = as_table(events)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
-        return _evaluate(asked, table, at, ts, key, Progress())
+        return _evaluate(asked, table, at, ts, default, Progress())
     with shown(progress) as steps:
-        return _evaluate(asked, table, at, ts, key, steps)
+        return _evaluate(asked, table, at, ts, default, steps)
 
 
-def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, progress: Progress) -> pa.Table:
+def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress) -> pa.Table:
+    groups = by_grouping(asked, default)
     if all(query.is_plain for query in asked):
-        return answered(asked, table, at, ts, key, progress)
-    return evaluate_ticks(asked, table, at, ts, key)
+        return answered_by(groups, [query.label for query in asked], table, at, ts, default, progress)
+    if len(groups) > 1:
+        shown = "; ".join(shown_by(by) for by in groups)
+        raise BadQuery(
+            f"queries with `every` or `source` that are evaluated together share one grouping, but these have {shown}.",
+            "one sw.evaluate for each grouping; or an engine",
+        )
+    ((by, queries),) = groups.items()
+    for query in queries:
+        if query.label in by:
+            raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
+    requests = None if at is None else joined(as_table(at), by)
+    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
 
 
 def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:

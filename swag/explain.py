@@ -1,5 +1,6 @@
 """`engine.explain()`: what shares what, the structure chosen for each group, what it costs, and why."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from swag.live.core import Core
@@ -22,8 +23,25 @@ class Text(str):
         printer.text(str(self))
 
 
-def explain(stream: LiveStream, held: int = 0) -> str:
-    """Of a stream and those inside it. held: events that wait in front of it."""
+def explain(streams: Mapping[tuple[str, ...], LiveStream], held: int, events: int) -> str:
+    """Of the groupings of a stream, each by its key columns. held: events that wait in front of it; events: that came
+    before those."""
+    if len(streams) == 1:
+        return _of_stream(next(iter(streams.values())), held)
+    queries = sum(len(stream.queries) for stream in streams.values())
+    kept, size = sum(stream.kept for stream in streams.values()), sum(stream.bytes for stream in streams.values())
+    lines = [
+        f"{queries} queries over one stream, grouped in {len(streams)} ways",
+        f"{events + held:,} events seen, {kept:,} rows kept, {_size(size)}",
+    ]
+    for by, stream in streams.items():
+        lines += ["", f"by {', '.join(by) or 'nothing: the whole stream'}"]
+        lines += ["    " + line if line else "" for line in _of_stream(stream, held).split("\n")]
+    return "\n".join(lines)
+
+
+def _of_stream(stream: LiveStream, held: int = 0) -> str:
+    """Of a stream and those inside it."""
     head = _head(stream.core, len(stream.queries), stream.kept, stream.bytes, held)
     if not stream.core.store.events:
         return "\n".join([*head, "No events yet: structures are chosen when the columns are known."])
@@ -76,10 +94,10 @@ def _ticks(stream: LiveStream) -> list[str]:
         lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
     for each in emission.inner.values():
         lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
-        lines += ["    " + line for line in explain(each.stream).split("\n")]
+        lines += ["    " + line for line in _of_stream(each.stream).split("\n")]
     for chosen in emission.chosen.values():
         lines += ["", f"events where {chosen.where}, as a stream"]
-        lines += ["    " + line for line in explain(chosen.stream).split("\n")]
+        lines += ["    " + line for line in _of_stream(chosen.stream).split("\n")]
     return lines
 
 

@@ -167,7 +167,7 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "Every(per_key)": lambda bad: sw.Every(5, per_key=bad),
     **{
         f"Query({what})": lambda bad, what=what: str(query(**{what: bad}))
-        for what in ("aggregate", "window", "name", "where", "having", "index", "every", "source", "group_by", "stream")
+        for what in ("aggregate", "window", "name", "where", "having", "index", "every", "source", "by", "stream")
     },
     "Query(having alone)": lambda bad: sw.Query(having=bad),
     "Query(threshold)": lambda bad: query(having=(">", bad)),
@@ -261,7 +261,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
         f"FrameQuery({what})": lambda bad, what=what: str(
             fr.FrameQuery(**({"spec": DELTA, "values": SUM} | {what: bad}))
         )
-        for what in ("spec", "values", "where", "having", "group_by", "stream")
+        for what in ("spec", "values", "where", "having", "by", "stream")
     },
     "FrameQuery(name)": lambda bad: str(fr.FrameQuery(DELTA, [(bad, SUM)])),
     "FrameQuery(pair)": lambda bad: str(fr.FrameQuery(DELTA, [(SUM, bad, bad)])),

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from swag.arguments import key_columns
 from swag.cli.files import Sink, Source, check_apart, kind_of, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
@@ -23,13 +24,15 @@ from swag.cli.ticking import Ticking, needs_whole_file
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
+from swag.query.groupings import grouping_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
-from swag.query.query import Events, Query, check_grouping, check_names
+from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
 
+KEY = "--key symbol"
 CHUNK = 1_000_000  # events at a time
 
 
@@ -62,7 +65,11 @@ def run(
         _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
-        why = needs_all(queries) or ("" if not _ticking(queries) else needs_whole_file(queries))
+        why = (
+            needs_all(queries)
+            or several_groupings(queries, key)
+            or ("" if not _ticking(queries) else needs_whole_file(queries))
+        )
         if not why:
             try:
                 _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)
@@ -99,19 +106,29 @@ def _ticking(queries: list[Any]) -> bool:
     return any(isinstance(query, Query) and query.every is not None for query in queries)
 
 
-def key_of(queries: list[Any], key: str | None) -> str | None:
+def key_of(queries: list[Any], key: Any) -> Any:
     """The key, said or as all statements group by it."""
-    groups = {query.group_by for query in queries}
+    groups = {query.by for query in queries}
     names: tuple[str, ...] = (groups.pop() or ()) if len(groups) == 1 else ()
-    return names[0] if key is None and len(names) == 1 else key
+    return (names[0] if len(names) == 1 else names) if key is None and names else key
 
 
-def columns_read(queries: list[Any], source: Source, ts: str, key: str | None) -> list[str]:
+def several_groupings(queries: list[Any], key: Any) -> str:
+    """Why a file can not be gone through chunk by chunk; nothing if it can."""
+    default = key_columns(key, "key", KEY)
+    if len(default) > 1:
+        return "its key has several columns"
+    return (
+        "" if all(grouping_of(query, default) == default for query in queries) else "its statements group differently"
+    )
+
+
+def columns_read(queries: list[Any], source: Source, ts: str, key: Any) -> list[str]:
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
-    check_grouping(queries, key)
+    keys = dict.fromkeys(name for query in queries for name in grouping_of(query, key_columns(key, "key", KEY)))
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
-    wanted = dict(Reading(asked, ts, key).columns)
+    wanted = dict(Reading(asked, ts, *key_columns(key, "key", KEY), *keys).columns)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")

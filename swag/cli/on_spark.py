@@ -24,7 +24,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     columns_read(queries, Source(events), ts, key)
     if at is not None:
         Source(at)  # what can not be read is said before Spark is started
-    queries = [replace(query, group_by=None) for query in queries]  # which was found to be the key
+    queries = [replace(query, by=None) for query in queries]  # which was found to be the key
     try:
         from pyspark.sql import SparkSession
 

@@ -65,8 +65,8 @@ def _candidates(query: Query) -> str:
     kind = "" if guard is None else guard.aggregate.kind
     suffix = guard is not None and isinstance(guard.window, Range) and guard.window.until == 0
     one_sided = guard is not None and guard.condition is not None and guard.condition.op != "between"
-    if not query.group_by or guard is None or not query.index or kind not in INDEXES or not suffix or not one_sided:
-        return "its condition is checked for every key" if query.group_by else "its condition is checked"
+    if not query.by or guard is None or not query.index or kind not in INDEXES or not suffix or not one_sided:
+        return "its condition is checked for every key" if query.by else "its condition is checked"
     rest = "" if query.is_simple else f" for {guard.title}; the rest is checked over these alone"
     return f"{INDEXES[kind]} names the keys that may pass{rest}"
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
+from swag.query.groupings import ungrouped
 from swag.query.query import Query
 from swag.tables.columns import as_table, column, instants
 from swag.ticks.live_stream import LiveStream
@@ -26,7 +27,7 @@ class Ticking(FileStream):
         decided together, and come in the order of their keys.
         """
         stream, waiting = LiveStream(self.ts, self.key), None
-        stream.add(self.queries)
+        stream.add([ungrouped(query) for query in self.queries])
         for chunk in map(as_table, chunks):
             rows = chunk if waiting is None else pa.concat_tables([waiting, chunk])
             last = self.check_order(chunk)

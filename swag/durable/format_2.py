@@ -16,6 +16,7 @@ from swag.durable.state import (
     State,
     nested,
     own_arrays,
+    parts,
     table_to_array,
     types_from_array,
     types_to_array,
@@ -56,8 +57,10 @@ def upgraded(header: dict[str, Any], arrays: Arrays, parse: Parse) -> State:
     )
     core = with_arrays(core, {"clock": types_to_array({"ts": types["ts"]})} if "ts" in types else {})
     stream = nested({}, {"core": core, "emission": _emission(header.get("emission"), arrays, parse)})
+    key = header["engine"]["key"]
+    grouped = nested({"groupings": [[] if key is None else [key]], "events": store["events"]}, {"streams": [stream]})
     said = {name: header[name] for name in ("engine", "lateness", "queries")}
-    whole = nested(said, {"stream": stream, "held": None if held is None else _held(held, arrays)})
+    whole = nested(said, {"stream": grouped, "held": None if held is None else _held(held, arrays)})
     return with_arrays(whole, _advanced(header["advanced"], arrays))
 
 
@@ -176,7 +179,8 @@ def _answers(entry: dict[str, Any], arrays: Arrays, parse: Parse) -> State:
 
 def _stream(content: np.ndarray, parse: Parse) -> State:
     header, arrays = upgraded(*parse(content.tobytes()), parse)
-    return header["stream"], own_arrays(arrays, "stream")
+    (stream,) = parts((header["stream"], own_arrays(arrays, "stream")), "streams")
+    return stream
 
 
 def _core(content: np.ndarray, parse: Parse) -> State:

@@ -67,14 +67,17 @@ class Core:
         algorithm: str = "auto",
         epsilon: float = 0.2,
         own_time: bool = False,
+        time: Time | None = None,
     ) -> None:
-        """own_time: `now` is another for each key, that of its latest row."""
+        """own_time: `now` is another for each key, that of its latest row. time: that of a stream which is grouped in
+        other ways, too."""
         self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
-        self.time, self.dictionary = Time(), Dictionary()
+        self.time, self.dictionary = time or Time(), Dictionary()
         self.columns: tuple[str, ...] | None = None  # of its events, where that is known before any has come
         self.queries: dict[str, Query] = {}
         self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up
+        self.missed = 0  # events that came before this grouping was there
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
@@ -123,6 +126,18 @@ class Core:
     def restart(self) -> None:
         """The first batch was refused: nobody knows what time is again."""
         self.time.clock, self.time.now, self.time.closed, self.store.keys = None, EARLIEST, EARLIEST, None
+
+    def begin_at(self, now: int, missed: int) -> None:
+        """It has missed what came up to now, so many events: keys of that time are not known."""
+        self.store.forgotten, self.missed = now, missed
+        if self.key is None:
+            self.store.grow_keys()
+            self.store.latest[0] = self.store.lost[0] = now
+
+    @property
+    def flowing(self) -> bool:
+        """Have events come, here or before it was there?"""
+        return self.store.events > 0 or self.store.forgotten > EARLIEST
 
     @contextmanager
     def trying(self, table: pa.Table) -> Iterator[Incoming]:
@@ -292,12 +307,22 @@ class Core:
     def bytes(self) -> int:
         return self.grouping.bytes
 
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """Of the columns of its key; null as long as none has come."""
+        return [] if self.key is None else [pa.null()] if self.store.keys is None else self.store.keys.types
+
+    @property
+    def latest(self) -> int:
+        """The newest time of an event that was applied."""
+        return max(self.store.forgotten, int(self.store.latest.max(initial=EARLIEST)))
+
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its window is all kept."""
         return self.grouping.complete_since(list(self.queries.values()))
 
     def state(self) -> State:
-        header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked}
+        header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked, "missed": self.missed}
         inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()]}
         clock = {} if self.time.clock is None else {"clock": types_to_array({"ts": self.time.clock.type})}
         return with_arrays(nested(header, inside), clock)
@@ -306,6 +331,7 @@ class Core:
         """Its queries have been added."""
         header, arrays = state
         self.time.now, self.time.closed, self.asked = header["now"], header["closed"], header["asked"]
+        self.missed = header.get("missed", 0)
         self.time.clock = Clock(types_from_array(arrays["clock"])["ts"]) if "clock" in arrays else None
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")

@@ -45,7 +45,8 @@ class Held:
     ) -> int:
         """Take what is not late; returns how many that is. latest: per key, the newest timestamp applied.
 
-        slots: an event in a slot of such a length that was passed is late too. together: keys are judged as one.
+        slots: an event in a slot of such a length that was passed is late too. together: keys are judged as one,
+        which may then have no ids.
         A column that only events before these have goes, as its reader has: one that comes again has to know that some
         lack it.
         """
@@ -69,6 +70,15 @@ class Held:
     def released(self) -> None:
         """What was due waits no longer."""
         self.waiting.let_go(self.watermark)
+
+    def forget_ids(self) -> None:
+        """Events are grouped in several ways: their keys are numbered when they are due."""
+        self.waiting.forget_ids()
+
+    @property
+    def has_ids(self) -> bool:
+        """Are the keys of those that wait numbered?"""
+        return self.waiting.count == 0 or bool(self.waiting.rows.ids.size)
 
     def unread(self, columns: Iterable[str]) -> int:
         """Events up to this time came without some of these columns: nobody read them then."""
@@ -105,12 +115,14 @@ class Held:
         for slot in slots:
             missed |= (-(-ts // slot)) * slot < due
         on_time = np.flatnonzero(~missed)
-        ts, ids, due = ts[on_time], ids[on_time], due[on_time]
+        ts, ids, due = ts[on_time], ids[on_time] if ids.size else ids, due[on_time]
         _, held, held_ids = self.waiting.rows
         earlier = np.argsort(held, kind="stable")
-        all_ts, all_ids = np.concatenate([held[earlier], ts]), np.concatenate([held_ids[earlier], ids])
+        all_ts = np.concatenate([held[earlier], ts])
         if together:
-            all_ids, latest, seen = np.zeros_like(all_ids), latest.max(keepdims=True), np.zeros(1, np.int64)
+            all_ids, latest, seen = np.zeros_like(all_ts), latest.max(keepdims=True), np.zeros(1, np.int64)
+        else:
+            all_ids = np.concatenate([held_ids[earlier], ids])
         all_due = np.concatenate([np.full(held.size, EARLIEST), due])
         batch = group(all_ids, seen)
         late = np.zeros(all_ts.size, np.bool_)

@@ -32,9 +32,9 @@ def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
             column(nothing, name, asked_by)
 
 
-def with_missing(table: pa.Table, reading: Reading) -> pa.Table:
-    """Events that waited since before a query came: what it reads of them is null."""
-    for name in reading.read:
+def with_missing(table: pa.Table, reading: Reading, keys: bool = False) -> pa.Table:
+    """Events that waited since before a query came: what it reads of them (keys: or groups them by) is null."""
+    for name in reading.columns if keys else reading.read:
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows))
     return table

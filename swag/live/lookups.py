@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.windows import running
-from swag.errors import SumOverflow, SwagError
+from swag.errors import SumOverflow
 from swag.live.plan import Plan, Route
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
@@ -16,7 +16,7 @@ from swag.query.kind import Part
 from swag.query.kinds.quantiles import ranks
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
-from swag.tables.columns import Clock, to_arrow
+from swag.tables.columns import to_arrow
 
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
@@ -34,15 +34,10 @@ class Lookups:
         """The ids of all keys, or of one (none if it was never seen)."""
         if key is None or self.store.keys is None or name is None:
             return np.arange(self.store.key_count)
-        known = self.store.keys
-        try:
-            if pa.types.is_timestamp(known.type):  # a zone is not guessed, nor is an hour cut off
-                key = pa.scalar(Clock(known.type).instant(key, "key")).cast(known.type)
-            found = known.find(pa.array([key], known.type), name)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
-            if isinstance(why, SwagError):
-                raise
-            return np.zeros(0, np.int64)  # a value that no key can have
+        one = self.store.keys.one(key, name)
+        if one is None:  # a value that no key can have
+            return np.zeros(0, np.int64)
+        found = self.store.keys.find(one, name)
         return found[found >= 0]
 
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:

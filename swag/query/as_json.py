@@ -39,7 +39,7 @@ def query_to_json(query: Query) -> dict[str, Any]:
     having = query.having
     having = [to_json(each) for each in having] if isinstance(having, tuple) else term_to_json(having)
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
-            "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.group_by,
+            "window": window_to_json(query.window), "having": having, "index": query.index, "group_by": query.by,
             "stream": query.stream, "every": every_to_json(query.every),
             "source": source_to_json(query.source)}  # fmt: skip
 
@@ -95,7 +95,7 @@ def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) 
         entry["index"],
         every_from_json(entry.get("every")),
         source_from_json(entry.get("source"), given, path),
-        group_by=None if groups is None else tuple(groups),
+        by=None if groups is None else tuple(groups),
         stream=entry.get("stream"),
     )
 

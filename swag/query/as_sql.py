@@ -22,7 +22,7 @@ _NAMES = {"mean": "AVG", "quantile": "QUANTILE", "var": "VAR", "std": "STD", "co
 
 def statement(query: "Query") -> str:
     """SQL. A user-defined aggregate has a name only, which does not read back."""
-    groups = [name(each) for each in query.group_by or ()]
+    groups = [name(each) for each in query.by or ()]
     value = "" if groups and query.name is None and query.aggregate == query.having else term(query.aggregate)
     items = ", ".join([*groups, *([value] if value else [])])
     hint = "" if query.index else " /*+ NO_INDEX */"
@@ -46,7 +46,7 @@ def stream_statement(events: "Events") -> str:
 
 def frame_statement(query: Any, clause: str) -> str:
     """A query over frames (frames/query.py), with its FRAME clause."""
-    groups = [name(each) for each in query.group_by or ()]
+    groups = [name(each) for each in query.by or ()]
     values = [term(value) + ("" if str(value) == called else f" AS {name(called)}") for called, value in query.values]
     where = f" WHERE {query.where}" if query.where is not None else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
@@ -65,7 +65,7 @@ def _condition(query: "Query") -> Expression:
 def _clause(query: "Query") -> str:
     parts = [] if query.window is None else [window(query.window)]
     if query.every is not None:
-        parts.append(frequency(query.every, query.group_by))
+        parts.append(frequency(query.every, query.by))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
@@ -76,10 +76,10 @@ def window(of: Rows | Range) -> str:
     return f"RANGE {duration(of.t)}" + (f" UNTIL {duration(of.until)}" if of.until else "") + closed
 
 
-def frequency(every: "Every", group_by: tuple[str, ...] | None) -> str:
+def frequency(every: "Every", groups: tuple[str, ...] | None) -> str:
     amount = f"{every.rows} TUPLES" if every.time is None else duration(every.time)
     anchor = " ANCHOR TUPLE" if every.time is not None and every.anchor == "tuple" else ""
-    by = f" BY {name(group_by[0])}" if group_by and len(group_by) == 1 else ""
+    by = f" BY {name(groups[0])}" if groups and len(groups) == 1 else ""
     return f"FREQUENCY {amount}{anchor}" + (f" PARTITIONED{by}" if every.per_key else "")
 
 

@@ -16,7 +16,7 @@ class OverFrames(ABC):
     """A query over frames (frames/query.py): one row per frame, wherever it is evaluated."""
 
     spec: Any
-    group_by: tuple[str, ...] | None
+    by: tuple[str, ...] | None
     stream: str | None
 
     @property
@@ -30,7 +30,7 @@ class OverFrames(ABC):
         """The columns that are read, other than ts and the key."""
 
     @abstractmethod
-    def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
+    def evaluate(self, events: Any, ts: str = "ts", key: Any = None) -> pa.Table:
         """Over stored events."""
 
 
@@ -49,7 +49,7 @@ class FramesPackage(Protocol):
     plot: Callable[..., Any]
 
     def frames_by_chunk(
-        self, spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None, check: Callable[..., int]
+        self, spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: Any, check: Callable[..., int]
     ) -> Iterator[pa.Table]:
         """Frames of a file of events in bounded memory. check: raises if a chunk is not in order; its last time."""
 

@@ -1,11 +1,11 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from swag.arguments import check_flag, check_name
+from swag.arguments import check_flag, check_name, key_columns
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate
 from swag.query.as_call import as_call, called, shown
@@ -40,8 +40,8 @@ class Query:
     `every`: answers at ticks only, a jumping window. `source`: the stream that this one reads, if not that of all
     events: sw.Events("side = 'buy'"), or a query, whose answers are events: ts, key, the value under its name.
 
-    `group_by`, `stream`: what an SQL statement said after GROUP BY and FROM (None: Python did not say). They do not
-    change the answer, only where the query may be used.
+    `by`: the key column, or several, by which its events are grouped; () is the whole stream. None: the key of the
+    engine or call. `stream`: what an SQL statement said after FROM.
     """
 
     aggregate: Any = None  # Aggregate, or of expression.py: Windowed, Expression. None: the condition `having` itself
@@ -52,11 +52,13 @@ class Query:
     index: bool = True
     every: Every | None = None
     source: "Query | Events | None" = None
-    group_by: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
+    by: Any = field(default=None, kw_only=True)  # a tuple of names, or None
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_options(self.name, self.stream, self.group_by)
+        check_options(self.name, self.stream)
+        if self.by is not None:
+            object.__setattr__(self, "by", key_columns(self.by, "by", 'sw.Query(…, by=("card", "country"))'))
         check_flag(self.index, "index")
         aggregate, window, having = normal(self.aggregate, self.window, self.having)
         object.__setattr__(self, "aggregate", aggregate)
@@ -116,7 +118,7 @@ class Query:
         if len(given) == 2:
             given = [each.partition("=")[2] for each in given]
         usual = {"name": None, "where": None, "having": None, "index": True, "every": None, "source": None}
-        options = {name: getattr(self, name) for name in (*usual, "group_by", "stream")}
+        options = {name: getattr(self, name) for name in (*usual, "by", "stream")}
         given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name) and one != ()]
         return called(self, given)
 
@@ -150,7 +152,7 @@ class Events:
     def __post_init__(self) -> None:
         from swag.tables.predicate import canonical, conjunction
 
-        check_options(None, self.stream, None)
+        check_options(None, self.stream)
         _check_source(self.source)
         where = canonical(self.where)
         if isinstance(self.source, Events):  # those of those: both hold
@@ -169,13 +171,11 @@ class Events:
         return stream_statement(self)
 
 
-def check_options(name: Any, stream: Any, group_by: Any) -> None:
+def check_options(name: Any, stream: Any) -> None:
     """Names that are no names are refused."""
     for what, value in (("name", name), ("stream", stream)):
         if value is not None:
             check_name(value, what, f'sw.Query(…, {what}="…")')
-    if group_by is not None and not (isinstance(group_by, tuple) and all(isinstance(each, str) for each in group_by)):
-        raise BadQuery(f"group_by={group_by!r} is no tuple of names.", 'group_by=("symbol",)')
 
 
 def _check_source(source: Any) -> None:
@@ -202,14 +202,3 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
         if query.label.startswith(HIDDEN):
             raise BadQuery(f'"{query.label}" is a name that the engine gives itself.', "begin it with a letter")
         seen.add(query.label)
-
-
-def check_grouping(queries: Iterable[Query], key: str | None) -> None:
-    """What an SQL statement says after GROUP BY is the key of the stream, or the query is for another one."""
-    wanted = () if key is None else (key,)
-    for query in queries:
-        if query.group_by is not None and query.group_by != wanted:
-            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
-            have = f'key="{key}"' if key else "no key"
-            hint = f"GROUP BY {key}" if key else f'key="{query.group_by[0]}"'
-            raise BadQuery(f'query "{query.label}" has {said}, but the stream has {have}.', hint)

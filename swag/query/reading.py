@@ -24,22 +24,23 @@ class ColumnUse(NamedTuple):
 
 
 class Reading:
-    """Simple queries, as readers of events that have a ts, and maybe a key, in columns of these names.
+    """Simple queries, as readers of events that have a ts, and maybe keys, in columns of these names.
 
     It owns what follows from the queries alone. Asked of it: the `columns` of a batch, each with who asks for it; the
     `uses` of those that aggregates read; a `check` of their types, which need not be repeated while they are `right`.
     """
 
-    def __init__(self, queries: Iterable[Query], ts: str | None = None, key: str | None = None) -> None:
-        self.queries, self.ts, self.key = list(queries), ts, key
+    def __init__(self, queries: Iterable[Query], ts: str | None = None, *keys: str | None) -> None:
+        self.queries, self.ts, self.keys = list(queries), ts, keys
         self.right: dict[str, pa.DataType] | None = None  # types that were found to be right
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """The columns that must be there, each with who asks for it."""
         own = {} if self.ts is None else {self.ts: "ts is"}
-        if self.key is not None:
-            own.setdefault(self.key, "key is")
+        for key in self.keys:
+            if key is not None:
+                own.setdefault(key, "key is")
         return own | {name: asked_by for name, asked_by in self.read.items() if name not in own}
 
     @cached_property

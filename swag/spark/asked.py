@@ -1,13 +1,13 @@
 """What queries ask for: by which keys, and of which columns."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
+from swag.query.groupings import levels, ungrouped
 from swag.query.over_frames import OverFrames
-from swag.query.query import Events, Query
+from swag.query.query import Query
 from swag.tables.predicate import columns_of
 
 
@@ -18,36 +18,17 @@ def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
     check_grouping(asked, keys)
-    return [_ungrouped(query) for query in asked]
+    return [ungrouped(query) for query in asked]
 
 
 def check_grouping(asked: list[Query], keys: list[str]) -> None:
     for query in (each for one in asked for each in levels(one)):
-        if query.group_by is not None and query.group_by != tuple(keys):
-            said = f"GROUP BY {', '.join(query.group_by)}" if query.group_by else "no GROUP BY"
+        if query.by is not None and query.by != tuple(keys):
+            said = f"GROUP BY {', '.join(query.by)}" if query.by else "no GROUP BY"
             raise BadQuery(
                 f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
-                f"key={list(query.group_by) or None!r}",
+                f"key={list(query.by) or None!r}",
             )
-
-
-def levels(query: Any) -> Iterator[Any]:
-    """A query, the one that it reads, and so on."""
-    inside = query
-    while inside is not None:
-        if not isinstance(inside, Events):
-            yield inside
-        inside = getattr(inside, "source", None)  # a query over frames has none
-
-
-def _ungrouped(query: Query) -> Query:
-    """Without GROUP BY, its own and those of what it reads."""
-    source = query.source
-    if isinstance(source, Query):
-        source = _ungrouped(source)
-    elif source is not None and isinstance(source.source, Query):
-        source = replace(source, source=_ungrouped(source.source))
-    return replace(query, group_by=None, source=source)
 
 
 def columns_read(simple: Iterable[Query]) -> list[str]:

@@ -162,7 +162,7 @@ def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, i
     named = [(name, term) for term, name, _ in values]
     try:
         return frames_package().FrameQuery(
-            select.clause.frame, named, where, having, group_by=tuple(select.group_by), stream=select.source
+            select.clause.frame, named, where, having, by=tuple(select.group_by), stream=select.source
         )
     except BadSQL:
         raise

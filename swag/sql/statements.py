@@ -56,7 +56,7 @@ def _queries(text: str, select: Select) -> list[Any]:
         "index": select.index,
         "every": select.clause.every,
         "source": source,
-        "group_by": tuple(select.group_by),
+        "by": tuple(select.group_by),
         "stream": stream,
     }
     return [_query(text, select, each, options) for each in values or [(None, None, select.start)]]

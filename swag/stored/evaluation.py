@@ -14,6 +14,7 @@ from swag.errors import BadQuery, SumOverflow
 from swag.progress import Progress
 from swag.query import families
 from swag.query.aggregates import Aggregate
+from swag.query.groupings import By
 from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
@@ -22,28 +23,41 @@ from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, S
 from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
-from swag.tables.columns import as_table, column, is_discrete, with_bitmap
+from swag.tables.columns import Field, as_table, column, is_discrete, with_bitmap
+from swag.tables.key_columns import joined, key_name
 from swag.tables.predicate import holds
 
 
-def answered(
-    queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None, progress: Progress | None = None
-) -> pa.Table:
+def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
     """Every plain query at every event (columns key, ts, then one per query), or at every request of `at`."""
-    stored = Stored.of(table, ts, key)
-    if at is None:
-        front = table.select([ts] if key is None else [key, ts])
-        requests = Requests.at_events(stored)
-    else:
-        front = as_table(at)
-        requests = Requests.at_times(stored, front, ts, key)
-    keep_apart(queries, front)
-    evaluation = Evaluation(stored, requests, progress or Progress())
-    answers = [evaluation.add(query) for query in queries]
-    evaluation.run()
-    arrays = [answer.array(stored) for answer in answers]
-    fields = [pa.field(query.label, array.type) for query, array in zip(queries, arrays, strict=True)]
-    schema = pa.schema([*front.schema, *fields], metadata=front.schema.metadata)
+    by = () if key is None else (key,)
+    return answered_by({by: queries}, [query.label for query in queries], table, at, ts, by)
+
+
+def answered_by(
+    groups: dict[By, list[Query]], names: list[str], table: pa.Table, at: Any, ts: str, default: By,
+    progress: Progress | None = None,
+) -> pa.Table:  # fmt: skip
+    """Plain queries, by the key columns that group their events, at every event (columns: the default key, those of
+    other groupings, ts, then one per query in the order of `names`), or at every request of `at`."""
+    for name, asked_by in [(ts, "ts is"), *((name, "key is") for by in (default, *groups) for name in by)]:
+        column(table, name, asked_by)
+    keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
+    front = table.select([*keys, ts]) if at is None else as_table(at)
+    keep_apart([query for queries in groups.values() for query in queries], front)
+    progress = progress or Progress()
+    fields: dict[str, Field] = {}
+    found: dict[str, Any] = {}
+    for by, queries in groups.items():
+        stored = Stored.of(joined(table, by), ts, key_name(by), fields)
+        requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
+        evaluation = Evaluation(stored, requests, progress)
+        answers = [evaluation.add(query) for query in queries]
+        evaluation.run()
+        found |= {query.label: answer.array(stored) for query, answer in zip(queries, answers, strict=True)}
+    arrays = [found[name] for name in names]
+    fields_of = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
+    schema = pa.schema([*front.schema, *fields_of], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
@@ -184,7 +198,7 @@ class Evaluation:
     def run(self) -> None:
         todo = self._chunks() if self.windows else []
         threads = min(thread_count(), len(todo))
-        self.progress.total = len(todo) * len(self.windows)
+        self.progress.total += len(todo) * len(self.windows)
         if threads <= 1:
             for chunk in todo:
                 self._answer(chunk)

@@ -13,6 +13,7 @@ from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
 from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
+from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 
 SAMPLE = 512  # steps in time that show whether events come evenly
@@ -59,7 +60,8 @@ class Stored:
         self.ts = fixed(self.ts)
 
     @classmethod
-    def of(cls, table: pa.Table, ts: str, key: str | None) -> "Stored":
+    def of(cls, table: pa.Table, ts: str, key: str | None, fields: dict[str, Field] | None = None) -> "Stored":
+        """fields: columns that were read already, of the same rows in another order."""
         times = column(table, ts, "ts is")
         clock = clock_of(times, ts)
         keys, ids = None, None
@@ -69,7 +71,8 @@ class Stored:
             ids = keys.encode(by, key)
         instant = instants(times, ts)
         order, starts = arrange(instant, ids, keys.count if keys else 1)
-        return cls(table, clock, instant if order is None else instant[order], starts, order, keys)
+        times_in_order = instant if order is None else instant[order]
+        return cls(table, clock, times_in_order, starts, order, keys, {} if fields is None else fields)
 
     @classmethod
     def in_order(cls, table: pa.Table, order: np.ndarray | None) -> "Stored":
@@ -185,8 +188,9 @@ class Requests:
         return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
 
     @classmethod
-    def at_times(cls, stored: Stored, table: pa.Table, ts: str, key: str | None) -> "Requests":
-        for name in (ts,) if key is None else (ts, key):
+    def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: tuple[str, ...]) -> "Requests":
+        """by: the columns of the key."""
+        for name in (ts, *by):
             if name not in table.column_names:
                 have = ", ".join(table.column_names)
                 raise UnknownColumn(
@@ -194,9 +198,10 @@ class Requests:
                 )
         times = instants(as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
+        key = key_name(by)
         if stored.keys is not None and key is not None:
             segments = stored.keys.count + 1
-            ids = stored.keys.find(column(table, key, "key is"), key)
+            ids = stored.keys.find(column(joined(table, by), key, "key is"), key)
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
         requests = cls(

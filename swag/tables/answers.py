@@ -12,6 +12,8 @@ from swag.errors import BadType
 from swag.tables.columns import decoded, decoded_type, one_chunk
 from swag.tables.keys import is_string
 
+OWN = ("query", "tick", "value")  # our own columns, beside those of the user
+
 
 def own_name(name: str, *theirs: str | None) -> str:
     """Our own column beside those of the user: "value" is called "value_" where a key is called "value"."""
@@ -50,17 +52,39 @@ def of_common_type(name: str, values: Any, kind: pa.DataType, ask: str) -> pa.Ar
     return values.cast(kind, safe=False)
 
 
-def filter_table(passing: dict[str, pa.Table], key: str | None) -> pa.Table:
-    """Table(query, [key], value) of what each query lets pass: a table of its keys, if there are any, and values."""
-    kind = common_type({name: table.schema.types[-1] for name, table in passing.items()}, "filters")
-    rows = np.repeat(np.arange(len(passing)), [table.num_rows for table in passing.values()])
-    columns = {own_name("query", key): pa.array(list(passing), pa.string()).take(rows)}
-    if key is not None:
-        found = [table.column(0) for table in passing.values() if not pa.types.is_null(table.schema.types[0])]
-        chunks = [chunk for keys in found for chunk in keys.chunks]
-        columns[key] = pa.chunked_array(chunks, found[0].type if found else pa.null())
-    values = [of_common_type(name, table.columns[-1], kind, "filters") for name, table in passing.items()]
-    return pa.table(columns | {own_name("value", key): pa.chunked_array(values, kind)})
+def answers_table(
+    parts: Mapping[tuple[str, ...], list[tuple[str, pa.Table]]],
+    types: Mapping[tuple[str, ...], list[pa.DataType]],
+    front: list[tuple[str, pa.DataType]],
+    kinds: Mapping[str, pa.DataType],
+    ask: str,
+) -> pa.Table:
+    """Table(query, [front], [keys], value) of the answers of several queries, in one type that holds them all.
+
+    parts: by the key columns of a grouping, for each query (its own name first) a table of `front`, the key if there is
+    one (a column of structs where it has several) and the value. A query that does not group by a key column has null
+    there. types: of the key columns (one null: nobody knows yet). kinds: of answers of which there are none yet.
+    """
+    keys: dict[str, pa.DataType] = {}
+    for by, some in types.items():
+        known = zip(by, some if len(some) == len(by) else [pa.null()] * len(by), strict=True)
+        keys |= {name: kind for name, kind in known if pa.types.is_null(keys.get(name, pa.null()))}
+    seen = {query: table.schema.types[-1] for some in parts.values() for query, table in some}
+    kind = common_type({**kinds, **seen}, ask)
+    query_name, value_name = (own_name(name, *(each for each, _ in front), *keys) for name in ("query", "value"))
+    schema = pa.schema([(query_name, pa.string()), *front, *keys.items(), (value_name, kind)])
+    tables = [schema.empty_table()]
+    for by, some in parts.items():
+        for query, table in some:
+            names = pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int32), [query]).cast(pa.string())
+            own = table.columns[len(front) : -1]
+            if len(by) > 1:
+                own = [pa.nulls(0)] * len(by) if pa.types.is_null(own[0].type) else own[0].flatten()
+            there = dict(zip(by, own, strict=True))
+            of_keys = [there.get(name, pa.nulls(table.num_rows, each)) for name, each in keys.items()]
+            value = of_common_type(query, table.columns[-1], kind, ask)
+            tables.append(pa.table([names, *table.columns[: len(front)], *of_keys, value], schema.names))
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _first_inexact(values: pa.Array, kind: pa.DataType) -> Any:

@@ -1,5 +1,9 @@
-"""Keys in: values of any hashable Arrow type to dense ids, a batch per call; and back to a column."""
+"""Keys in: values of any hashable Arrow type to dense ids, a batch per call; and back to a column.
 
+A key of several columns is a column of structs (swag/tables/key_columns.py makes and takes apart those).
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,8 +12,11 @@ import pyarrow.compute as pc
 
 from kernels.keys import hashing
 from swag.durable.state import State
-from swag.errors import BadEvents, BadType
-from swag.tables.columns import is_discrete, one_chunk
+from swag.errors import BadEvents, BadQuery, BadType, SwagError
+from swag.tables.columns import Clock, decoded_type, is_discrete, one_chunk
+
+BITS = 31  # of the place of a value among those of its column
+PLACE = (1 << BITS) - 1
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
@@ -22,19 +29,25 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
 
 
 class KeyTable:
-    """The keys seen so far, in order of first appearance. Integers and times by value, everything else by its bytes.
+    """The keys seen so far, in order of first appearance. Numbers and times by value, everything else by its bytes.
 
     It owns their values and numbers. Asked of it are numbers for keys (`encode` for new ones too, `find`), and keys for
     numbers (`column`).
     """
 
     def __init__(self, kind: pa.DataType) -> None:
-        self.type = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self._by_value = is_discrete(self.type)
-        if not (self._by_value or is_groupable(self.type)):
+        self.type = decoded_type(kind)
+        self._parts: list[KeyTable] = []  # of a key of several columns: the values of each, and of the pairs so far
+        if pa.types.is_struct(kind):
+            self._parts = [KeyTable(each.type) for each in kind]
+            self._parts += [KeyTable(pa.int64()) for _ in range(len(self._parts) - 2)]
+            own = zip(kind, self._parts, strict=False)
+            self.type = pa.struct([pa.field(each.name, part.type) for each, part in own])
+        self._by_value = bool(self._parts) or is_discrete(self.type) or pa.types.is_floating(self.type)
+        if not self._parts and not is_groupable(self.type):
             raise BadType(
                 f"a key of type {kind} can not be grouped by.",
-                "use an integer, string, boolean, date or timestamp column",
+                "use a column of numbers, text, booleans, dates or times",
             )
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
@@ -57,6 +70,9 @@ class KeyTable:
     def forget_after(self, count: int) -> None:
         """Take back the newest keys, down to `count` of them."""
         if count < self.count:
+            if self._parts:  # what its columns have not met before goes, too
+                self.keep(np.arange(count))
+                return
             hashing.forget(self._table, count)
             self.count, self._all = count, None
 
@@ -74,8 +90,12 @@ class KeyTable:
         return self._all if ids is None else self._all.take(pa.array(ids))
 
     def _every_key(self) -> pa.Array:
+        if self._parts:
+            return self._structs()
         if self._by_value:
             numbers = self._values[: self.count].copy()
+            if pa.types.is_floating(self.type):
+                return pa.array(numbers.view(np.float64)).cast(self.type)
             values = pa.array(numbers.view(np.uint64) if pa.types.is_uint64(self.type) else numbers)
             if pa.types.is_temporal(self.type) and self.type.bit_width == 32:
                 values = values.cast(pa.int32())
@@ -89,18 +109,71 @@ class KeyTable:
             return every.cast(pa.binary(self.type.byte_width)).view(self.type)
         return every.cast(self.type)
 
+    def _structs(self) -> pa.Array:
+        """The columns of all keys, from the places of their values, pair by pair."""
+        columns, pairs = [], self._values[: self.count]
+        own = len(self.type)
+        for i in range(own - 1, 0, -1):
+            columns.append(self._parts[i].column(pairs & PLACE))
+            pairs = pairs >> BITS
+            if i > 1:
+                pairs = self._parts[own + i - 2].numbers[pairs]
+        columns.append(self._parts[0].column(pairs))
+        return pa.StructArray.from_arrays(columns[::-1], fields=list(self.type))
+
+    def one(self, key: Any, name: str) -> pa.Array | None:
+        """A key as a column of one row; None if no key can have this value."""
+        if self._parts:
+            return self._one_struct(key)
+        try:
+            if pa.types.is_timestamp(self.type):  # a zone is not guessed, nor is an hour cut off
+                key = pa.scalar(Clock(self.type).instant(key, "key")).cast(self.type)
+            found = pa.array([key], self.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
+            if isinstance(why, SwagError):
+                raise
+            return None
+        return found
+
+    def _one_struct(self, key: Any) -> pa.Array | None:
+        names = [each.name for each in self.type]
+        if not isinstance(key, list | tuple) or len(key) != len(names):
+            raise BadQuery(
+                f"key={key!r} is no tuple of ({', '.join(names)}).", f"key=({', '.join('…' for _ in names)})"
+            )
+        columns = [part.one(value, n) for part, value, n in zip(self._parts, key, names, strict=False)]
+        if any(column is None for column in columns):
+            return None
+        return pa.StructArray.from_arrays(columns, fields=list(self.type))
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """Of the columns of a key."""
+        return [each.type for each in self.type] if self._parts else [self.type]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Of keys that are whole numbers: their values, in order of their ids."""
+        return self._values[: self.count]
+
     @property
     def bytes(self) -> int:
         arrays: list[np.ndarray] = [self._table, self._values, self._hashes, self._text, self._ends]
-        return sum(int(array.nbytes) for array in arrays) + (0 if self._all is None else int(self._all.nbytes))
+        own = sum(int(array.nbytes) for array in arrays) + (0 if self._all is None else int(self._all.nbytes))
+        return own + sum(part.bytes for part in self._parts)
 
     def state(self) -> State:
         """The values; of what type they are its owner knows."""
         ends = self._ends[: self.count + 1]
-        return {}, {"values": self._values[: self.count], "text": self._text[: ends[-1]], "ends": ends}
+        arrays: dict[str, Any] = {"values": self._values[: self.count], "text": self._text[: ends[-1]], "ends": ends}
+        for i, part in enumerate(self._parts):
+            arrays |= {f"part {i}/{name}": array for name, array in part.state()[1].items()}
+        return {}, arrays
 
     def restore(self, state: State) -> None:
         arrays = state[1]
+        for i, part in enumerate(self._parts):
+            part.restore(({}, {name: arrays[f"part {i}/{name}"] for name in ("values", "text", "ends")}))
         if self._by_value:
             self._add(pa.array(arrays["values"]).cast(pa.int64()), raw=True)
         else:
@@ -108,6 +181,8 @@ class KeyTable:
 
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
         array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
+        if self._parts and pa.types.is_struct(array.type):
+            return array  # its columns are checked one by one
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if kind != self.type and not (len(array) == 0 or (is_string(kind) and is_string(self.type))):
             raise BadType(
@@ -131,7 +206,7 @@ class KeyTable:
     def _add(self, array: pa.Array, raw: bool = False) -> np.ndarray:
         ids = np.full(len(array), -1)
         if self._by_value:
-            values = np.asarray(array) if raw else self._numbers(array)
+            values = np.asarray(array) if raw else self._numbers(array, KeyTable.encode)
             if self.count:  # most batches bring few new keys: grow for those, not for every row
                 hashing.find_integers(values, self._table, self._values, ids)
             new = int(np.count_nonzero(ids < 0))
@@ -160,7 +235,7 @@ class KeyTable:
     def _find(self, array: pa.Array) -> np.ndarray:
         ids = np.empty(len(array), np.int64)
         if self._by_value:
-            hashing.find_integers(self._numbers(array), self._table, self._values, ids)
+            hashing.find_integers(self._numbers(array, KeyTable.find), self._table, self._values, ids)
         else:
             data, offsets, hashes = self._bytes(array)
             hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
@@ -187,9 +262,23 @@ class KeyTable:
         self._ends = self._ends[: self.count + 1].copy()
         self._text = self._text[: self._ends[-1]].copy()
 
-    def _numbers(self, array: pa.Array) -> np.ndarray:
+    def _numbers(self, array: pa.Array, ids_of: "Callable[[KeyTable, Any, str], np.ndarray]") -> np.ndarray:
+        """Keys as whole numbers. ids_of: `encode` or `find`, of the columns of a key."""
+        if self._parts:
+            own = [
+                ids_of(part, array.field(i), self.type[i].name) for i, part in enumerate(self._parts[: len(self.type)])
+            ]
+            pairs = own[0]
+            for i, ids in enumerate(own[1:], 1):
+                if i > 1:
+                    pairs = ids_of(self._parts[len(own) + i - 2], pa.array(pairs), "")
+                pairs = np.where((pairs < 0) | (ids < 0), -1, pairs << BITS | ids)
+            return pairs
         if pa.types.is_uint64(array.type):
             return np.asarray(array).view(np.int64)
+        if pa.types.is_floating(array.type):  # as SQL groups them: 0.0 is -0.0, and one NaN is another
+            values = np.asarray(array.cast(pa.float64())) + 0.0
+            return np.where(np.isnan(values), np.nan, values).view(np.int64)
         if pa.types.is_temporal(array.type):
             array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
         return np.asarray(array.cast(pa.int64()))
@@ -208,8 +297,9 @@ class KeyTable:
 
 
 def is_groupable(kind: pa.DataType) -> bool:
-    """Can values of this type be told apart by their bytes?"""
-    return is_discrete(kind) or _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind))
+    """Can values of this type be told apart?"""
+    by_bytes = _is_text(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+    return bool(is_discrete(kind) or by_bytes or pa.types.is_floating(kind))
 
 
 def is_string(kind: pa.DataType) -> bool:

@@ -135,6 +135,10 @@ class Waiting:
             self.let_go(upto)
         return rows
 
+    def forget_ids(self) -> None:
+        """Nobody asks for keys by number any more."""
+        self._parts = [part._replace(rows=part.rows._replace(ids=NO_IDS)) for part in self._parts]
+
     def drop(self, count: int) -> int:
         """The first rows to come wait no longer; returns the time of the last of them."""
         newest = 0

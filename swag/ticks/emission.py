@@ -177,7 +177,7 @@ class Emission:
         """Rows that were before count, but are not there any more."""
         if flowing and ticker.counters.next.size == 0:
             rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
-            before = np.array([self.core.store.events]) if ticker.whole else rows
+            before = np.array([self.core.store.events + self.core.missed]) if ticker.whole else rows
             ticker.counters.grow(before.size, before)
         ticker.add(query)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
@@ -18,6 +17,7 @@ from swag.query.query import Query
 from swag.query.windows import Rows
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, instants
+from swag.tables.key_columns import order_of
 from swag.tables.predicate import holds
 from swag.tables.waiting import Waiting
 from swag.ticks.stored_ticks import TickAnswers
@@ -62,8 +62,7 @@ class Answers:
         if rows is None:
             return None
         by = [pa.array(rows.ts), rows.table.column(self.stream.key), rows.table.column(self._tick)]
-        order = pc.sort_indices(pa.table(by, names=["0", "1", "2"]), [(name, "ascending") for name in "012"])
-        return rows.table.take(order)
+        return rows.table.take(pa.array(order_of(*by)))
 
     def state(self) -> State:
         saved = nested(

@@ -15,6 +15,7 @@ from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
 from swag.live.intake import check_there, check_types
+from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
@@ -30,9 +31,12 @@ class LiveStream:
     whole or not at all; that time passes (`pass_time`), which decides ticks; answers; its `state`.
     """
 
-    def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
+    def __init__(
+        self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2, time: Time | None = None
+    ) -> None:
+        """time: that of a stream which is grouped in other ways, too."""
         self.ts, self.key = ts, key
-        self.core = Core(ts, key, algorithm, epsilon)
+        self.core = Core(ts, key, algorithm, epsilon, time=time)
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
@@ -56,7 +60,7 @@ class LiveStream:
         plain = [query for query in queries if query.is_plain]
         others = [query for query in queries if not query.is_plain]
         self.check_queries(queries, waiting)
-        flowing = self.core.store.events > 0 or waiting([]) is not None
+        flowing = self.core.flowing or waiting([]) is not None
         self._add_emitting(others, flowing, waiting, unread)
         self.queries |= {query.label: query for query in queries}
         self.core.add(plain, flowing, lambda query: unread([query]))
@@ -128,6 +132,11 @@ class LiveStream:
             self.core.time.clock = None
             raise
         self.core.start(clock)
+
+    def begin_at(self, now: int, missed: int) -> None:
+        """It has missed what came up to now, so many events."""
+        self.core.begin_at(now, missed)
+        self.emission.top = now
 
     def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
         """Events in order, with all that `reading` asks for: whole or not at all. Ticks are decided when time passes.

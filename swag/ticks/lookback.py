@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import TAIL
@@ -21,6 +20,7 @@ from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
+from swag.tables.key_columns import order_of
 from swag.tables.keys import KeyTable
 from swag.ticks.recency import Recency
 from swag.ticks.stored_ticks import TickAnswers
@@ -189,7 +189,7 @@ def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
     known[ids] = True
     present = np.flatnonzero(known)
     column = keys.column(present)
-    order = np.asarray(pc.sort_indices(column))
+    order = order_of(column)
     rank[present[order]] = np.arange(present.size)
     return rank[ids], column.take(pa.array(order))
 

@@ -27,6 +27,7 @@ from swag.query.windows import Range, Reach, Window, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken, to_arrow
+from swag.tables.key_columns import order_of
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
@@ -116,7 +117,7 @@ class Stretch:
         ids = known.encode(by, self.key)
         if known.count == 0:
             return ids, known.column()
-        order = np.asarray(pc.sort_indices(known.column()))
+        order = order_of(known.column())
         rank = np.empty_like(order)
         rank[order] = np.arange(order.size)
         return rank.astype(np.int64)[ids], known.column().take(pa.array(order))

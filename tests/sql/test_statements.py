@@ -226,7 +226,7 @@ def test_several_aggregates_statements_names_and_comments() -> None:
     assert vol == sw.Query(sw.sum("volume"), M5, "vol", "price > 0", (">", 1000))
     assert price == sw.Query(sw.mean("price"), M5, "mean price", "price > 0", sw.sum("volume") > 1000)
     assert n == sw.Query(sw.count(), R3, "n")
-    assert (vol.group_by, vol.stream, n.group_by, n.stream) == (("symbol",), "trades", (), "t")
+    assert (vol.by, vol.stream, n.by, n.stream) == (("symbol",), "trades", (), "t")
 
 
 def test_a_condition_has_a_name_if_it_is_selected_too() -> None:

@@ -15,10 +15,11 @@ from pyspark.sql.types import StructField, StructType
 
 from swag.errors import BadQuery
 from swag.evaluate import evaluate as embedded
+from swag.query.groupings import levels
 from swag.query.lowering import components, readers
 from swag.query.query import Events, Query
 from swag.spark import process, schema
-from swag.spark.asked import columns_read, levels
+from swag.spark.asked import columns_read
 from swag.spark.batch.layout import Layout
 from swag.spark.batch.tasks import of_type
 from swag.spark.key_rows import KeyRows

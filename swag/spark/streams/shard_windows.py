@@ -234,7 +234,7 @@ class ShardWindows:
 
     def _ticks(self) -> list[pa.Table]:
         """What the watermark has decided."""
-        ticks = emitted_table(self.stream.emission, None)
+        ticks = emitted_table({() if self.plan.key is None else (self.plan.key,): self.stream.emission}, None)
         return [pa.table([*ticks.columns[:-1], ticks.columns[-1].cast(self.plan.value)], self.plan.names)]
 
     def _passing(self, kept: Kept, query: Query, instant: int) -> list[pa.Table]:

@@ -209,7 +209,7 @@ class Framed:
         """A statement over frames: a frame's summary is over its own events."""
         calls.append(f"sw.evaluate([fr.FrameQuery(spec, …{SUMMARIES})], events, key={self.key!r})")
         what = [eval(text, {"sw": sw}) for text in SUMMARIES]
-        asked = fr.FrameQuery(self.spec, [(None, each) for each in what], group_by=(self.key,) if self.key else None)
+        asked = fr.FrameQuery(self.spec, [(None, each) for each in what], by=(self.key,) if self.key else None)
         found = sw.evaluate([asked], self.table, key=self.key).to_pylist()
         extents = self._extents()
         if len(found) != len(extents):

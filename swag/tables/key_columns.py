@@ -1,0 +1,60 @@
+"""A key of several columns, as one column of structs on its way through: joined on the way in, apart on the way out.
+
+Whatever has a key so has one column, of any type that a KeyTable tells apart.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swag.tables.answers import OWN, own_name
+from swag.tables.columns import column, one_chunk
+
+
+def key_name(by: tuple[str, ...]) -> str | None:
+    """What the one column is called; None: there is no key."""
+    return None if not by else by[0] if len(by) == 1 else f"({', '.join(by)})"
+
+
+def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
+    """With the one column that stands for several; a key of one column is there already."""
+    name = key_name(by)
+    if len(by) < 2 or name in table.column_names:
+        return table
+    columns = [one_chunk(column(table, each, "key is")) for each in by]
+    return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
+
+
+def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
+    """The columns of the key in the place of the one that stood for them. Our own columns make way: "value" is called
+    "value_" where a key column is called "value"."""
+    name = key_name(by)
+    if len(by) < 2 or name not in table.column_names:
+        return table
+    columns: list[pa.ChunkedArray | pa.Array] = []
+    names: list[str] = []
+    for each in table.column_names:
+        values = table.column(each)
+        if each == name:
+            columns += _fields(values, by)
+            names += by
+        else:
+            columns.append(values)
+            names.append(own_name(each, *by) if each in OWN else each)
+    return pa.table(columns, names)
+
+
+def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The order of rows by these columns, those of a key of several one by one."""
+    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    if len(own) == 1:
+        return np.asarray(pc.sort_indices(own[0]))
+    table = pa.table(own, [str(i) for i in range(len(own))])
+    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))
+
+
+def _fields(keys: pa.ChunkedArray, by: Iterable[str]) -> list[pa.ChunkedArray]:
+    """Nothing is known of the types of a key before the first event."""
+    return [pa.chunked_array([pa.nulls(len(keys))])] * len(list(by)) if pa.types.is_null(keys.type) else keys.flatten()

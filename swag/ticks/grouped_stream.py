@@ -1,0 +1,268 @@
+"""A stream whose events are grouped in several ways at once: per card, per merchant, per (card, country), all together.
+
+    table --> read once --> a live stream per grouping, each with keys, rows, structures and ticks of its own
+                            all or none of them take a batch; they share what time it is
+
+A live stream has one key column. Where a grouping has several, that column is one of structs, made of them on the way
+in and taken apart on the way out (swag/tables/key_columns.py).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.operators.numbers import EARLIEST
+from swag.durable.state import State, nested, parts
+from swag.errors import SwagError
+from swag.live.core import Incoming
+from swag.live.time import Time
+from swag.query.groupings import By, by_grouping, grouping_of
+from swag.query.query import Query
+from swag.query.reading import Reading
+from swag.tables.columns import Clock, clock_of
+from swag.tables.key_columns import joined, key_name
+from swag.tables.waiting import TimedRows, Waiting
+from swag.ticks.emission import Emission
+from swag.ticks.live_stream import LiveStream
+
+
+class GroupedStream:
+    """Events that come in order of time, and queries of any kind over any groupings of them.
+
+    It owns a live stream per grouping, and the time they share. Asked of it: to `add` and `remove` queries; to `take` a
+    table, whole or not at all; that time passes; the live stream that answers a query (`of`); its `state`.
+    """
+
+    def __init__(self, ts: str, default: By, algorithm: str = "auto", epsilon: float = 0.2) -> None:
+        self.ts, self.default = ts, default
+        self.time = Time()
+        self.events = 0
+        self._options = (algorithm, epsilon)
+        self.main = self._made(default)
+        self.streams: dict[By, LiveStream] = {default: self.main}
+        self.queries: dict[str, Query] = {}  # as they were given
+        self._where: dict[str, By] = {}  # the grouping of each
+        self.active = self.streams  # those with queries; without any, the default
+        self._read_for: list[Reading] = []
+        self._reading = Reading([], ts, *default)
+
+    def _made(self, by: By) -> LiveStream:
+        return LiveStream(self.ts, key_name(by), *self._options, time=self.time)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        queries: list[Query],
+        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
+        unread: Callable[..., int] = lambda readers, by: EARLIEST,
+    ) -> None:
+        """Queries whose names are new: all or none of them. waiting, unread: see LiveStream, of a grouping."""
+        added: list[tuple[By, str]] = []
+        known = set(self.streams)
+        try:
+            for by, some in by_grouping(queries, self.default).items():
+                stream = self.streams.get(by) or self._begun(by)
+                stream.add(some, partial(waiting, by=by), partial(unread, by=by))
+                self.streams[by] = stream
+                added += [(by, query.label) for query in some]
+        except Exception:
+            for by, name in reversed(added):
+                self.streams[by].remove(name)
+            self.streams = {by: stream for by, stream in self.streams.items() if by in known}
+            raise
+        self.queries |= {query.label: query for query in queries}
+        self._where |= {query.label: grouping_of(query, self.default) for query in queries}
+        self._follow()
+
+    def _begun(self, by: By) -> LiveStream:
+        """A grouping that comes while events flow: of keys before it nothing is known."""
+        stream = self._made(by)
+        if self.time.clock is not None:
+            stream.core.start(self.time.clock)
+            if self.events:
+                stream.begin_at(self.time.now, self.events)
+        return stream
+
+    def remove(self, name: str) -> None:
+        by = self._where.pop(name)
+        del self.queries[name]
+        self.streams[by].remove(name)
+        if by != self.default and not self.streams[by].is_read and not self.streams[by].emission.undelivered:
+            del self.streams[by]
+        self._follow()
+
+    def _follow(self) -> None:
+        read = {by: stream for by, stream in self.streams.items() if stream.is_read}
+        self.active = read or {self.default: self.main}
+
+    def of(self, name: str) -> LiveStream:
+        """The live stream that answers a query."""
+        return self.streams[self._where[name]]
+
+    def grouping(self, name: str) -> By:
+        return self._where[name]
+
+    @property
+    def reading(self) -> Reading:
+        """What is read of an event, by queries of any kind and grouping."""
+        if len(self.active) == 1 and len(next(iter(self.active))) < 2:
+            return next(iter(self.active.values())).reading
+        sources = [stream.reading for stream in self.active.values()]
+        if sources != self._read_for:
+            keys = dict.fromkeys(name for by in self.active for name in by)
+            queries = [query for reading in sources for query in reading.queries]
+            self._read_for, self._reading = sources, Reading(queries, self.ts, *keys)
+        return self._reading
+
+    @property
+    def emissions(self) -> dict[By, Emission]:
+        """Who may have ticks for somebody: of each grouping with queries, or that had some."""
+        return {
+            by: stream.emission
+            for by, stream in self.streams.items()
+            if by in self.active or stream.emission.undelivered or stream.emission.errors
+        }
+
+    @property
+    def is_ticking(self) -> bool:
+        """Does any query answer at ticks, or over the answers of others?"""
+        return any(stream.is_ticking for stream in self.active.values())
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def start(self, clock: Clock) -> None:
+        """The first batch tells what time is; raises if a query does not go with that."""
+        try:
+            for stream in self.streams.values():
+                stream.start(clock)
+        except SwagError:
+            self.restart()
+            raise
+
+    def restart(self) -> None:
+        """The first batch was refused: nobody knows what time is again."""
+        for stream in self.streams.values():
+            stream.core.restart()
+
+    def take(self, table: pa.Table) -> None:
+        """Events in order, with all that `reading` asks for: whole or not at all."""
+        if len(self.active) == 1:
+            ((by, stream),) = self.active.items()
+            stream.take(joined(table, by))
+        else:
+            self.forget_keys()
+            first = self.time.clock is None
+            if first:
+                self.start(clock_of(table.column(self.ts), self.ts))
+            try:
+                with ExitStack() as stack:
+                    batches = list(self._tried(stack, table))
+                    for stream, batch in batches:
+                        stream.check(batch)
+            except Exception:
+                if first:
+                    self.restart()
+                raise
+            for stream, batch in batches:
+                stream.apply(batch)
+        self.events += table.num_rows
+
+    def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
+        for by, stream in self.active.items():
+            yield stream, stack.enter_context(stream.core.trying(joined(table, by)))
+
+    def trying(self, stack: ExitStack, table: pa.Table) -> list[Incoming]:
+        """A batch that is to wait, as each grouping reads it: raises what is wrong with it other than its order. New
+        keys are taken back if anything raises while the stack is open."""
+        found = []
+        for stream, batch in self._tried(stack, table):
+            stream.check(batch, ordered=False)
+            found.append(batch)
+        return found
+
+    def take_known(self, rows: TimedRows) -> None:
+        """Rows that were checked when they came, and have waited since. Their keys are known where there is one
+        grouping; else they are numbered again. A grouping that came later does not know rows without its columns."""
+        for by, stream in self.active.items():
+            table, ts, ids = rows
+            if not ids.size:
+                missing = self._without_key(table, by)
+                if missing is not None:
+                    there = np.flatnonzero(~missing)
+                    table, ts = table.take(pa.array(there)), ts[there]
+                    if ts.size == 0:
+                        continue
+                table = joined(table, by)
+                ids = stream.core.grouping.ids(table)
+            stream.take_known(joined(table, by), ts, ids)
+        self.events += rows.ts.size
+
+    def _without_key(self, table: pa.Table, by: By) -> np.ndarray | None:
+        missing = [np.asarray(pc.is_null(table.column(name))) for name in by if table.column(name).null_count]
+        return np.logical_or.reduce(missing) if missing else None
+
+    def pass_time(self, now: int, closed: int) -> None:
+        """Time goes on to `now`, and every event up to `closed` has come: ticks are decided."""
+        for stream in self.active.values():
+            stream.pass_time(now, closed)
+
+    def decide(self, closed: int, kept: bool) -> None:
+        for stream in self.active.values():
+            stream.decide(closed, kept)
+
+    # -- letting go ---------------------------------------------------------------------------------------------------
+
+    def tidy(self) -> None:
+        """Let go of some rows that no window reaches."""
+        for stream in self.active.values():
+            stream.core.store.tidy(0)
+
+    def forget_keys(self, waiting: Waiting | None = None) -> None:
+        """Forget keys that nobody asks for any more, where they are half of all. waiting: rows that are still to come,
+        by the numbers of their keys where there is one grouping."""
+        for stream in self.active.values():
+            kept = stream.forget_keys(waiting)
+            if kept is not None and waiting is not None:
+                waiting.renumber(kept)
+
+    def let_go(self) -> None:
+        for stream in self.active.values():
+            stream.let_go()
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> int:
+        return sum(stream.kept for stream in self.streams.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(stream.bytes for stream in self.streams.values())
+
+    def complete_since(self) -> dict[str, Any]:
+        """Per query: None if complete from the first event, else the time since which its window is all kept."""
+        since: dict[str, Any] = {}
+        for stream in self.streams.values():
+            since |= stream.complete_since()
+        return {name: since[name] for name in self.queries}
+
+    def state(self) -> State:
+        header = {"groupings": [list(by) for by in self.streams], "events": self.events}
+        return nested(header, {"streams": [stream.state() for stream in self.streams.values()]})
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        self.events = state[0]["events"]
+        saved = dict(zip((tuple(by) for by in state[0]["groupings"]), parts(state, "streams"), strict=True))
+        if saved.keys() != self.streams.keys():
+            raise ValueError(f"groupings {list(saved)} were saved, of queries by {list(self.streams)}")
+        for by, stream in self.streams.items():
+            stream.restore(saved[by])
+        self.streams = {by: self.streams[by] for by in saved}
+        self._follow()

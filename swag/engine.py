@@ -21,13 +21,14 @@ from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
+from swag.live.refused import Refused, due_before
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.answers import answers_table
-from swag.tables.columns import clock_of
+from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units, length
 from swag.tables.key_columns import apart, joined
 from swag.tables.waiting import NO_IDS
@@ -55,12 +56,14 @@ class Engine:
     """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
 
     ts, key: names of columns; a key may have several, no key is one stream. A query may be grouped otherwise (`by`);
-    all groupings share intake, time, order and lateness. lateness: how far out of order events may come. epsilon: how
-    far off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys).
-    algorithm: "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
+    all groupings share intake, time, order and lateness. lateness: how far out of order events may come. hold: False
+    applies them as they come, late ones in their place. epsilon: how far off the candidates of an index over keys may
+    be (a smaller one takes more memory and checks fewer keys). algorithm: "auto", or one of
+    swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
-    applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
+    applied, so windows are whole. With hold=False they are as of the latest time, and hold what has come so far. Any
+    number of threads may use one engine; their calls take turns.
 
     >>> import swag as sw
     >>> engine = sw.Engine(ts="ts", key="symbol")
@@ -81,6 +84,7 @@ class Engine:
         ts: str = "ts",
         key: str | Iterable[str] | None = None,
         lateness: Duration | None = None,
+        hold: bool = True,
         epsilon: float = 0.2,
         algorithm: str = "auto",
     ) -> None:
@@ -96,13 +100,15 @@ class Engine:
                 f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key={key!r}.',
                 'algorithm="auto"',
             )
-        self.ts, self.algorithm, self.lateness = ts, algorithm, lateness
+        self.ts, self.algorithm, self.lateness, self.hold = ts, algorithm, lateness, hold
         self.key = one_or_several(by)
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
+        self._check_hold()
         self._lock = threading.RLock()
         self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
-        self._held: Held | None = None  # once there is a first event, where there is lateness
+        self._held: Held | None = None  # once there is a first event, where events wait
+        self._refused = Refused()
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -114,13 +120,34 @@ class Engine:
         queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries)
         for each in queries:
-            self._check_grouping(each)
+            self._check_query(each)
         self._streams.add(queries, self._waiting, self._unread)
         if self._held is not None and len(self._streams.active) > 1:
             self._held.forget_ids()
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
 
-    def _check_grouping(self, query: Query) -> None:
+    def _check_hold(self) -> None:
+        check_flag(self.hold, "hold")
+        if self.hold:
+            return
+        if self.lateness is None:
+            raise BadQuery(
+                "hold=False puts late events into their place, but without `lateness` none may be late.",
+                'sw.Engine(lateness="10s", hold=False)',
+            )
+        if self.algorithm in COMPARED:
+            raise BadQuery(
+                f'algorithm="{self.algorithm}" is for comparison, over events that come in order, not hold=False.',
+                'algorithm="auto"',
+            )
+
+    def _check_query(self, query: Query) -> None:
+        if not self.hold and not query.is_plain:
+            raise BadQuery(
+                f'query "{query.label}" answers at ticks, or over a stream of its own, which is decided once events have '
+                "waited; this engine has hold=False.",
+                "register it with an sw.Engine(lateness=…) of its own",
+            )
         by = grouping_of(query, self._streams.default)
         if self.ts in by:
             raise BadQuery(f'query "{query.label}" groups by "{self.ts}", which is the time.', 'by="…"')
@@ -167,7 +194,7 @@ class Engine:
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         streams = self._streams
-        waits = self.lateness is not None or streams.is_ticking
+        waits = (self.lateness is not None and self.hold) or streams.is_ticking
         table = intake.read(events, streams.reading, keep=waits)
         if table.num_rows == 0:
             return 0
@@ -177,6 +204,8 @@ class Engine:
                 self._start(table)
             if self._held is not None:
                 return self._hold(self._held, table)
+            if not self.hold:
+                return self._place(table)
             streams.take(table)
         except Exception:
             if first:
@@ -193,10 +222,29 @@ class Engine:
         promised = EARLIEST if self._advanced is None else clock.instant(self._advanced, "advance")
         if self.lateness is None:
             time.go_on(promised, promised - 1 if promised > EARLIEST else EARLIEST)
-        else:
-            self._held = Held(in_units(self.lateness, clock.unit))
+        elif self.hold:
+            self._held = Held(in_units(self.lateness, clock.unit), self._refused)
             self._held.now = promised
             time.go_on(self._held.watermark)
+        else:
+            time.lateness = in_units(self.lateness, clock.unit)
+            time.go_on(promised)
+
+    def _place(self, table: pa.Table) -> int:
+        """Events are applied as they come, each in its place; what is too late for that is refused, whatever its key."""
+        streams, time = self._streams, self._streams.time
+        assert time.clock is not None and time.lateness is not None
+        ts = intake.timestamps(table, self.ts, time.clock)
+        late = ts < due_before(ts, time.now, time.lateness)
+        fresh = table
+        if late.any():
+            with ExitStack() as stack:  # a batch with something else wrong is refused as a whole
+                streams.trying(stack, table)
+            fresh = taken(table, np.flatnonzero(~late))
+        if fresh.num_rows:
+            streams.take(fresh)
+        self._refused.add(table, late, f"more than lateness={self.lateness!r} behind the latest ts")
+        return fresh.num_rows
 
     def _hold(self, held: Held, table: pa.Table) -> int:
         """Events wait until the watermark passes them. Where they are grouped in several ways, they are judged as one:
@@ -238,7 +286,7 @@ class Engine:
         """Time goes on to `instant`; what waited for that is applied."""
         held, streams = self._held, self._streams
         if held is None:
-            streams.pass_time(instant, instant - 1 if instant > EARLIEST else EARLIEST)
+            streams.pass_time(instant, instant - 1 if self.hold and instant > EARLIEST else EARLIEST)
             return
         held.now = max(held.now, instant)
         streams.time.go_on(held.watermark)
@@ -322,6 +370,20 @@ class Engine:
             emissions = {by: self._streams.streams[by].emission}
         return emitted_table(emissions, name)
 
+    @alone
+    def refused(self) -> pa.Table:
+        """The events that came too late since the last call, with the reason; until fetched, the last million are kept.
+
+        Their columns: ts, key, and what queries read of them.
+        """
+        streams = self._streams
+        known = {name: kind for each in streams.active.values() for name, kind in each.core.dictionary.types.items()}
+        for by, stream in streams.active.items():
+            known |= dict(zip(by, stream.core.key_types, strict=False))
+        if streams.time.clock is not None:
+            known[self.ts] = streams.time.clock.type
+        return self._refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
+
     def _known(self, name: str) -> Query:
         queries = self._streams.queries
         if not isinstance(name, str) or name not in queries:
@@ -359,7 +421,7 @@ class Engine:
         return {
             "events": streams.events + (0 if held is None else held.waiting.count),
             "held": 0 if held is None else held.waiting.count,
-            "late": 0 if held is None else held.late,
+            "late": self._refused.count,
             "keys": streams.main.core.store.key_count if streams.default else 0,
             "kept": streams.kept,
             "structures": sum(len(core.plan.groups) for core in cores),
@@ -395,6 +457,7 @@ class Engine:
     def state(self) -> State:
         """As one plain value: see swag/durable/state.py."""
         options = {"ts": self.ts, "key": self.key, "algorithm": self.algorithm, "epsilon": self._epsilon}
+        options |= {} if self.hold else {"hold": False}
         header = {
             "engine": options,
             "lateness": duration_to_json(self.lateness),
@@ -402,15 +465,21 @@ class Engine:
         }
         held = None if self._held is None else self._held.state()
         early = {} if self._advanced is None else {"advanced": table_to_array(pa.table({"ts": [self._advanced]}))}
-        return with_arrays(nested(header, {"stream": self._streams.state(), "held": held}), early)
+        inside = {"stream": self._streams.state(), "held": held, "refused": self._refused.state()}
+        return with_arrays(nested(header, inside), early)
 
     def restore(self, state: State) -> None:
         """An engine with the same options and queries, and no events, goes on where this state was handed over."""
         header, arrays = state
         self._streams.restore(part(state, "stream"))
         if header["held"] is not None:
-            self._held = Held(0)
+            self._held = Held(0, self._refused)
             self._held.restore(part(state, "held"))
+        if header.get("refused") is not None:
+            self._refused.restore(part(state, "refused"))
+        clock = self._streams.time.clock
+        if not self.hold and self.lateness is not None and clock is not None:
+            self._streams.time.lateness = in_units(self.lateness, clock.unit)
         if "advanced" in arrays:
             self._advanced = table_from_array(arrays["advanced"]).column(0)[0].as_py()
 

@@ -32,6 +32,7 @@ def few(events: Any) -> pa.Table:
 def of_append(engine: Any, events: Any) -> Callable[[], Any]:
     """What an engine does with a first batch, and when it is asked afterwards."""
     options = {"ts": engine.ts, "key": engine.key, "lateness": engine.lateness, "algorithm": engine.algorithm}
+    options["hold"] = engine.hold
     return partial(use_engine, type(engine), options, engine.queries, few(events))
 
 

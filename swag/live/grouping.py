@@ -12,6 +12,7 @@ from swag.live.arena import Batch
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
 from swag.live.key_filters import Filters
+from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.space import Mask
@@ -80,9 +81,15 @@ class Grouping:
         if filtering:
             self.filters.prepare()
         self.store.time.go_on(int(rows.ts.max(initial=self.store.time.now)))
-        self.plan.update(self.store.append(rows, batch))
-        if filtering:
-            self.filters.update(rows)
+        displaced = displacing(self.store, rows, batch)
+        if displaced is None:
+            self.plan.update(self.store.append(rows, batch))
+        else:
+            self.plan.update(put_in_place(self.store, rows, batch, displaced))
+        if filtering and displaced is None:
+            self.filters.update(rows if self.store.time.lateness is None else rows.some(batch.order))
+        elif filtering:
+            self.filters.redo(rows, batch, displaced)
         self.store.tidy(rows.ts.size)
 
     @property

@@ -16,21 +16,23 @@ from kernels.rings.timeline import judge
 from swag.durable.state import State
 from swag.errors import BadType
 from swag.live.arena import group
+from swag.live.refused import Refused, due_before
 from swag.tables.waiting import TimedRows, Waiting
+
+WHY = "older than what was applied when it came"
 
 
 class Held:
     """The events that wait (`waiting`): the columns that queries need, their timestamps and key ids.
 
     It owns them until they are released, and the latest time, from which the watermark follows. Asked of it: to take
-    events that are not late, and those that are due.
+    events that are not late, and those that are due. The others it gives to `refused`, which is the engine's.
     """
 
-    def __init__(self, lateness: int) -> None:
-        self.lateness = lateness
+    def __init__(self, lateness: int, refused: Refused) -> None:
+        self.lateness, self.refused = lateness, refused
         self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
         self.waiting = Waiting()
-        self.late = 0
         self._lacking: dict[str, int] = {}  # columns that some events came without, and the latest time then
 
     def add(
@@ -55,7 +57,7 @@ class Held:
         if late.any():
             fresh = fresh.some(np.flatnonzero(~late))
         self.waiting.add(*fresh, narrow=True)
-        self.late += ts.size - fresh.ts.size
+        self.refused.add(table, late, WHY)
         return fresh.ts.size
 
     @property
@@ -88,12 +90,12 @@ class Held:
         return max((self._lacking.get(name, EARLIEST) for name in columns), default=EARLIEST)
 
     def state(self) -> State:
-        header = {"lateness": self.lateness, "now": self.now, "late": self.late, "lacking": self._lacking}
+        header = {"lateness": self.lateness, "now": self.now, "late": self.refused.count, "lacking": self._lacking}
         return header, self.waiting.state()[1]
 
     def restore(self, state: State) -> None:
         header = state[0]
-        self.lateness, self.now, self.late = header["lateness"], header["now"], header["late"]
+        self.lateness, self.now, self.refused.count = header["lateness"], header["now"], header["late"]
         self._lacking = header.get("lacking", {})
         self.waiting.restore(state)
 
@@ -106,9 +108,7 @@ class Held:
         slots: Iterable[int],
         together: bool,
     ) -> np.ndarray:
-        before = np.maximum.accumulate(np.concatenate([[self.now], ts]))[:-1]  # `now` as each event arrives
-        with np.errstate(over="ignore"):
-            due = np.where(before < EARLIEST + self.lateness, EARLIEST, before - self.lateness)
+        due = due_before(ts, self.now, self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)
         missed = np.zeros(ts.size, bool)

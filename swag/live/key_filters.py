@@ -17,6 +17,7 @@ import pyarrow as pa
 from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
+from swag.live.arena import Batch
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SumIndex
 from swag.live.key_index import IndexEntry, Key, asked
@@ -140,6 +141,14 @@ class Filters:
         """A batch was applied."""
         for entry in self.entries.values():
             entry.update(self.store, rows)
+
+    def redo(self, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> None:
+        """A batch was applied that displaced so many rows of each of its keys: of keys that lost none, as ever."""
+        in_order = np.repeat(displaced == 0, batch.counts)
+        others = rows.some(batch.order[in_order])
+        for entry in self.entries.values():
+            entry.update(self.store, others)
+            entry.redo(self.store, batch.keys[displaced > 0])
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 

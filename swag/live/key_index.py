@@ -61,14 +61,30 @@ class IndexEntry:
     def make(self, store: Store, p: int) -> None:
         """From those rows kept that windows reach, now or later."""
         longest = self.longest(store)
-        ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column)
-        reached = ts > max(EARLIEST, store.now - longest)
-        ids, ts, values = ids[reached], ts[reached], None if values is None else values[reached]
+        ids, ts, values = self._reached(store, np.arange(store.key_count))
         if self._takes(store, ts, values):
             self.index = self._empty(store, p, longest)
             self.index.add_keys(store.key_count)
             self.index.update(ids, ts, values)
             self.index.expire(store.now)
+
+    def redo(self, store: Store, keys: np.ndarray) -> None:
+        """What it knows of some keys is made again, from the rows kept: late ones were put in between."""
+        if self.index is None:
+            return
+        ids, ts, values = self._reached(store, keys)
+        if not self._takes(store, ts, values):
+            self.index = None
+            return
+        self.index.add_keys(store.key_count)
+        self.index.forget(keys)
+        self.index.update(ids, ts, values)
+
+    def _reached(self, store: Store, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Ids, timestamps and values of the rows of some keys that windows reach, now or later."""
+        ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column, keys)
+        reached = ts > max(EARLIEST, store.now - self.longest(store))
+        return ids[reached], ts[reached], None if values is None else values[reached]
 
     def update(self, store: Store, rows: CheckedRows) -> None:
         """A batch was applied."""
@@ -137,16 +153,18 @@ def answers_floats(key: Key, store: Store) -> bool:
     return key.column is not None and bool(pa.types.is_floating(store.types[key.column]))
 
 
-def kept_rows(store: Store, space: Space, column: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ids, timestamps and values of the rows kept in a space, key by key, oldest first."""
-    rings = store.main.arena.rings[: store.key_count]
-    counts = rings[:, TAIL] - rings[:, HEAD]
-    ids = np.repeat(np.arange(store.key_count), counts)
+def kept_rows(
+    store: Store, space: Space, column: str | None, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Ids, timestamps and values of the rows of some keys kept in a space, key by key, oldest first."""
+    rings = store.main.arena.rings
+    counts = rings[keys, TAIL] - rings[keys, HEAD]
+    ids = np.repeat(keys, counts)
     at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
     slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
     ts = store.ts.data[slots]
     if space.rank is not None:
-        rank, own = space.rank.data[slots], space.arena.rings[: store.key_count]
+        rank, own = space.rank.data[slots], space.arena.rings
         after = np.append(rank[1:], 0)
         last = np.cumsum(counts)[counts > 0] - 1
         after[last] = own[ids[last], TAIL]

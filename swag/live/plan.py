@@ -1,6 +1,6 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -200,9 +200,10 @@ class Plan:
         if not self._settled:
             self._make_groups()
 
-    def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
+    def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
+        """runs: of every space the keys, their rows that are new, and maybe how many of these were only displaced."""
         for (mask, _), group in self.groups.items():
-            group.update(*runs[mask], self.store.key_count)
+            group.update(self.store.key_count, *runs[mask])
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on."""

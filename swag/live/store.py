@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, timeline
+from kernels.rings import in_step, late, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
@@ -32,6 +32,16 @@ class CheckedRows:
     ids: np.ndarray
     fields: dict[str, Field]
     chosen: dict[Mask, np.ndarray | None]
+
+    def some(self, rows: np.ndarray) -> "CheckedRows":
+        """Those at these places."""
+        fields = {
+            name: Field(each.values[rows] if each.values.size else each.values,
+                        None if each.valid is None else each.valid[rows], each.type)
+            for name, each in self.fields.items()
+        }  # fmt: skip
+        chosen = {mask: None if keep is None else keep[rows] for mask, keep in self.chosen.items()}
+        return CheckedRows(self.ts[rows], self.ids[rows], fields, chosen)
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
@@ -116,9 +126,15 @@ class Store:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
         if not self.retention.depth.time:
             return np.array([LATEST])
-        now = self.latest if self.keeps_own_time else np.array([min(self.now, self.retention.since)])
+        now = self.latest if self.keeps_own_time else np.array([min(self.now, self.since)])
         far = min(self.retention.depth.time, int(LATEST))
         return np.where(now < EARLIEST + far, EARLIEST, now - far)
+
+    @property
+    def since(self) -> int:
+        """Windows that end at this time, or later, are still to be asked for, and rows put in between theirs."""
+        lateness = self.time.lateness
+        return self.retention.since if lateness is None else max(EARLIEST, self.now - lateness)
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
@@ -135,9 +151,13 @@ class Store:
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
     def grouped(self, rows: CheckedRows) -> Batch:
-        """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
+        """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest.
+        Where late rows are put into their place, each run is brought in order."""
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
+        if bad >= 0 and self.time.lateness is not None:
+            late.sort_runs(fixed(rows.ts), tuple(batch))
+            return batch
         early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
@@ -178,9 +198,7 @@ class Store:
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
         timeline.take_ranks(counted, tuple(batch), space.arena.rings, slots, space.rank.data)
-        keep = counted[batch.order]
-        ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
-        own = Batch(batch.order[keep], batch.keys, ends)
+        own = batch.only(counted)
         space.arena.make_room(own.keys, own.counts, space.expire_with_parent)
         self._write(space, rows.fields, own.order, space.arena.take_slots(own))
         return own.keys, own.counts
@@ -193,9 +211,9 @@ class Store:
         if self.retention.everything:
             return
         rings = self.main.arena.rings
-        if self.retention.since < LATEST:  # rows after it push none out of a window by rows
+        if self.since < LATEST:  # rows after it push none out of a window by rows
             seen = np.empty(keys.size, np.int64)
-            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.retention.since), seen)
+            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.since), seen)
             coming = np.minimum(coming, seen - rings[keys, TAIL])
         timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.depth.rows)
 

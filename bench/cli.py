@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|sql|spark|spark-features|spark-one-key|
+"""python -m bench [micro|peers|figures|first-use|filters|frames|frequency|late|sql|spark|spark-features|spark-one-key|
                  spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -27,6 +27,7 @@ SUBJECTS: dict[str, list[str]] = {
     "filters": ["filters_figure12", "filters_growth", "filters_updates", "filters_extrema", "filters_engine"],
     "frames": ["frames_*"],
     "frequency": ["frequency"],
+    "late": ["late"],
     "sql": ["sql"],
     "spark": ["spark_batch"],
     "spark-features": ["spark_features"],

@@ -144,8 +144,8 @@ class Engine:
     def _check_query(self, query: Query) -> None:
         if not self.hold and not query.is_plain:
             raise BadQuery(
-                f'query "{query.label}" answers at ticks, or over a stream of its own, which is decided once events have '
-                "waited; this engine has hold=False.",
+                f'query "{query.label}" answers at ticks, or over a stream of its own, which are decided once events '
+                "have waited; this engine has hold=False.",
                 "register it with an sw.Engine(lateness=…) of its own",
             )
         by = grouping_of(query, self._streams.default)
@@ -231,7 +231,7 @@ class Engine:
             time.go_on(promised)
 
     def _place(self, table: pa.Table) -> int:
-        """Events are applied as they come, each in its place; what is too late for that is refused, whatever its key."""
+        """Events are applied as they come, each in its place; what is too late for that is refused, of any key."""
         streams, time = self._streams, self._streams.time
         assert time.clock is not None and time.lateness is not None
         ts = intake.timestamps(table, self.ts, time.clock)

@@ -86,10 +86,10 @@ class Grouping:
             self.plan.update(self.store.append(rows, batch))
         else:
             self.plan.update(put_in_place(self.store, rows, batch, displaced))
-        if filtering and displaced is None:
-            self.filters.update(rows if self.store.time.lateness is None else rows.some(batch.order))
+        if filtering and self.store.time.lateness is None:
+            self.filters.update(rows)
         elif filtering:
-            self.filters.redo(rows, batch, displaced)
+            self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
         self.store.tidy(rows.ts.size)
 
     @property

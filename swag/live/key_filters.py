@@ -143,7 +143,8 @@ class Filters:
             entry.update(self.store, rows)
 
     def redo(self, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> None:
-        """A batch was applied that displaced so many rows of each of its keys: of keys that lost none, as ever."""
+        """A batch was applied that displaced so many rows of each of its keys. Those of which it displaced none are
+        brought up to date, with their rows in order of time."""
         in_order = np.repeat(displaced == 0, batch.counts)
         others = rows.some(batch.order[in_order])
         for entry in self.entries.values():

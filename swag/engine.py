@@ -30,10 +30,11 @@ from swag.sql import sql
 from swag.tables.answers import answers_table
 from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units, length
-from swag.tables.key_columns import apart, joined
+from swag.tables.key_columns import apart
 from swag.tables.waiting import NO_IDS
 from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream
+from swag.ticks.in_place import InPlaceStream
 from swag.ticks.live_stream import LiveStream
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
@@ -106,7 +107,8 @@ class Engine:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._check_hold()
         self._lock = threading.RLock()
-        self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
+        kind = GroupedStream if hold else InPlaceStream
+        self._streams, self._epsilon = kind(ts, by, algorithm, epsilon), epsilon
         self._held: Held | None = None  # once there is a first event, where events wait
         self._refused = Refused()
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
@@ -120,7 +122,7 @@ class Engine:
         queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries)
         for each in queries:
-            self._check_query(each)
+            self._check_grouping(each)
         self._streams.add(queries, self._waiting, self._unread)
         if self._held is not None and len(self._streams.active) > 1:
             self._held.forget_ids()
@@ -141,13 +143,7 @@ class Engine:
                 'algorithm="auto"',
             )
 
-    def _check_query(self, query: Query) -> None:
-        if not self.hold and not query.is_plain:
-            raise BadQuery(
-                f'query "{query.label}" answers at ticks, or over a stream of its own, which are decided once events '
-                "have waited; this engine has hold=False.",
-                "register it with an sw.Engine(lateness=…) of its own",
-            )
+    def _check_grouping(self, query: Query) -> None:
         by = grouping_of(query, self._streams.default)
         if self.ts in by:
             raise BadQuery(f'query "{query.label}" groups by "{self.ts}", which is the time.', 'by="…"')
@@ -176,10 +172,7 @@ class Engine:
     def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
         """The events that wait, as these queries of a grouping will read them when they are due; None if there are
         none."""
-        held = self._held
-        if held is None or held.waiting.count == 0:
-            return None
-        return joined(intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, *by), keys=True), by)
+        return None if self._held is None else self._held.as_read(readers, self.ts, by)
 
     def _unread(self, readers: list[Query], by: By) -> int:
         """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
@@ -352,7 +345,7 @@ class Engine:
         parts = parts or {streams.default: []}
         for each in asked:
             parts[streams.grouping(each)].append((each, streams.of(each).passing(each, at)))
-        return answers_table(parts, {by: streams.streams[by].core.key_types for by in parts}, [], {}, "filters")
+        return answers_table(parts, {by: streams.key_types(by) for by in parts}, [], {}, "filters")
 
     @alone
     def emitted(self, name: str | None = None) -> pa.Table:
@@ -367,7 +360,7 @@ class Engine:
             if not waiting and self._known(name).every is None:  # maybe of a query that is gone
                 raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
             by = next(iter(waiting)) if waiting else self._streams.grouping(name)
-            emissions = {by: self._streams.streams[by].emission}
+            emissions = {by: self._streams.emission(by)}
         return emitted_table(emissions, name)
 
     @alone
@@ -399,7 +392,7 @@ class Engine:
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        held = 0 if self._held is None else self._held.waiting.count
+        held = self._streams.waits if self._held is None else self._held.waiting.count
         return Text(explain(self._streams.active, held, self._streams.events))
 
     def __repr__(self) -> str:
@@ -417,10 +410,10 @@ class Engine:
         keys: of the engine's own grouping; groupings: the keys of each, and what is kept for it, by its key columns.
         """
         held, streams = self._held, self._streams
-        cores = [stream.core for stream in streams.streams.values()]
+        cores = [stream.core for stream in streams.every_stream]
         return {
             "events": streams.events + (0 if held is None else held.waiting.count),
-            "held": 0 if held is None else held.waiting.count,
+            "held": streams.waits if held is None else held.waiting.count,
             "late": self._refused.count,
             "keys": streams.main.core.store.key_count if streams.default else 0,
             "kept": streams.kept,
@@ -428,7 +421,7 @@ class Engine:
             "bytes": streams.bytes,
             "updates": sum(core.plan.updates for core in cores),
             "lookups": sum(core.asked for core in cores),
-            "undelivered": sum(stream.emission.undelivered for stream in streams.streams.values()),
+            "undelivered": sum(stream.emission.undelivered for stream in streams.every_stream),
             "groupings": {by: _about(stream, bool(by)) for by, stream in streams.active.items()},
             "complete_since": streams.complete_since(),
         }

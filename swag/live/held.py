@@ -15,8 +15,13 @@ from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import judge
 from swag.durable.state import State
 from swag.errors import BadType
+from swag.live import intake
 from swag.live.arena import group
 from swag.live.refused import Refused, due_before
+from swag.query.groupings import By
+from swag.query.query import Query
+from swag.query.reading import Reading
+from swag.tables.key_columns import joined
 from swag.tables.waiting import TimedRows, Waiting
 
 WHY = "older than what was applied when it came"
@@ -81,6 +86,12 @@ class Held:
     def has_ids(self) -> bool:
         """Are the keys of those that wait numbered?"""
         return self.waiting.count == 0 or bool(self.waiting.rows.ids.size)
+
+    def as_read(self, readers: list[Query], ts: str, by: By) -> pa.Table | None:
+        """The events that wait, as queries of a grouping will read them when they are due; None if there are none."""
+        if self.waiting.count == 0:
+            return None
+        return joined(intake.with_missing(self.waiting.rows.table, Reading(readers, ts, *by), keys=True), by)
 
     def unread(self, columns: Iterable[str]) -> int:
         """Events up to this time came without some of these columns: nobody read them then."""

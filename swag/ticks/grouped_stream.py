@@ -129,6 +129,14 @@ class GroupedStream:
             if by in self.active or stream.emission.undelivered or stream.emission.errors
         }
 
+    def emission(self, by: By) -> Emission:
+        """That of one grouping."""
+        return self.streams[by].emission
+
+    def key_types(self, by: By) -> list[pa.DataType]:
+        """Of the key columns of a grouping; null as long as no key has come."""
+        return self.streams[by].core.key_types
+
     @property
     def is_ticking(self) -> bool:
         """Does any query answer at ticks, or over the answers of others?"""
@@ -155,22 +163,28 @@ class GroupedStream:
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
             stream.take(joined(table, by))
+            self.events += table.num_rows
         else:
-            self.forget_keys()
-            first = self.time.clock is None
+            self.take_each(table)
+
+    def take_each(self, table: pa.Table, last: Callable[[ExitStack], None] = lambda stack: None) -> None:
+        """The same by steps: all of its streams check the events before any takes them. last: what else may refuse."""
+        self.forget_keys()
+        first = self.time.clock is None
+        if first:
+            self.start(clock_of(table.column(self.ts), self.ts))
+        try:
+            with ExitStack() as stack:
+                batches = list(self._tried(stack, table))
+                for stream, batch in batches:
+                    stream.check(batch)
+                last(stack)
+        except Exception:
             if first:
-                self.start(clock_of(table.column(self.ts), self.ts))
-            try:
-                with ExitStack() as stack:
-                    batches = list(self._tried(stack, table))
-                    for stream, batch in batches:
-                        stream.check(batch)
-            except Exception:
-                if first:
-                    self.restart()
-                raise
-            for stream, batch in batches:
-                stream.apply(batch)
+                self.restart()
+            raise
+        for stream, batch in batches:
+            stream.apply(batch)
         self.events += table.num_rows
 
     def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
@@ -236,6 +250,15 @@ class GroupedStream:
             stream.let_go()
 
     # -- about itself -------------------------------------------------------------------------------------------------
+
+    @property
+    def every_stream(self) -> list[LiveStream]:
+        return list(self.streams.values())
+
+    @property
+    def waits(self) -> int:
+        """Events that were taken, and wait for ticks to be decided."""
+        return 0
 
     @property
     def kept(self) -> int:

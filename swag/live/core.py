@@ -69,14 +69,15 @@ class Core:
         epsilon: float = 0.2,
         own_time: bool = False,
         time: Time | None = None,
+        by: tuple[str, ...] = (),
     ) -> None:
         """own_time: `now` is another for each key, that of its latest row. time: that of a stream which is grouped in
-        other ways, too."""
+        other ways, too. by: the columns of a key of several."""
         self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
         self.time, self.dictionary = time or Time(), Dictionary()
         self.columns: tuple[str, ...] | None = None  # of its events, where that is known before any has come
         self.queries: dict[str, Query] = {}
-        self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
+        self.grouping = Grouping(key, by, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up
         self.missed = 0  # events that came before this grouping was there
         self._readers: list[Query] = []
@@ -141,16 +142,19 @@ class Core:
         return self.store.events > 0 or self.store.forgotten > EARLIEST
 
     @contextmanager
-    def trying(self, table: pa.Table) -> Iterator[Incoming]:
-        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
-        known = self.store.key_count
+    def trying(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Iterator[Incoming]:
+        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back.
+
+        once: what has been read of it already, by other groupings.
+        """
+        known, once = self.store.key_count, once or intake.ReadOnce(table)
         try:
             assert self.time.clock is not None
             table = intake.without_foreign_nulls(table, self.dictionary)
-            ts = intake.timestamps(table, self.ts, self.time.clock)
-            fields = intake.fields(table, self.reading, self.dictionary)
+            ts = once.timestamps(self.ts, self.time.clock)
+            fields = intake.fields(table, self.reading, self.dictionary, once)
             ids = self.grouping.ids(table)
-            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
+            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
         except Exception:
             if self.store.keys is not None:
                 self.store.keys.forget_after(known)

@@ -20,12 +20,13 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
+from swag.live.intake import ReadOnce
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
-from swag.tables.key_columns import joined, key_name
+from swag.tables.key_columns import checked, joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.live_stream import LiveStream
@@ -53,7 +54,7 @@ class GroupedStream:
         self._reading = Reading([], ts, *default)
 
     def _made(self, by: By) -> LiveStream:
-        return LiveStream(self.ts, key_name(by), *self._options, time=self.time)
+        return LiveStream(self.ts, key_name(by), *self._options, time=self.time, by=by)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class GroupedStream:
         """Events in order, with all that `reading` asks for: whole or not at all."""
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
-            stream.take(joined(table, by))
+            stream.take(self._own(table, by, stream))
         else:
             self.forget_keys()
             first = self.time.clock is None
@@ -186,8 +187,13 @@ class GroupedStream:
         self.events += table.num_rows
 
     def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
+        once = ReadOnce(table)
         for by, stream in self.active.items():
-            yield stream, stack.enter_context(stream.core.trying(joined(table, by)))
+            yield stream, stack.enter_context(stream.core.trying(self._own(table, by, stream), once))
+
+    def _own(self, table: pa.Table, by: By, stream: LiveStream) -> pa.Table:
+        """A table as a grouping reads it. The core knows keys of several columns; what ticks are made of has one."""
+        return joined(table, by) if stream.is_ticking else checked(table, by)
 
     def trying(self, stack: ExitStack, table: pa.Table) -> list[Incoming]:
         """A batch that is to wait, as each grouping reads it: raises what is wrong with it other than its order. New

@@ -1,6 +1,5 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import wraps
@@ -15,13 +14,15 @@ from kernels.operators.numbers import EARLIEST
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option, key_columns
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
-from swag.errors import BadQuery, UnknownQuery, nearest
+from swag.errors import BadQuery, nearest
 from swag.explain import Text, explain, many
+from swag.features import Features
 from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.live.refused import Refused, due_before
+from swag.live.turns import NotAlone, Turns, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
@@ -47,10 +48,27 @@ def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenat
 
     @wraps(method)
     def locked(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
-        with self._lock:
+        with self._turns.alone():
             return method(self, *args, **options)
 
     return locked
+
+
+def beside(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
+    """Threads that only look do so beside each other, unless something has to be made ready for the answer first."""
+
+    @wraps(method)
+    def shared(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
+        if self.algorithm not in COMPARED:
+            try:
+                with self._turns.beside():
+                    return method(self, *args, **options)
+            except NotAlone:
+                pass
+        with self._turns.alone():
+            return method(self, *args, **options)
+
+    return shared
 
 
 class Engine:
@@ -64,7 +82,7 @@ class Engine:
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
     applied, so windows are whole. With hold=False they are as of the latest time, and hold what has come so far. Any
-    number of threads may use one engine; their calls take turns.
+    number of threads may use one engine: lookups run beside each other, and see every batch whole.
 
     >>> import swag as sw
     >>> engine = sw.Engine(ts="ts", key="symbol")
@@ -77,7 +95,7 @@ class Engine:
     >>> engine
     <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
 
-    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and the lock.
+    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and who may use it when.
     """
 
     def __init__(
@@ -106,9 +124,10 @@ class Engine:
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._check_hold()
-        self._lock = threading.RLock()
+        self._turns = Turns()
         kind = GroupedStream if hold else InPlaceStream
         self._streams, self._epsilon = kind(ts, by, algorithm, epsilon), epsilon
+        self._features = Features(self._streams)
         self._held: Held | None = None  # once there is a first event, where events wait
         self._refused = Refused()
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
@@ -254,6 +273,8 @@ class Engine:
             batch, store = batches[0], active[0].core.store
             ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
             latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            for stream in active:
+                table = intake.without_foreign_nulls(table, stream.core.dictionary)
             taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
         for stream, each in zip(active, batches, strict=True):
             stream.core.dictionary.note_types(each.fields)
@@ -297,7 +318,7 @@ class Engine:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    @alone
+    @beside
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
 
@@ -307,6 +328,8 @@ class Engine:
         query = self._known(name)
         if exact is not True:
             check_flag(exact, "exact")
+        if query.having is not None:
+            require_alone()  # indexes over keys may have to be made
         stream = self._streams.of(name)
         answer = (
             stream.lookup(name, key, at, exact)
@@ -315,7 +338,7 @@ class Engine:
         )
         return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
 
-    @alone
+    @beside
     def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query.
 
@@ -377,23 +400,38 @@ class Engine:
             known[self.ts] = streams.time.clock.type
         return self._refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
 
+    @beside
+    def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
+        """All features of some keys: the columns of `entities`, one row each, then a column per query.
+
+        entities: a table with key columns, e.g. {"card": ["c1"], "merchant": ["m7"]}. Every query without `having` and
+        `every` is answered whose key columns are there, whatever its grouping; queries: names of those to answer, which
+        may have `having` (null where it does not hold). at: a time, one for each entity, or sw.col("ts"), a column of
+        the entities; None: now. A key that is not known, or null, has counts of 0 and nulls.
+
+        >>> import swag as sw
+        >>> engine = sw.Engine(key="card")
+        >>> engine.register([sw.Query(sw.sum("amount"), sw.Range(60), name="spent"),
+        ...                  sw.Query(sw.count(), sw.Range(60), name="sales", by="shop")])
+        ['spent', 'sales']
+        >>> engine.append({"ts": [1, 2], "card": ["a", "b"], "shop": ["x", "x"], "amount": [5.0, 7.0]})
+        2
+        >>> engine.features({"card": ["b", "?"], "shop": ["x", "x"]}).to_pylist()[0]
+        {'card': 'b', 'shop': 'x', 'spent': 7.0, 'sales': 2}
+        """
+        return self._features.of(entities, at, queries)
+
     def _known(self, name: str) -> Query:
-        queries = self._streams.queries
-        if not isinstance(name, str) or name not in queries:
-            known = ", ".join(list(queries)[:20]) if queries else "none"
-            raise UnknownQuery(
-                f'no query is named "{name}"; registered: {known}.',
-                nearest(str(name), list(queries)) if queries else "engine.register(…)",
-            )
-        return queries[name]
+        return self._streams.known(name)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        held = self._streams.waits if self._held is None else self._held.waiting.count
-        return Text(explain(self._streams.active, held, self._streams.events))
+        held = 0 if self._held is None else self._held.waiting.count
+        parts = [explain(each.active, held + waits, each.events) for each, waits in self._streams.parts]
+        return Text("\n\nonce events have waited:\n".join(parts))
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", key={quoted(self.key)}"
@@ -413,7 +451,7 @@ class Engine:
         cores = [stream.core for stream in streams.every_stream]
         return {
             "events": streams.events + (0 if held is None else held.waiting.count),
-            "held": streams.waits if held is None else held.waiting.count,
+            "held": sum(waits for _, waits in streams.parts) if held is None else held.waiting.count,
             "late": self._refused.count,
             "keys": streams.main.core.store.key_count if streams.default else 0,
             "kept": streams.kept,
@@ -422,7 +460,7 @@ class Engine:
             "updates": sum(core.plan.updates for core in cores),
             "lookups": sum(core.asked for core in cores),
             "undelivered": sum(stream.emission.undelivered for stream in streams.every_stream),
-            "groupings": {by: _about(stream, bool(by)) for by, stream in streams.active.items()},
+            "groupings": _groupings(streams),
             "complete_since": streams.complete_since(),
         }
 
@@ -477,9 +515,16 @@ class Engine:
             self._advanced = table_from_array(arrays["advanced"]).column(0)[0].as_py()
 
 
-def _about(stream: LiveStream, keyed: bool) -> dict[str, int]:
-    keys = stream.core.store.key_count if keyed else 0
-    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept, "bytes": stream.bytes}
+def _groupings(streams: GroupedStream) -> dict[By, dict[str, int]]:
+    """About each: its queries, keys, and what is kept for it."""
+    found: dict[By, dict[str, int]] = {}
+    for each, _ in streams.parts:
+        for by, stream in each.active.items():
+            about = found.setdefault(by, {"queries": 0, "keys": 0, "kept": 0, "bytes": 0})
+            about["keys"] = max(about["keys"], stream.core.store.key_count if by else 0)
+            for name, more in (("queries", len(stream.queries)), ("kept", stream.kept), ("bytes", stream.bytes)):
+                about[name] += more
+    return found
 
 
 def quoted(key: Any) -> str:

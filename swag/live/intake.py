@@ -16,6 +16,34 @@ from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
 
 
+class ReadOnce:
+    """A batch that several groupings read: what they have in common is read once. It owns that.
+
+    Asked of it: the times of the batch, its columns as kernels want them, and where a predicate holds.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._ts: np.ndarray | None = None
+        self._fields: dict[tuple[str, bool], Field] = {}
+        self._holds: dict[str, np.ndarray] = {}
+
+    def timestamps(self, ts: str, clock: Clock) -> np.ndarray:
+        if self._ts is None:
+            self._ts = timestamps(self.table, ts, clock)
+        return self._ts
+
+    def field(self, name: str, asked_by: str, as_they_are: bool) -> Field:
+        if (name, as_they_are) not in self._fields:
+            self._fields[name, as_they_are] = field(self.table, name, asked_by, as_they_are)
+        return self._fields[name, as_they_are]
+
+    def holds(self, where: str) -> np.ndarray:
+        if where not in self._holds:
+            self._holds[where] = holds(where, self.table)
+        return self._holds[where]
+
+
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table, columns = as_table(events, keep), {}
@@ -59,9 +87,15 @@ def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
     return instants(array, ts)
 
 
-def key_ids(table: pa.Table, key: str | None, store: Store) -> np.ndarray:
+def key_ids(table: pa.Table, key: str | None, columns: tuple[str, ...], store: Store) -> np.ndarray:
+    """columns: of a key of several, which need not be there as one."""
     if key is None:
         return np.zeros(table.num_rows, np.int64)
+    if len(columns) > 1 and key not in table.column_names:
+        own = [table.column(name) for name in columns]
+        if store.keys is None:
+            store.keys = KeyTable(pa.struct([(n, each.type) for n, each in zip(columns, own, strict=True)]))
+        return store.keys.encode_columns(own)
     array = table.column(key)
     if store.keys is None:
         store.keys = KeyTable(array.type)
@@ -78,8 +112,10 @@ def check_range(table: pa.Table, name: str) -> None:
     field(table, name, "a query reads")
 
 
-def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Field]:
-    """The columns that aggregates read, as kernels want them. known: what the columns have been so far."""
+def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce | None = None) -> dict[str, Field]:
+    """The columns that aggregates read, as kernels want them. known: what the columns have been so far. once: the same
+    table, where others read it, too."""
+    once = once if once is not None and once.table is table else ReadOnce(table)
     found: dict[str, Field] = {}
     kinds: dict[str, pa.DataType] = {}
     for name, asked_by, counted, computed in reading.uses:
@@ -93,7 +129,7 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Fi
                 raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by), known)
         else:
-            found[name] = _same_type(name, field(table, name, asked_by, as_they_are=not computed), known)
+            found[name] = _same_type(name, once.field(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:
         reading.check(kinds)
@@ -128,17 +164,17 @@ def _same_type(name: str, new: Field, seen: Dictionary) -> Field:
     raise _foreign(name, new.type, known)
 
 
-def chosen_rows(masks: Iterable[Mask], table: pa.Table, found: dict[str, Field]) -> dict[Mask, np.ndarray | None]:
+def chosen_rows(
+    masks: Iterable[Mask], table: pa.Table, found: dict[str, Field], once: ReadOnce | None = None
+) -> dict[Mask, np.ndarray | None]:
     """For every mask, which rows count (None: all of them)."""
-    conditions: dict[str, np.ndarray] = {}
+    once = once if once is not None and once.table is table else ReadOnce(table)
     chosen: dict[Mask, np.ndarray | None] = {}
     for mask in masks:
         where, required, _ = mask
         keep: np.ndarray | None = None
         if where is not None:
-            if where not in conditions:
-                conditions[where] = holds(where, table)
-            keep = conditions[where]
+            keep = once.holds(where)
         for name in required:
             valid = found[name].valid
             if valid is not None:

@@ -18,14 +18,15 @@ import pyarrow.compute as pc
 
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
-from swag.errors import SwagError
+from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
+from swag.live.intake import ReadOnce
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
-from swag.tables.key_columns import joined, key_name
+from swag.tables.key_columns import checked, joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.live_stream import LiveStream
@@ -42,6 +43,7 @@ class GroupedStream:
         self.ts, self.default = ts, default
         self.time = Time()
         self.events = 0
+        self.version = 0  # changes with the queries
         self._options = (algorithm, epsilon)
         self.main = self._made(default)
         self.streams: dict[By, LiveStream] = {default: self.main}
@@ -52,7 +54,7 @@ class GroupedStream:
         self._reading = Reading([], ts, *default)
 
     def _made(self, by: By) -> LiveStream:
-        return LiveStream(self.ts, key_name(by), *self._options, time=self.time)
+        return LiveStream(self.ts, key_name(by), *self._options, time=self.time, by=by)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -100,6 +102,7 @@ class GroupedStream:
     def _follow(self) -> None:
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
+        self.version += 1
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""
@@ -107,6 +110,16 @@ class GroupedStream:
 
     def grouping(self, name: str) -> By:
         return self._where[name]
+
+    def known(self, name: Any) -> Query:
+        """The query of this name; raises if there is none."""
+        if not isinstance(name, str) or name not in self.queries:
+            known = ", ".join(list(self.queries)[:20]) if self.queries else "none"
+            raise UnknownQuery(
+                f'no query is named "{name}"; registered: {known}.',
+                nearest(str(name), list(self.queries)) if self.queries else "engine.register(…)",
+            )
+        return self.queries[name]
 
     @property
     def reading(self) -> Reading:
@@ -162,7 +175,7 @@ class GroupedStream:
         """Events in order, with all that `reading` asks for: whole or not at all."""
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
-            stream.take(joined(table, by))
+            stream.take(self._own(table, by, stream))
             self.events += table.num_rows
         else:
             self.take_each(table)
@@ -188,8 +201,13 @@ class GroupedStream:
         self.events += table.num_rows
 
     def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
+        once = ReadOnce(table)
         for by, stream in self.active.items():
-            yield stream, stack.enter_context(stream.core.trying(joined(table, by)))
+            yield stream, stack.enter_context(stream.core.trying(self._own(table, by, stream), once))
+
+    def _own(self, table: pa.Table, by: By, stream: LiveStream) -> pa.Table:
+        """A table as a grouping reads it. The core knows keys of several columns; what ticks are made of has one."""
+        return joined(table, by) if stream.is_ticking else checked(table, by)
 
     def trying(self, stack: ExitStack, table: pa.Table) -> list[Incoming]:
         """A batch that is to wait, as each grouping reads it: raises what is wrong with it other than its order. New
@@ -256,9 +274,9 @@ class GroupedStream:
         return list(self.streams.values())
 
     @property
-    def waits(self) -> int:
-        """Events that were taken, and wait for ticks to be decided."""
-        return 0
+    def parts(self) -> "list[tuple[GroupedStream, int]]":
+        """The streams that it is made of, itself first, and how many events wait in front of each."""
+        return [(self, 0)]
 
     @property
     def kept(self) -> int:
@@ -280,7 +298,11 @@ class GroupedStream:
         return nested(header, {"streams": [stream.state() for stream in self.streams.values()]})
 
     def restore(self, state: State) -> None:
-        """Its queries have been added."""
+        """Its queries have been added. What older files hold is the state of one live stream."""
+        if "groupings" not in state[0]:
+            self.main.restore(state)
+            self.events = self.main.core.store.events
+            return
         self.events = state[0]["events"]
         saved = dict(zip((tuple(by) for by in state[0]["groupings"]), parts(state, "streams"), strict=True))
         if saved.keys() != self.streams.keys():

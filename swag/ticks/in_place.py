@@ -95,6 +95,7 @@ class InPlaceStream(GroupedStream):
         del self.queries[name], self._where[name]
         if not self.behind.queries and not any(each.undelivered for each in self.behind.emissions.values()):
             self.behind, self.held.waiting = None, Waiting()
+        self._follow()
 
     def of(self, name: str) -> LiveStream:
         later = self.behind is not None and name in self.behind.queries
@@ -120,16 +121,12 @@ class InPlaceStream(GroupedStream):
         return super().emission(by) if self.behind is None else self.behind.emission(by)
 
     def key_types(self, by: By) -> list[pa.DataType]:
-        known = [each.streams[by].core.key_types for each in self._parts if by in each.streams]
+        known = [each.streams[by].core.key_types for each, _ in self.parts if by in each.streams]
         return next((types for types in known if types != [pa.null()]), known[0])
 
     @property
     def is_ticking(self) -> bool:
         return self.behind is not None
-
-    @property
-    def _parts(self) -> list[GroupedStream]:
-        return [self] if self.behind is None else [self, self.behind]
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -152,6 +149,9 @@ class InPlaceStream(GroupedStream):
         def wait(stack: ExitStack) -> None:
             batches = behind.trying(stack, table)
             self.held.waiting.add(table, batches[0].ts, narrow=True)
+            for stream, batch in zip(behind.active.values(), batches, strict=True):
+                stream.core.dictionary.note_types(batch.fields)
+                stream.core.dictionary.note_columns(batch.table, stream.reading)
 
         self.take_each(table, wait)
         self._pass_behind(behind)
@@ -192,11 +192,11 @@ class InPlaceStream(GroupedStream):
 
     @property
     def every_stream(self) -> list[LiveStream]:
-        return [stream for each in self._parts for stream in each.streams.values()]
+        return [stream for each, _ in self.parts for stream in each.streams.values()]
 
     @property
-    def waits(self) -> int:
-        return self.held.waiting.count
+    def parts(self) -> list[tuple[GroupedStream, int]]:
+        return super().parts if self.behind is None else [(self, 0), (self.behind, self.held.waiting.count)]
 
     @property
     def kept(self) -> int:

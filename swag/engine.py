@@ -520,10 +520,10 @@ def _groupings(streams: GroupedStream) -> dict[By, dict[str, int]]:
     found: dict[By, dict[str, int]] = {}
     for each, _ in streams.parts:
         for by, stream in each.active.items():
-            about = found.setdefault(by, {"queries": 0, "keys": 0, "kept": 0, "bytes": 0})
+            about = found.setdefault(by, {"queries": 0, "keys": 0, "kept": 0})
+            about["queries"] += len(stream.queries)
             about["keys"] = max(about["keys"], stream.core.store.key_count if by else 0)
-            for name, more in (("queries", len(stream.queries)), ("kept", stream.kept), ("bytes", stream.bytes)):
-                about[name] += more
+            about["kept"] += stream.kept
     return found
 
 

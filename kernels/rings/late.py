@@ -7,7 +7,7 @@
 One comparison of times says how all columns of a space are merged, and a masked space by its ranks. Everything goes
 from the end, in place: a row is never written where one is still to be read.
 
-needs   batches whose runs are in order of time (`sort_runs`); rings with room for them, tails that have moved on
+needs   batches whose runs are in order of time; rings with room for them, tails that have moved on
 costs   O(displaced rows + rows of the batch) for each column, once for a batch
 """
 
@@ -26,49 +26,6 @@ class Merge(NamedTuple):
     displaced: np.ndarray
     ends: np.ndarray
     fresh: np.ndarray
-
-
-@kernel
-def sort_runs(ts, batch):
-    """Every run of a batch in order of time, ties as they came; in place."""
-    order, keys, starts = batch
-    for r in range(keys.size):
-        behind, newest = 0, ts[order[starts[r]]]
-        for i in range(starts[r], starts[r + 1]):
-            t = ts[order[i]]
-            behind += t < newest
-            newest = max(newest, t)
-        if behind > 0:
-            sort_stragglers(ts, order[starts[r] : starts[r + 1]], behind)
-
-
-@kernel
-def sort_stragglers(ts, order, behind):
-    """One run, of which so many rows are older than one before them. Only these are sorted, then merged.
-
-    A straggler stands behind rows of its time that came in order: those can not have come after it.
-    """
-    late, times = np.empty(behind, np.int64), np.empty(behind, np.int64)
-    found, rest, newest = 0, 0, ts[order[0]]
-    for i in range(order.size):
-        e = order[i]
-        if ts[e] < newest:
-            late[found], times[found] = e, ts[e]
-            found += 1
-        else:
-            newest = ts[e]
-            order[rest] = e
-            rest += 1
-    by_time = np.argsort(times, kind="mergesort")
-    at = order.size - 1
-    for j in range(behind - 1, -1, -1):
-        e = late[by_time[j]]
-        while rest > 0 and ts[order[rest - 1]] > ts[e]:
-            rest -= 1
-            order[at] = order[rest]
-            at -= 1
-        order[at] = e
-        at -= 1
 
 
 @kernel

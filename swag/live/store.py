@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, late, timeline
+from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
@@ -158,13 +158,19 @@ class Store:
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
-            late.sort_runs(fixed(rows.ts), tuple(batch))
-            return batch
+            return self._by_key_and_time(rows)
         early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
             raise self._disorder(rows, min(wrong))
         return batch
+
+    def _by_key_and_time(self, rows: CheckedRows) -> Batch:
+        """Tried: a kernel that sorts only the rows that are behind. It won a tenth of an append, and took seconds to
+        compile."""
+        by_time = np.argsort(rows.ts, kind="stable")
+        batch = group(rows.ids[by_time], self.seen)
+        return batch._replace(order=by_time[batch.order])
 
     def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
         assert self.clock is not None

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.key_filters import ci_count, ci_extrema
-from kernels.rings import late
 from kernels.rings.timeline import HEAD
-from swag.live.arena import group
 from swag.live.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention
@@ -128,16 +126,6 @@ def test_times_ranks_and_sorted_runs_follow(plan: Plan) -> None:
             if stream.space.rank is not None:
                 ranks = np.cumsum([0, *stream.counted[k]])[head:-1]
                 assert stream.space.rank.data[slots].tolist() == ranks.tolist()
-
-
-@given(rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=60))
-def test_runs_are_sorted_stably(rows: list[tuple[int, int]]) -> None:
-    ids, ts = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
-    batch = group(ids, np.zeros(4, np.int64))
-    late.sort_runs(ts, tuple(batch))
-    for k, first, end in zip(batch.keys, batch.starts[:-1], batch.starts[1:], strict=True):
-        own = np.flatnonzero(ids == k)
-        assert batch.order[first:end].tolist() == own[np.argsort(ts[own], kind="stable")].tolist()
 
 
 # -- indexes over keys ------------------------------------------------------------------------------------------------

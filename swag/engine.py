@@ -1,7 +1,6 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -223,8 +222,7 @@ class Engine:
         late is what is older than anything applied."""
         self._forget_keys()
         streams = self._streams
-        with ExitStack() as stack:
-            batches = streams.trying(stack, table)
+        with streams.trying(table) as batches:
             active = list(streams.active.values())
             assert streams.time.clock is not None
             unit = streams.time.clock.unit

@@ -1,7 +1,6 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -250,9 +249,8 @@ class Engine:
         late = ts < due_before(ts, time.now, time.lateness)
         fresh = table
         if late.any():
-            with ExitStack() as stack:  # a batch with something else wrong is refused as a whole
-                streams.trying(stack, table)
-            fresh = taken(table, np.flatnonzero(~late))
+            with streams.trying(table):  # a batch with something else wrong is refused as a whole
+                fresh = taken(table, np.flatnonzero(~late))
         if fresh.num_rows:
             streams.take(fresh)
         self._refused.add(table, late, f"more than lateness={self.lateness!r} behind the latest ts")
@@ -263,8 +261,7 @@ class Engine:
         late is what is older than anything applied."""
         self._forget_keys()
         streams = self._streams
-        with ExitStack() as stack:
-            batches = streams.trying(stack, table)
+        with streams.trying(table) as batches:
             active = list(streams.active.values())
             assert streams.time.clock is not None
             unit = streams.time.clock.unit

@@ -9,6 +9,7 @@ back at, streams inside of others, Spark's shards.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Incoming:
     chosen: dict[Mask, np.ndarray | None]
     by_key: Batch | None = None  # once it was found to be in order
 
-    @property
+    @cached_property
     def rows(self) -> CheckedRows:
         return CheckedRows(self.ts, self.ids, self.fields, self.chosen)
 
@@ -142,23 +143,29 @@ class Core:
         return self.store.events > 0 or self.store.forgotten > EARLIEST
 
     @contextmanager
-    def trying(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Iterator[Incoming]:
-        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back.
-
-        once: what has been read of it already, by other groupings.
-        """
-        known, once = self.store.key_count, once or intake.ReadOnce(table)
+    def trying(self, table: pa.Table) -> Iterator[Incoming]:
+        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
+        known = self.store.key_count
         try:
-            assert self.time.clock is not None
-            table = intake.without_foreign_nulls(table, self.dictionary)
-            ts = once.timestamps(self.ts, self.time.clock)
-            fields = intake.fields(table, self.reading, self.dictionary, once)
-            ids = self.grouping.ids(table)
-            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+            yield self.read(table, intake.ReadOnce(table))
         except Exception:
-            if self.store.keys is not None:
-                self.store.keys.forget_after(known)
+            self.take_back(known)
             raise
+
+    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
+        """A batch, as far as it can be read; its new keys have been noted. once: what other groupings have read of it
+        already."""
+        assert self.time.clock is not None
+        table = intake.without_foreign_nulls(table, self.dictionary, once)
+        ts = once.timestamps(self.ts, self.time.clock)
+        fields = intake.fields(table, self.reading, self.dictionary, once)
+        ids = self.grouping.ids(table)
+        return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+
+    def take_back(self, known: int) -> None:
+        """The keys after the first so many are of a batch that was refused."""
+        if self.store.keys is not None:
+            self.store.keys.forget_after(known)
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""

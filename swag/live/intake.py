@@ -12,6 +12,7 @@ from swag.live.space import Mask
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.key_columns import checked
 from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
 
@@ -27,6 +28,16 @@ class ReadOnce:
         self._ts: np.ndarray | None = None
         self._fields: dict[tuple[str, bool], Field] = {}
         self._holds: dict[str, np.ndarray] = {}
+        self._empty: list[str] | None = None
+
+    @property
+    def empty(self) -> list[str]:
+        """The columns without any value."""
+        if self._empty is None:
+            size = self.table.num_rows
+            named = zip(self.table.column_names, self.table.columns, strict=True)
+            self._empty = [name for name, values in named if values.null_count == size]
+        return self._empty
 
     def timestamps(self, ts: str, clock: Clock) -> np.ndarray:
         if self._ts is None:
@@ -46,10 +57,11 @@ class ReadOnce:
 
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
-    table, columns = as_table(events, keep), {}
-    for name, asked_by in reading.columns.items():
-        columns[name] = column(table, name, asked_by)
-    return pa.table(columns)
+    table = as_table(events, keep)
+    try:
+        return table.select(list(reading.columns))
+    except KeyError:  # one is missing, or there twice: who asks for it is told
+        return pa.table({name: column(table, name, asked_by) for name, asked_by in reading.columns.items()})
 
 
 def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
@@ -68,13 +80,12 @@ def with_missing(table: pa.Table, reading: Reading, keys: bool = False) -> pa.Ta
     return table
 
 
-def without_foreign_nulls(table: pa.Table, known: Dictionary) -> pa.Table:
+def without_foreign_nulls(table: pa.Table, known: Dictionary, once: ReadOnce | None = None) -> pa.Table:
     """A column without values has no type of its own: where it came as one that the column has not, it is of none."""
-    for name, kind in known.types.items():
-        if name in table.column_names:
-            values = table.column(name)
-            if values.null_count == len(values) and decoded_type(values.type) != kind:
-                table = table.set_column(table.column_names.index(name), name, pa.nulls(len(values)))
+    for name in (once or ReadOnce(table)).empty:
+        kind = known.types.get(name)
+        if kind is not None and decoded_type(table.schema.field(name).type) != kind:
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(table.num_rows))
     return table
 
 
@@ -94,10 +105,12 @@ def key_ids(table: pa.Table, key: str | None, columns: tuple[str, ...], store: S
     if len(columns) > 1 and key not in table.column_names:
         own = [table.column(name) for name in columns]
         if store.keys is None:
+            checked(table, columns)
             store.keys = KeyTable(pa.struct([(n, each.type) for n, each in zip(columns, own, strict=True)]))
         return store.keys.encode_columns(own)
     array = table.column(key)
     if store.keys is None:
+        checked(table, columns)
         store.keys = KeyTable(array.type)
     return store.keys.encode(array, key)
 

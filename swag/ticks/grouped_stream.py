@@ -8,7 +8,7 @@ in and taken apart on the way out (swag/tables/key_columns.py).
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, clock_of
-from swag.tables.key_columns import checked, joined, key_name
+from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.live_stream import LiveStream
@@ -175,48 +175,60 @@ class GroupedStream:
         """Events in order, with all that `reading` asks for: whole or not at all."""
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
-            stream.take(self._own(table, by, stream))
+            stream.take(joined(table, by) if stream.is_ticking else table)
             self.events += table.num_rows
         else:
             self.take_each(table)
 
-    def take_each(self, table: pa.Table, last: Callable[[ExitStack], None] = lambda stack: None) -> None:
+    def take_each(self, table: pa.Table, last: Callable[[], None] = lambda: None) -> None:
         """The same by steps: all of its streams check the events before any takes them. last: what else may refuse."""
         self.forget_keys()
         first = self.time.clock is None
         if first:
             self.start(clock_of(table.column(self.ts), self.ts))
+        known = self._key_counts()
         try:
-            with ExitStack() as stack:
-                batches = list(self._tried(stack, table))
-                for stream, batch in batches:
-                    stream.check(batch)
-                last(stack)
+            batches = self._tried(table, known, ordered=True)
+            last()
         except Exception:
+            self._take_back(known)
             if first:
                 self.restart()
             raise
-        for stream, batch in batches:
+        for stream, batch in zip(self.active.values(), batches, strict=True):
             stream.apply(batch)
         self.events += table.num_rows
 
-    def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
-        once = ReadOnce(table)
-        for by, stream in self.active.items():
-            yield stream, stack.enter_context(stream.core.trying(self._own(table, by, stream), once))
+    @contextmanager
+    def trying(self, table: pa.Table) -> Iterator[list[Incoming]]:
+        """A batch that is to wait, as each grouping reads it; if anything inside raises, new keys are taken back."""
+        known = self._key_counts()
+        batches = self._tried(table, known, ordered=False)
+        try:
+            yield batches
+        except Exception:
+            self._take_back(known)
+            raise
 
-    def _own(self, table: pa.Table, by: By, stream: LiveStream) -> pa.Table:
-        """A table as a grouping reads it. The core knows keys of several columns; what ticks are made of has one."""
-        return joined(table, by) if stream.is_ticking else checked(table, by)
-
-    def trying(self, stack: ExitStack, table: pa.Table) -> list[Incoming]:
-        """A batch that is to wait, as each grouping reads it: raises what is wrong with it other than its order. New
-        keys are taken back if anything raises while the stack is open."""
-        found = []
-        for stream, batch in self._tried(stack, table):
-            stream.check(batch, ordered=False)
-            found.append(batch)
+    def _tried(self, table: pa.Table, known: list[int], ordered: bool) -> list[Incoming]:
+        """A batch as each grouping reads it: raises what is wrong with it, and takes its new keys back. ordered: it is
+        to be applied right away, so that its order is looked at, too."""
+        once, found = ReadOnce(table), []
+        try:
+            for by, stream in self.active.items():
+                found.append(stream.core.read(joined(table, by) if stream.is_ticking else table, once))
+                stream.check(found[-1], ordered=ordered)
+        except Exception:
+            self._take_back(known)
+            raise
         return found
+
+    def _key_counts(self) -> list[int]:
+        return [stream.core.store.key_count for stream in self.active.values()]
+
+    def _take_back(self, known: list[int]) -> None:
+        for stream, count in zip(self.active.values(), known, strict=True):
+            stream.core.take_back(count)
 
     def take_known(self, rows: TimedRows) -> None:
         """Rows that were checked when they came, and have waited since. Their keys are known where there is one

@@ -8,7 +8,6 @@ which is there once one is registered, and is given events as those of an engine
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
@@ -146,9 +145,9 @@ class InPlaceStream(GroupedStream):
             super().take(table)
             return
 
-        def wait(stack: ExitStack) -> None:
-            batches = behind.trying(stack, table)
-            self.held.waiting.add(table, batches[0].ts, narrow=True)
+        def wait() -> None:
+            with behind.trying(table) as batches:
+                self.held.waiting.add(table, batches[0].ts, narrow=True)
             for stream, batch in zip(behind.active.values(), batches, strict=True):
                 stream.core.dictionary.note_types(batch.fields)
                 stream.core.dictionary.note_columns(batch.table, stream.reading)

@@ -146,10 +146,11 @@ class Filters:
         """A batch was applied that displaced so many rows of each of its keys. Those of which it displaced none are
         brought up to date, with their rows in order of time."""
         in_order = np.repeat(displaced == 0, batch.counts)
-        others = rows.some(batch.order[in_order])
+        others, again = rows.some(batch.order[in_order]), batch.keys[displaced > 0]
         for entry in self.entries.values():
             entry.update(self.store, others)
-            entry.redo(self.store, batch.keys[displaced > 0])
+            if again.size:
+                entry.redo(self.store, again)
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 

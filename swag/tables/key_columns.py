@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.errors import BadEvents, BadType
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
 
@@ -20,11 +21,34 @@ def key_name(by: tuple[str, ...]) -> str | None:
 
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
+    _refuse_nested(table, by)
     name = key_name(by)
-    if len(by) < 2 or name in table.column_names:
+    if len(by) < 2 or _is_joined(table, by):
         return table
     columns = [one_chunk(column(table, each, "key is")) for each in by]
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
+
+
+def _refuse_nested(table: pa.Table, by: tuple[str, ...]) -> None:
+    """A key of several columns has structs inside; a user's own column of structs, or of lists, is no key."""
+    for name in by:
+        kinds = [table.schema.types[i] for i in table.schema.get_all_field_indices(name)]
+        if any(pa.types.is_nested(kind) for kind in kinds):
+            raise BadType(
+                f'key column "{name}" is {kinds[0]}, which can not be grouped by.',
+                "use columns of numbers, text, booleans, dates or times; several are a key together",
+            )
+
+
+def _is_joined(table: pa.Table, by: tuple[str, ...]) -> bool:
+    """Is the one column there? A user's own may have its name; that is refused, as it would be taken for the key."""
+    found = table.schema.get_all_field_indices(key_name(by))
+    if not found:
+        return False
+    kind = table.schema.types[found[0]]
+    if len(found) > 1 or not pa.types.is_struct(kind) or tuple(each.name for each in kind) != by:
+        raise BadEvents(f'the events have a column "{key_name(by)}", as the key of several is called.', "rename it")
+    return True
 
 
 def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:

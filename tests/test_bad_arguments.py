@@ -376,5 +376,5 @@ def test_what_names_no_columns_is_refused_as_a_key(key: Any) -> None:
         lambda: fr.Filler(key=key),
     ]
     for call in calls:
-        with pytest.raises(sw.BadQuery, match="is no name of a column|names a column twice"):
+        with pytest.raises(sw.BadQuery, match=r"is no name of a column|names a column twice"):
             call()

@@ -73,6 +73,7 @@ def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The order of rows by these columns, those of a key of several one by one."""
     own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
     if len(own) == 1:
         return np.asarray(pc.sort_indices(own[0]))
     table = pa.table(own, [str(i) for i in range(len(own))])

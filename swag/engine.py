@@ -1,8 +1,6 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -15,12 +13,14 @@ from kernels.operators.numbers import EARLIEST
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option, key_columns
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
-from swag.errors import BadQuery, UnknownQuery, nearest
+from swag.errors import BadQuery, nearest
 from swag.explain import Text, explain, many
+from swag.features import Features
 from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
+from swag.live.turns import NotAlone, Turns, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
@@ -45,10 +45,27 @@ def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenat
 
     @wraps(method)
     def locked(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
-        with self._lock:
+        with self._turns.alone():
             return method(self, *args, **options)
 
     return locked
+
+
+def beside(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
+    """Threads that only look do so beside each other, unless something has to be made ready for the answer first."""
+
+    @wraps(method)
+    def shared(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
+        if self.algorithm not in COMPARED:
+            try:
+                with self._turns.beside():
+                    return method(self, *args, **options)
+            except NotAlone:
+                pass
+        with self._turns.alone():
+            return method(self, *args, **options)
+
+    return shared
 
 
 class Engine:
@@ -60,7 +77,8 @@ class Engine:
     algorithm: "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
-    applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
+    applied, so windows are whole. Any number of threads may use one engine: lookups run beside each other, and
+    see every batch whole.
 
     >>> import swag as sw
     >>> engine = sw.Engine(ts="ts", key="symbol")
@@ -73,7 +91,7 @@ class Engine:
     >>> engine
     <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
 
-    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and the lock.
+    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and who may use it when.
     """
 
     def __init__(
@@ -100,8 +118,9 @@ class Engine:
         self.key = one_or_several(by)
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
-        self._lock = threading.RLock()
+        self._turns = Turns()
         self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
+        self._features = Features(self._streams)
         self._held: Held | None = None  # once there is a first event, where there is lateness
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
 
@@ -203,8 +222,7 @@ class Engine:
         late is what is older than anything applied."""
         self._forget_keys()
         streams = self._streams
-        with ExitStack() as stack:
-            batches = streams.trying(stack, table)
+        with streams.trying(table) as batches:
             active = list(streams.active.values())
             assert streams.time.clock is not None
             unit = streams.time.clock.unit
@@ -213,6 +231,8 @@ class Engine:
             batch, store = batches[0], active[0].core.store
             ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
             latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            for stream in active:
+                table = intake.without_foreign_nulls(table, stream.core.dictionary)
             taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
         for stream, each in zip(active, batches, strict=True):
             stream.core.dictionary.note_types(each.fields)
@@ -256,7 +276,7 @@ class Engine:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    @alone
+    @beside
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
 
@@ -266,6 +286,8 @@ class Engine:
         query = self._known(name)
         if exact is not True:
             check_flag(exact, "exact")
+        if query.having is not None:
+            require_alone()  # indexes over keys may have to be made
         stream = self._streams.of(name)
         answer = (
             stream.lookup(name, key, at, exact)
@@ -274,7 +296,7 @@ class Engine:
         )
         return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
 
-    @alone
+    @beside
     def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query.
 
@@ -322,15 +344,29 @@ class Engine:
             emissions = {by: self._streams.streams[by].emission}
         return emitted_table(emissions, name)
 
+    @beside
+    def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
+        """All features of some keys: the columns of `entities`, one row each, then a column per query.
+
+        entities: a table with key columns, e.g. {"card": ["c1"], "merchant": ["m7"]}. Every query without `having` and
+        `every` is answered whose key columns are there, whatever its grouping; queries: names of those to answer, which
+        may have `having` (null where it does not hold). at: a time, one for each entity, or sw.col("ts"), a column of
+        the entities; None: now. A key that is not known, or null, has counts of 0 and nulls.
+
+        >>> import swag as sw
+        >>> engine = sw.Engine(key="card")
+        >>> engine.register([sw.Query(sw.sum("amount"), sw.Range(60), name="spent"),
+        ...                  sw.Query(sw.count(), sw.Range(60), name="sales", by="shop")])
+        ['spent', 'sales']
+        >>> engine.append({"ts": [1, 2], "card": ["a", "b"], "shop": ["x", "x"], "amount": [5.0, 7.0]})
+        2
+        >>> engine.features({"card": ["b", "?"], "shop": ["x", "x"]}).to_pylist()[0]
+        {'card': 'b', 'shop': 'x', 'spent': 7.0, 'sales': 2}
+        """
+        return self._features.of(entities, at, queries)
+
     def _known(self, name: str) -> Query:
-        queries = self._streams.queries
-        if not isinstance(name, str) or name not in queries:
-            known = ", ".join(list(queries)[:20]) if queries else "none"
-            raise UnknownQuery(
-                f'no query is named "{name}"; registered: {known}.',
-                nearest(str(name), list(queries)) if queries else "engine.register(…)",
-            )
-        return queries[name]
+        return self._streams.known(name)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
@@ -417,7 +453,7 @@ class Engine:
 
 def _about(stream: LiveStream, keyed: bool) -> dict[str, int]:
     keys = stream.core.store.key_count if keyed else 0
-    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept, "bytes": stream.bytes}
+    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept}
 
 
 def quoted(key: Any) -> str:

@@ -9,6 +9,7 @@ back at, streams inside of others, Spark's shards.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
+from swag.live.lookups import Edges
 from swag.live.space import Mask
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import reach
+from swag.query.windows import Reach, reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
@@ -47,7 +49,7 @@ class Incoming:
     chosen: dict[Mask, np.ndarray | None]
     by_key: Batch | None = None  # once it was found to be in order
 
-    @property
+    @cached_property
     def rows(self) -> CheckedRows:
         return CheckedRows(self.ts, self.ids, self.fields, self.chosen)
 
@@ -68,14 +70,15 @@ class Core:
         epsilon: float = 0.2,
         own_time: bool = False,
         time: Time | None = None,
+        by: tuple[str, ...] = (),
     ) -> None:
         """own_time: `now` is another for each key, that of its latest row. time: that of a stream which is grouped in
-        other ways, too."""
+        other ways, too. by: the columns of a key of several."""
         self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
         self.time, self.dictionary = time or Time(), Dictionary()
         self.columns: tuple[str, ...] | None = None  # of its events, where that is known before any has come
         self.queries: dict[str, Query] = {}
-        self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
+        self.grouping = Grouping(key, by, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up
         self.missed = 0  # events that came before this grouping was there
         self._readers: list[Query] = []
@@ -144,16 +147,25 @@ class Core:
         """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
         known = self.store.key_count
         try:
-            assert self.time.clock is not None
-            table = intake.without_foreign_nulls(table, self.dictionary)
-            ts = intake.timestamps(table, self.ts, self.time.clock)
-            fields = intake.fields(table, self.reading, self.dictionary)
-            ids = self.grouping.ids(table)
-            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
+            yield self.read(table, intake.ReadOnce(table))
         except Exception:
-            if self.store.keys is not None:
-                self.store.keys.forget_after(known)
+            self.take_back(known)
             raise
+
+    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
+        """A batch, as far as it can be read; its new keys have been noted. once: what other groupings have read of it
+        already."""
+        assert self.time.clock is not None
+        table = intake.without_foreign_nulls(table, self.dictionary, once)
+        ts = once.timestamps(self.ts, self.time.clock)
+        fields = intake.fields(table, self.reading, self.dictionary, once)
+        ids = self.grouping.ids(table)
+        return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+
+    def take_back(self, known: int) -> None:
+        """The keys after the first so many are of a batch that was refused."""
+        if self.store.keys is not None:
+            self.store.keys.forget_after(known)
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""
@@ -217,7 +229,7 @@ class Core:
         simple = queries if direct else answering(queries)
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
-            raise self._too_far_back(simple[short[1]], short[0], instant)
+            raise self._too_far_back(simple[short[1]].title, short[0], instant)
         self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
@@ -227,6 +239,25 @@ class Core:
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
         self.plan.reconsider()
         return combine(queries, simple, columns, present)
+
+    def edges(
+        self, ids: np.ndarray, windows: list[Reach], lengths: np.ndarray, at: int | np.ndarray, titles: list[str]
+    ) -> Edges:
+        """Where windows begin and end for some keys, all at one time, or each at its own; raises if rows that they need
+        are gone. lengths: those of the windows, as `lengths_of` has them; titles: of queries, one for each window."""
+        short: tuple[int | None, int] | None
+        if isinstance(at, np.ndarray):
+            lo, hi, short = self.store.edges_kept(ids, windows, at)
+            instant = int(at.min(initial=self.time.now))
+        else:
+            lo, hi, short = self.store.edges_of(ids, lengths, at)
+            instant = at
+        if short is None and instant < self.time.now:
+            gone = self.store.reaches_forgotten(windows, instant)
+            short = None if gone is None else (None, gone)
+        if short is not None and instant < self.time.now:
+            raise self._too_far_back(titles[short[1]], short[0], instant)
+        return lo, hi
 
     def lookup(self, query: Query, key: Any, at: Any, exact: bool) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value)."""
@@ -283,7 +314,7 @@ class Core:
             found = self.filters.candidates(guard, self.instant(at))
         return self.ids() if found is None else found
 
-    def _too_far_back(self, query: Query, key: int | None, instant: int) -> TooFarBack:
+    def _too_far_back(self, title: str, key: int | None, instant: int) -> TooFarBack:
         """key: the one whose events are missing; None: one that is not known any more."""
         store, clock = self.store, self.time.clock
         assert clock is not None
@@ -292,7 +323,7 @@ class Core:
             of = f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
         oldest = clock.show(store.forgotten + 1 if key is None else store.kept_from(key))
         return TooFarBack(
-            f'query "{query.title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
+            f'query "{title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {clock.show(self.time.now)})",
         )
 

@@ -13,6 +13,7 @@ from swag.live.baselines import MaterializeAll
 from swag.live.planner import Group, choose
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.turns import require_alone
 from swag.query.families import check_columns, parts_of, result_type
 from swag.query.kind import KINDS, PRODUCT, Kind, Part
 from swag.query.lowering import depth
@@ -56,6 +57,7 @@ class Plan:
         self._masks: dict[frozenset[str], set[Mask]] = {}  # by the columns with nulls
         self.routes: dict[str, Route] = {}  # by query, once it is settled
         self._settled = True  # every query has its spaces and structures
+        self.version = 0  # changes with the queries, and with what they are answered from
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -121,6 +123,7 @@ class Plan:
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
         self._readers, self._masks, self.routes, self._settled = None, {}, {}, False
+        self.version += 1
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
@@ -198,6 +201,7 @@ class Plan:
     def settle(self) -> None:
         """Spaces and structures for queries that have none yet, as far as their columns are known."""
         if not self._settled:
+            require_alone()
             self._make_groups()
 
     def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
@@ -213,6 +217,7 @@ class Plan:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
+                require_alone()
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)
@@ -277,6 +282,7 @@ class Plan:
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
         self.routes = {label: self._route(query) for label, query in self.queries.items()}
+        self.version += 1
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():

@@ -21,6 +21,7 @@ from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
+FEW_ROWS = 8  # that are taken before keys are looked after
 FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
 
 
@@ -79,6 +80,7 @@ class Store:
         self.retention = Retention()
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
         self._next_to_tidy = 0
+        self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
         self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
 
@@ -202,16 +204,20 @@ class Store:
     def tidy(self, rows: int) -> None:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
 
-        Every key is looked at within 64 batches. Of keys that come and go, two are looked at for each that comes, so
-        that those that are gone can not outnumber the others whatever the churn.
+        Every key is looked at within 64 batches, or a few more where these are small. Of keys that come and go, two
+        are looked at for each that comes, so that those that are gone can not outnumber the others whatever the churn.
         """
+        self._untidied, self._batches = self._untidied + rows, self._batches + 1
+        if 0 < self._untidied < FEW_ROWS:
+            return  # to look after some keys takes a tenth of appending one row
+        rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
         if self.dictionary.tables:
             self.dictionary.tidy(self.spaces.values())
         count = self.key_count
         if count == 0 or self.retention.everything:
             return
         new, self._known = max(0, count - self._known), count
-        some = min(count, max(16 + rows // 8 + 2 * new, count >> 6))
+        some = min(count, max(16 * batches + rows // 8 + 2 * new, count * batches >> 6))
         keys = (self._next_to_tidy + np.arange(some)) % count
         self._next_to_tidy = (self._next_to_tidy + some) % count
         self.tidy_keys(keys)
@@ -268,13 +274,21 @@ class Store:
         usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
         if usual and len(reaches) <= FEW_WINDOWS:
             return *self._until_now(keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
-        windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
-        lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
+        return self.edges_of(keys, lengths_of(reaches), at)
+
+    def edges_of(
+        self, keys: np.ndarray, lengths: np.ndarray, at: int
+    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+        """The same for windows as rows of by_time, far, near (`lengths_of`)."""
+        windows, count = lengths.copy(), lengths.shape[0]
+        by_time = lengths[:, 0] == 1
+        windows[by_time, 1:] = np.where(lengths[by_time, 1:] > at - EARLIEST, EARLIEST, at - lengths[by_time, 1:])
+        lo, hi = np.empty((2, keys.size, count), np.int64)
         rings = self.main.arena.rings
         short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, (lo, hi))
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
-        return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+        return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
 
     def reaches_forgotten(self, reaches: list[Reach], at: int) -> int | None:
         """The first of these windows that may hold rows of keys that are no longer known, if any does."""
@@ -296,16 +310,32 @@ class Store:
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `edges`, every key at a time of its own. seen: of the rows before these positions, else of all."""
         rings, ts = self.main.arena.rings, self.ts.data
-        most = int(LATEST)
-        windows = np.array(
-            [(r.by_time, min(r.far, most), min(r.near, most)) for r in reaches], np.int64
-        ).reshape(len(reaches), 3)  # fmt: skip
+        windows = lengths_of(reaches)
         if seen is None:
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
         return lo, hi
+
+    def edges_kept(
+        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+        """As `edges_each`, and the first (key, window) whose rows are not all there."""
+        lo, hi = self.edges_each(keys, reaches, instants)
+        lost, rings = self.lost[keys], self.main.arena.rings[keys]
+        past = (instants < self.now) & (lost > EARLIEST)
+        if past.any():
+            for w, reach in enumerate(reaches):
+                if reach.by_time:
+                    short = past & (instants - min(reach.far, int(LATEST)) < lost)
+                else:  # it would begin before the first row kept
+                    seen = np.empty(keys.size, np.int64)
+                    timeline.seen_at(self.main.arena.rings, self.ts.data, keys, instants, seen)
+                    short = past & (seen - reach.far < rings[:, HEAD])
+                if short.any():
+                    return lo, hi, (int(keys[int(np.argmax(short))]), w)
+        return lo, hi, None
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
         """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?
@@ -364,7 +394,8 @@ class Store:
             space.restore(saved)
 
 
-def _window(reach: Reach, at: int) -> tuple[int, int, int]:
-    if not reach.by_time:
-        return 0, reach.far, reach.near
-    return 1, max(EARLIEST, at - reach.far), max(EARLIEST, at - reach.near)
+def lengths_of(reaches: list[Reach]) -> np.ndarray:
+    """Windows as kernels take them: by_time, far, near."""
+    most = int(LATEST)
+    rows = [(reach.by_time, min(reach.far, most), min(reach.near, most)) for reach in reaches]
+    return np.array(rows, np.int64).reshape(len(reaches), 3)

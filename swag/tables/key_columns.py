@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadEvents, BadType
+from swag.errors import BadEvents
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
+from swag.tables.keys import ungroupable
 
 
 def key_name(by: tuple[str, ...]) -> str | None:
@@ -19,25 +20,25 @@ def key_name(by: tuple[str, ...]) -> str | None:
     return None if not by else by[0] if len(by) == 1 else f"({', '.join(by)})"
 
 
+def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
+    """The same table; raises if a column of the key is not there, or of a type that nothing is grouped by."""
+    for each in by:
+        own = column(table, each, "key is")
+        if pa.types.is_nested(own.type):
+            raise ungroupable(own.type)
+    return table
+
+
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
-    _refuse_nested(table, by)
     name = key_name(by)
-    if len(by) < 2 or _is_joined(table, by):
+    if len(by) > 1 and _is_joined(table, by):
         return table
-    columns = [one_chunk(column(table, each, "key is")) for each in by]
+    table = checked(table, by)
+    if len(by) < 2:
+        return table
+    columns = [one_chunk(table.column(each)) for each in by]
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
-
-
-def _refuse_nested(table: pa.Table, by: tuple[str, ...]) -> None:
-    """A key of several columns has structs inside; a user's own column of structs, or of lists, is no key."""
-    for name in by:
-        kinds = [table.schema.types[i] for i in table.schema.get_all_field_indices(name)]
-        if any(pa.types.is_nested(kind) for kind in kinds):
-            raise BadType(
-                f'key column "{name}" is {kinds[0]}, which can not be grouped by.',
-                "use columns of numbers, text, booleans, dates or times; several are a key together",
-            )
 
 
 def _is_joined(table: pa.Table, by: tuple[str, ...]) -> bool:

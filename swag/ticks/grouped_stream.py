@@ -317,8 +317,9 @@ class GroupedStream:
             return
         self.events = state[0]["events"]
         saved = dict(zip((tuple(by) for by in state[0]["groupings"]), parts(state, "streams"), strict=True))
-        if saved.keys() != self.streams.keys():
+        if not self.streams.keys() <= saved.keys():
             raise ValueError(f"groupings {list(saved)} were saved, of queries by {list(self.streams)}")
+        self.streams |= {by: self._made(by) for by in saved if by not in self.streams}  # whose ticks nobody has fetched
         for by, stream in self.streams.items():
             stream.restore(saved[by])
         self.streams = {by: self.streams[by] for by in saved}

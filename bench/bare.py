@@ -106,11 +106,11 @@ def base(nmax: int, op: Any = None, dtype: Any = np.float64) -> Bare:
     return Bare("B-INT", nmax, column, rings, counts, dyadic.update, (*state, KEY, counts), dyadic.lookup, state)
 
 
-def landmarks(nmax: int, level: int) -> Bare:
-    """One group: windows of 2^level to twice as many rows."""
+def landmarks(nmax: int, wmin: int) -> Bare:
+    """One group: windows of wmin to twice as many rows."""
     capacity, column, rings, counts = _ring(nmax, np.float64)
     op = monoids.Max()
-    group = landmark.Landmarks(level, np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), rings)
+    group = landmark.Landmarks(wmin, np.zeros(capacity), np.zeros(capacity), np.zeros(capacity), rings)
     arguments = (op, column, rings, group, KEY, counts)
     return Bare("L-INT", nmax, column, rings, counts, landmark.update, arguments, landmark.lookup, (op, group))
 

@@ -147,7 +147,7 @@ def figure_11(folder: Path, quick: bool) -> Report:
 
 
 def _landmark_rate(width: int, count: int, rounds: int) -> float:
-    structure = bare.landmarks(NMAX, width.bit_length() - 1)
+    structure = bare.landmarks(NMAX, width)
     structure.append(2 * NMAX)
     return rate_of_lookups(structure, count, rounds, width, width)
 

@@ -64,7 +64,7 @@ def widths(report: Report, quick: bool) -> None:
     rows = []
     for level in levels:
         narrow, wide = 1 << level, min((2 << level) - 1, NMAX)
-        made = [bare.running_integers(NMAX), bare.running_floats(NMAX), bare.landmarks(NMAX, level), bare.base(NMAX)]
+        made = [bare.running_integers(NMAX), bare.running_floats(NMAX), bare.landmarks(NMAX, narrow), bare.base(NMAX)]
         for structure in made:
             structure.append(2 * NMAX)
         rows.append([narrow, *(1e3 / rate_of_lookups(structure, lookups, rounds, narrow, wide) for structure in made)])

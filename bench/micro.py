@@ -17,7 +17,7 @@ def run(quick: bool) -> Report:
         (bare.running_integers(NMAX), "R-INT sum of integers", 1, 100, 200),
         (bare.running_floats(NMAX), "R-INT sum of floats", 1, None, 80),
         (bare.base(NMAX), "B-INT max", 1, 10, 50),
-        (bare.landmarks(NMAX, 16), "L-INT max", 1, None, None),
+        (bare.landmarks(NMAX, 1 << 16), "L-INT max", 1, None, None),
         (bare.sorted_base(NMAX), "B-INT-QNT 0.99-quantile", 50, None, None),
     ):
         added, asked = (
@@ -49,7 +49,7 @@ def rate_of_updates(structure: Bare, count: int, rounds: int, batch: int | None 
 def rate_of_lookups(structure: Bare, count: int, rounds: int, narrowest: int = 1, widest: int = WIDEST) -> float:
     """Millions per second, of a ring that is full."""
     if structure.name == "L-INT":  # the widths of its group
-        narrowest = max(narrowest, 1 << structure.lookup_args[1])
+        narrowest = max(narrowest, structure.lookup_args[1].wmin)
     lo, hi = structure.windows(count, narrowest, widest)
     out = np.empty(lo.shape, structure.column.dtype)
     structure.ask(lo[:, :10].copy(), hi[:, :10].copy(), out[:, :10].copy())

@@ -7,8 +7,9 @@ needs   an associative combine; wmin <= hi - lo < 2 wmin
 costs   update O(1) amortised, lookup O(1), space 3 partials per kept row
 from    Arasu & Widom 2004, section 3.1.2
 
-A group is one such structure; wmin is 2^group, and windows whose widths are spread further take one group per power of
-two. A group keeps rows as far back as its own windows reach, so groups of suffix windows are O(Nmax) together.
+A group is one such structure, for a cluster of widths; windows whose widths are spread further take several, each for
+widths up to twice its own wmin. A group keeps rows as far back as its own windows reach, so groups of suffix windows
+are O(Nmax) together.
 
       suffix[p]   rows p .. the end of p's block
       prefix[p]   rows from the start of p's block .. p
@@ -32,9 +33,9 @@ STRETCH_BITS = 11  # no aggregate of floats is more than a few times 2^STRETCH_B
 
 
 class Landmarks(NamedTuple):
-    """The landmark intervals of windows of 2^level to 2^(level + 1) - 1 rows: three partials per row, in own rings."""
+    """The landmark intervals of windows of wmin to 2 wmin - 1 rows: three partials per row, in own rings."""
 
-    level: int
+    wmin: int
     prefix: Any
     longer: Any
     suffix: Any
@@ -44,15 +45,19 @@ class Landmarks(NamedTuple):
 @kernel
 def update(op, columns, rings, group, keys, counts):
     """Rows [tail - counts[r], tail) of keys[r] are new. `rings`: where the columns are."""
-    level, prefix, longer, suffix, own = group
+    wmin, prefix, longer, suffix, own = group
     for r in range(keys.size):
         k = keys[r]
         at, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         offset, own_mask = own[k, OFFSET], own[k, CAPACITY] - 1
         head, tail = max(own[k, HEAD], rings[k, HEAD]), own[k, TAIL]  # the columns may have let go of more rows
-        for p in range(max(head, tail - counts[r]), tail):
+        first = max(head, tail - counts[r])
+        block = first - first % wmin
+        for p in range(first, tail):
             slot = offset + (p & own_mask)
-            block, stretch = p >> level << level, p >> STRETCH_BITS << STRETCH_BITS
+            if p - block == wmin:
+                block = p
+            stretch = p >> STRETCH_BITS << STRETCH_BITS
             run = lift(op, columns, at + (p & mask))
             if p > max(head, block, stretch):
                 run = combine(op, load(suffix, offset + ((p - 1) & own_mask)), run)
@@ -63,7 +68,7 @@ def update(op, columns, rings, group, keys, counts):
             if block > head:
                 run = combine(op, load(prefix, offset + ((block - 1) & own_mask)), run)
             store(longer, slot, run)
-            if p + 1 == block + (1 << level):
+            if p + 1 == block + wmin:
                 look_back(op, columns, (at, mask), suffix, (offset, own_mask), max(head, block), p)
 
 
@@ -87,17 +92,17 @@ def look_back(op, columns, ring, suffix, own, first, last):
 @kernel
 def lookup(op, group, keys, edges, out):
     """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i], for the windows of this group."""
-    (level, prefix, longer, suffix, own), (lo, hi) = group, edges
+    (wmin, prefix, longer, suffix, own), (lo, hi) = group, edges
     for i in range(keys.size):
         k = keys[i]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
         for w in range(lo.shape[1]):
             a, b = lo[i, w], hi[i, w]
-            if (b - a) >> level != 1:
+            if not wmin <= b - a < 2 * wmin:
                 continue
-            m = ((a - 1) >> level) + 1  # the first landmark at or after a, counted in blocks
+            m = a + (-a) % wmin  # the first landmark at or after a
             last = offset + ((b - 1) & mask)
-            acc = load(prefix, last) if (b - 1) >> level == m else load(longer, last)
-            if m << level != a:
+            acc = load(prefix, last) if b - m <= wmin else load(longer, last)
+            if m != a:
                 acc = combine(op, load(suffix, offset + (a & mask)), acc)
             store(out, i * lo.shape[1] + w, acc)

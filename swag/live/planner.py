@@ -65,7 +65,7 @@ class Group:
     stands_in: bool = False
     updates: int = 0
     lookups: int = 0
-    levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
+    widths: set[int] = field(default_factory=set)  # that windows have had, as quarters of powers of two
     log_width: float = 0.0  # summed over lookups
     _unnoted: int = 0  # lookups since widths were last noted
     regret: float = 0.0  # what the other structure would have saved so far, in combines
@@ -130,7 +130,7 @@ class Group:
         widths = (hi - lo)[hi > lo]
         if widths.size:
             logs = np.log2(widths)
-            self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())
+            self.widths.update(np.flatnonzero(np.bincount((4 * logs).astype(np.int64))).tolist())
             self.log_width += float(logs.mean()) * self._unnoted
         self._unnoted = 0
 
@@ -139,7 +139,7 @@ class Group:
             "family": self.part.family, "columns": list(self.part.columns), "mask": self.space.mask.to_json(),
             "queries": self.queries, "reason": self.reason,
             "structure": next(name for name, kind in STRUCTURES.items() if kind is type(self.structure)),
-            "counted": [self.updates, self.lookups], "stands_in": self.stands_in, "levels": sorted(self.levels),
+            "counted": [self.updates, self.lookups], "stands_in": self.stands_in, "widths": sorted(self.widths),
             "log_width": self.log_width, "regret": self.regret,
         }  # fmt: skip
         return nested(header, {"partials": self.structure.state()})
@@ -156,7 +156,8 @@ class Group:
             structure.updates, structure.lookups = counted
         group = cls(space, part, structure, header["reason"], header["queries"], header["stands_in"])
         group.updates, group.lookups = header["counted"]
-        group.levels, group.log_width, group.regret = set(header["levels"]), header["log_width"], header["regret"]
+        group.log_width, group.regret = header["log_width"], header["regret"]
+        group.widths = set(header["widths"] if "widths" in header else [4 * level for level in header["levels"]])
         return group
 
     def due(self) -> bool:
@@ -214,13 +215,22 @@ def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> C
     return Choice(RunningFloats, "asked for" if forced else "subtractable: O(1) for both, double-double, certified")
 
 
+def clusters(widths: set[int]) -> int:
+    """How many groups of landmarks serve these: each a little less than an octave."""
+    count, upto = 0, -1
+    for width in sorted(widths):
+        if width > upto:
+            count, upto = count + 1, width + 2
+    return max(1, count)
+
+
 def _by_cost(seen: Group | None) -> Choice:
     """Base intervals or landmarks: switch once what that would have saved pays for building the other from the rows."""
     if seen is None or not seen.lookups:
         return Choice(Dyadic, "not subtractable: cheapest updates, until lookups outweigh them")
-    current, groups = type(seen.structure), max(1, len(seen.levels))
+    current, groups = type(seen.structure), clusters(seen.widths)
     if groups > MOST_GROUPS:
-        return Choice(Dyadic, f"not subtractable; widths spread over {groups} powers of two, too many for landmarks")
+        return Choice(Dyadic, f"not subtractable; widths in {groups} clusters, too many for landmarks")
     width = seen.log_width / seen.lookups
     dyadic = seen.updates + seen.lookups * (1 + width)
     landmark = seen.updates * 4 * groups + seen.lookups * 2

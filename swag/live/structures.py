@@ -248,14 +248,14 @@ class Dyadic(Structure):
 
 
 class Landmark(Structure):
-    """L-INT: one group per power of two that window widths fall in, made when the first such window is asked for."""
+    """L-INT: one group for each cluster of window widths, made when the first such window is asked for."""
 
     name, update_cost, lookup_cost = "L-INT", "O(γ)", "O(1)"
 
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.groups: dict[int, LandmarkGroup] = {}
+        self.groups: dict[int, LandmarkGroup] = {}  # by the narrowest width that they serve
 
     def renumber(self, kept: np.ndarray) -> None:
         for group in self.groups.values():
@@ -275,19 +275,23 @@ class Landmark(Structure):
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
-        for level in np.flatnonzero(np.bincount(_log2(widths[widths > 0]))):
-            depth = int((self.rings[keys, TAIL][:, None] - lo)[widths >> level == 1].max())
-            group = self._group(int(level), depth)
-            landmark.lookup(self.op, group.record(self), keys, (lo, hi), out)
+        left, known = widths > 0, list(self.groups)
+        while left.any():
+            wmin = known.pop() if known else narrowest(int(widths[left].min()))
+            mine = (widths >= wmin) & (widths < 2 * wmin)  # all of these are answered, also if by another group before
+            if (mine & left).any():
+                depth = int((self.rings[keys, TAIL][:, None] - lo)[mine].max())
+                landmark.lookup(self.op, self._group(wmin, depth).record(self), keys, (lo, hi), out)
+                left &= ~mine
         return out
 
-    def _group(self, level: int, depth: int) -> "LandmarkGroup":
-        """The group of a width, reaching at least `depth` rows back; made, or made deeper, from the raw rows."""
-        group = self.groups.get(level)
+    def _group(self, wmin: int, depth: int) -> "LandmarkGroup":
+        """The group of a cluster, reaching at least `depth` rows back; made, or made deeper, from the raw rows."""
+        group = self.groups.get(wmin)
         if group is None or group.depth < depth:
             require_alone()
-            group = LandmarkGroup(level, 1 << (depth - 1).bit_length(), self)
-            self.groups[level] = group
+            group = LandmarkGroup(wmin, 1 << (depth - 1).bit_length(), self)
+            self.groups[wmin] = group
         return group
 
     @property
@@ -296,13 +300,13 @@ class Landmark(Structure):
 
 
 class LandmarkGroup:
-    """The landmark intervals of widths in [2^level, 2^(level+1)), over the last `depth` rows of each key.
+    """The landmark intervals of widths in [wmin, 2 wmin), over the last `depth` rows of each key.
 
     It owns an arena of its own, as it keeps fewer rows than the space. It is not saved: it is a function of the rows.
     """
 
-    def __init__(self, level: int, depth: int, owner: Landmark) -> None:
-        self.level, self.depth = level, depth
+    def __init__(self, wmin: int, depth: int, owner: Landmark) -> None:
+        self.wmin, self.depth = wmin, depth
         self.arena = Arena()
         self.lanes = [allocated(self.arena, owner.op, owner.dtype) for _ in range(3)]
         rings = owner.rings
@@ -316,7 +320,7 @@ class LandmarkGroup:
     def record(self, owner: Landmark) -> landmark.Landmarks:
         """As kernels take it."""
         prefix, longer, suffix = (partials_of(owner.op, lane) for lane in self.lanes)
-        return landmark.Landmarks(self.level, prefix, longer, suffix, self.arena.rings)
+        return landmark.Landmarks(self.wmin, prefix, longer, suffix, self.arena.rings)
 
     def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
         self.arena.add_keys(owner.rings.shape[0])
@@ -341,8 +345,9 @@ class LandmarkGroup:
         those to the end of their block. A block that ends again is looked back through as a whole."""
         self.arena.add_keys(owner.rings.shape[0])
         rings = self.arena.rings
-        shift = min(self.level, landmark.STRETCH_BITS)
-        first = np.maximum((owner.rings[keys, TAIL] - counts) >> shift << shift, rings[keys, HEAD])
+        displaced = owner.rings[keys, TAIL] - counts
+        stretch = displaced >> landmark.STRETCH_BITS << landmark.STRETCH_BITS
+        first = np.maximum(np.maximum(displaced - displaced % self.wmin, stretch), rings[keys, HEAD])
         rings[keys, TAIL] = np.where(again > 0, np.minimum(rings[keys, TAIL], first), rings[keys, TAIL])
         self.update(owner, keys, owner.rings[keys, TAIL] - rings[keys, TAIL])
 
@@ -386,5 +391,7 @@ def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
     return grown
 
 
-def _log2(widths: np.ndarray) -> np.ndarray:
-    return np.frexp(widths.astype(np.float64))[1] - 1
+def narrowest(width: int) -> int:
+    """The narrowest width of a new group: a little less than the one that it is made for, as windows of time hold now a
+    few rows more, now a few less."""
+    return max(1, width - width // 8)

@@ -62,7 +62,7 @@ def check_landmarks_of_key(
     offset, capacity, head, tail = group.arena.rings[k].tolist()
     assert tail == stream.space.arena.rings[k, TAIL]
     head = max(head, int(stream.space.arena.rings[k, HEAD]))  # older rows are not asked for
-    size = 1 << group.level
+    size = group.wmin
     for p in some(stream, range(head, tail)):
         block, slot, rows = p // size * size, offset + p % capacity, stream.rows[k]
         if block >= head:

@@ -116,7 +116,7 @@ def test_updates_of_landmark_intervals_cost_no_more_than_four_combines_per_group
     monkeypatch.setattr("kernels.windows.landmark.STRETCH_BITS", 11)
     structure = built(Landmark, 1000)
     COUNTS.update(combine=0)
-    LandmarkGroup(width.bit_length() - 1, 1000, structure)  # type: ignore[arg-type]
+    LandmarkGroup(width, 1000, structure)  # type: ignore[arg-type]
     assert COUNTS["combine"] <= 3 * 1000
 
 

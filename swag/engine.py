@@ -26,7 +26,7 @@ from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
-from swag.tables.answers import answers_table
+from swag.tables.answers import pieces_table
 from swag.tables.columns import clock_of
 from swag.tables.durations import Duration, in_units, length
 from swag.tables.key_columns import apart, joined
@@ -294,17 +294,24 @@ class Engine:
     @alone
     def filters(self, name: str | None = None, *, at: Any = None) -> pa.Table:
         """All queries with `having` at once, or one: the keys that pass, and their values, in a type that holds all."""
+        asked = self._filters(name)
+        parts = {by: self._streams.streams[by].filtered(some, at) for by, some in asked.items()}
+        return pieces_table(parts, self._key_types(asked), [], [], "filters")
+
+    def _filters(self, name: str | None) -> dict[By, list[str]]:
+        """The names of all queries with `having`, or of one, by their grouping."""
         asked = [query.label for query in self.queries if query.having is not None and query.every is None]
         if name is not None:
             asked = [each for each in asked if each == self._known(name).label]
             if not asked:
                 raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
-        streams = self._streams
-        parts: dict[By, list[tuple[str, pa.Table]]] = {streams.grouping(each): [] for each in asked}
-        parts = parts or {streams.default: []}
+        found: dict[By, list[str]] = {} if asked else {self._streams.default: []}
         for each in asked:
-            parts[streams.grouping(each)].append((each, streams.of(each).passing(each, at)))
-        return answers_table(parts, {by: streams.streams[by].core.key_types for by in parts}, [], {}, "filters")
+            found.setdefault(self._streams.grouping(each), []).append(each)
+        return found
+
+    def _key_types(self, groupings: Iterable[By]) -> dict[By, list[pa.DataType]]:
+        return {by: self._streams.streams[by].core.key_types for by in groupings}
 
     @alone
     def emitted(self, name: str | None = None) -> pa.Table:

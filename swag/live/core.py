@@ -22,6 +22,7 @@ from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
+from swag.live.rules import Rules
 from swag.live.space import Mask
 from swag.live.store import CheckedRows
 from swag.live.time import Time
@@ -29,9 +30,10 @@ from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import reach
-from swag.tables.answers import own_name
+from swag.tables.answers import Answers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import NO_IDS
 
 Answered = tuple[list[pa.Array], np.ndarray]  # a column per query; which ids are in the answer, a column per query
 
@@ -81,6 +83,7 @@ class Core:
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
+        self.rules = Rules(self.grouping, self.answer)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -254,6 +257,18 @@ class Core:
         chosen = np.flatnonzero(present[:, 0])
         value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
+
+    def filtered(self, queries: list[Query], at: Any) -> Answers:
+        """Who passes which of these, all at once."""
+        self.asked += len(queries)
+        names = [query.label for query in queries]
+        pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
+        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
+        which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
+        order = in_order(which, len(names))
+        key = self.keyed(ids[order]).get(self.key or "")
+        return Answers(names, kinds, which[order], key, [piece.values for piece in pieces], order)
 
     def table(self, queries: list[Query], at: Any) -> pa.Table:
         """One row (or one per key with an event in some window), one column per query."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, timeline
+from kernels.rings import in_step, pairs, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
@@ -305,6 +305,14 @@ class Store:
             timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
+        return lo, hi
+
+    def edges_of_pairs(
+        self, keys: np.ndarray, windows: pairs.Windows, instants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `edges_each`, every key with a window of its own. instants: of each, or one for all."""
+        lo, hi = np.empty((2, keys.size), np.int64)
+        pairs.edges(self.main.arena.rings, self.ts.data, keys, instants, windows, (lo, hi))
         return lo, hi
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:

@@ -19,7 +19,8 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.columns import Clock, clock_of
+from swag.tables.answers import Answers, in_order
+from swag.tables.columns import Clock, clock_of, one_chunk
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
 
@@ -264,6 +265,26 @@ class LiveStream:
             over, at = self._asked_of(query, at)
             return over.passing(name, at)
         return self.core.passing(query, at)
+
+    def filtered(self, names: list[str], at: Any = None) -> Answers:
+        """Who passes which of these, all at once; those over the answers of others one by one."""
+        queries = [self.queries[name] for name in names]
+        plain = [place for place, query in enumerate(queries) if query.source is None]
+        found = self.core.filtered([queries[place] for place in plain], at)
+        if len(plain) == len(names):
+            return found
+        others = [place for place, query in enumerate(queries) if query.source is not None]
+        tables = [self.passing(names[place], at) for place in others]
+        kinds = {names[place]: table.schema.types[-1] for place, table in zip(others, tables, strict=True)}
+        rows = [np.full(table.num_rows, place) for place, table in zip(others, tables, strict=True)]
+        which = np.concatenate([np.array(plain, np.int64)[found.which], *rows])
+        order = in_order(which, len(names))
+        keys = [] if self.key is None else [found.key, *(one_chunk(table.column(0)) for table in tables)]
+        some = [key for key in keys if len(key)]
+        key = pa.concat_arrays(some).take(pa.array(order)) if some else found.key
+        values = [*found.values, *(one_chunk(table.columns[-1]) for table in tables)]
+        places = np.concatenate([found.order, np.arange(found.order.size, which.size)])
+        return Answers(names, {**found.kinds, **kinds}, which[order], key, values, places[order])
 
     def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
         """The stream inside whose events a query reads, and the time to ask it for."""

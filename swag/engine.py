@@ -26,7 +26,7 @@ from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
-from swag.tables.answers import pieces_table
+from swag.tables.answers import own_name, pieces_table
 from swag.tables.columns import clock_of
 from swag.tables.durations import Duration, in_units, length
 from swag.tables.key_columns import apart, joined
@@ -297,6 +297,32 @@ class Engine:
         asked = self._filters(name)
         parts = {by: self._streams.streams[by].filtered(some, at) for by, some in asked.items()}
         return pieces_table(parts, self._key_types(asked), [], [], "filters")
+
+    @alone
+    def changes(self, name: str | None = None) -> pa.Table:
+        """What filters(name) gives otherwise than when last asked here: query, [key], ts, value, passing.
+
+        It is the net difference: who began and ceased again in between is not in it. A row is there also for what time
+        alone has changed, as events leave windows.
+
+        passing: has it begun or ceased? value: the answer now, null where no event is left in the window. ts: the first
+        instant from which on the answer has passed (or not) at every instant up to now, as of all events that have
+        come: that of an event, or the one at which a window let go of one. It is not before the last call, nor before
+        the query was registered; what was there before the first call is told as far back as rows were kept.
+
+        Queries over the answers of others (`source`) are compared as a whole, and their ts is that of the call. With
+        `lateness`, all is as of the watermark.
+        """
+        streams, asked = self._streams, self._filters(name)
+        parts = {by: streams.streams[by].changes(some) for by, some in asked.items()}
+        types = self._key_types(asked)
+        keys = [column for by in types for column in by]
+        clock = streams.time.clock
+        front = [(own_name(self.ts, *keys), clock.type if clock else pa.int64())]
+        table = pieces_table(parts, types, front, [(own_name("passing", self.ts, *keys), pa.bool_())], "changes")
+        for by, some in asked.items():
+            streams.streams[by].tell(some)
+        return table
 
     def _filters(self, name: str | None) -> dict[By, list[str]]:
         """The names of all queries with `having`, or of one, by their grouping."""

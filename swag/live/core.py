@@ -18,6 +18,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import Parts, State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
+from swag.live.alerts import Alerts
 from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
@@ -84,6 +85,7 @@ class Core:
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
         self.rules = Rules(self.grouping, self.answer)
+        self.alerts = Alerts(self.grouping, self.answer, self.answer_each)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -107,9 +109,11 @@ class Core:
         columns."""
         self.queries |= {query.label: query for query in queries}
         self.grouping.add(queries, flowing, unread)
+        self.alerts.add(queries, int(self.time.now) if flowing else EARLIEST)
 
     def remove(self, name: str) -> None:
         self.grouping.remove(self.queries.pop(name))
+        self.alerts.remove(name)
 
     @property
     def reading(self) -> Reading:
@@ -175,6 +179,7 @@ class Core:
         """Take a batch that was checked. From here on nothing can fail."""
         assert batch.by_key is not None
         self.grouping.apply(batch.rows, batch.by_key)
+        self.alerts.follow(batch.by_key.keys, batch.ts.size)
         return batch.ts.size
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
@@ -338,7 +343,7 @@ class Core:
 
     def state(self) -> State:
         header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked, "missed": self.missed}
-        inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()]}
+        inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()], "alerts": self.alerts.state()}
         clock = {} if self.time.clock is None else {"clock": types_to_array({"ts": self.time.clock.type})}
         return with_arrays(nested(header, inside), clock)
 
@@ -351,6 +356,8 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+        if header.get("alerts") is not None:
+            self.alerts.restore(part(state, "alerts"))
 
 
 def are_direct(queries: list[Query]) -> bool:

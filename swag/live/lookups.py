@@ -66,7 +66,10 @@ class Lookups:
     ) -> tuple[pa.Array, np.ndarray]:
         """The answers of one query over other windows than its own, a key, a window and a time for each; and which have
         an event in the window. instants: of each, or one for all."""
-        lo, hi = self.store.edges_of_pairs(ids, windows, instants)
+        return self.over(query, ids, *self.store.edges_of_pairs(ids, windows, instants))
+
+    def over(self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """The same over positions [lo, hi) of the main space."""
         columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]))
         return columns[0], present[:, 0]
 

@@ -315,6 +315,11 @@ class Store:
         pairs.edges(self.main.arena.rings, self.ts.data, keys, instants, windows, (lo, hi))
         return lo, hi
 
+    def times(self, keys: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The timestamps at positions that are kept."""
+        rings = self.main.arena.rings[keys]
+        return self.ts.data[rings[:, OFFSET] + (positions & (rings[:, CAPACITY] - 1))]
+
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
         """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?
 

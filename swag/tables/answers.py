@@ -104,6 +104,9 @@ class Answers(NamedTuple):
     back: list[pa.Array] = []
 
 
+FRONT_BACK = [Answers._fields.index(name) for name in ("front", "back")]
+
+
 def pieces_table(
     parts: Mapping[tuple[str, ...], Answers],
     types: Mapping[tuple[str, ...], list[pa.DataType]],
@@ -138,6 +141,24 @@ def _of_one_type(part: Answers, kind: pa.DataType, ask: str) -> Iterator[pa.Arra
 
         yield of_common_type(name_of, piece, kind, ask)
         before += len(piece)
+
+
+def merged(names: list[str], parts: list[tuple[list[int], Answers]]) -> Answers:
+    """Answers of several parts of these queries as one. With each part: the places of its queries among all."""
+    which = np.concatenate([np.array(places, np.int64)[part.which] for places, part in parts])
+    order = in_order(which, len(names))
+    begins = np.cumsum([0, *(part.which.size for _, part in parts)])
+    rows = np.concatenate([part.order + begin for (_, part), begin in zip(parts, begins[:-1], strict=True)])
+    kinds = {name: kind for _, part in parts for name, kind in part.kinds.items()}
+    keys = None if parts[0][1].key is None else _joined([part.key for _, part in parts], order)
+    own = [[_joined(list(each), order) for each in zip(*(part[i] for _, part in parts), strict=True)] for i in FRONT_BACK]
+    return Answers(names, kinds, which[order], keys, [v for _, part in parts for v in part.values], rows[order], *own)
+
+
+def _joined(columns: list[pa.Array], order: np.ndarray) -> pa.Array:
+    """One after the other, in another order. Of those without rows the type may not be known."""
+    some = [column for column in columns if len(column)] or columns[:1]
+    return pa.concat_arrays(some).take(pa.array(order))
 
 
 def in_order(which: np.ndarray, places: int) -> np.ndarray:

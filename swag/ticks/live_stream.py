@@ -5,6 +5,7 @@ streams as they are: their events come in order.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.answers import Answers, in_order
-from swag.tables.columns import Clock, clock_of, one_chunk
+from swag.tables.answers import Answers, merged
+from swag.tables.columns import Clock, clock_of, one_chunk, to_arrow
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.told import Told, numbered
 
 
 class LiveStream:
@@ -41,6 +43,7 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
+        self._told = Told()  # of queries over the answers of others
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, key)
         self._typed: Reading | None = None  # one whose columns are all of a known type
@@ -98,6 +101,7 @@ class LiveStream:
             self.core.remove(name)
         else:
             self.emission.remove(query)
+            self._told.forget(name)
 
     @property
     def reading(self) -> Reading:
@@ -226,7 +230,7 @@ class LiveStream:
         """
 
         def needs(count: int) -> np.ndarray:
-            found = self.emission.needs(count)
+            found = self.emission.needs(count) | self.core.alerts.needed(count)
             if waiting is not None:
                 found[waiting.rows.ids] = True
             return found
@@ -234,6 +238,7 @@ class LiveStream:
         kept = self.core.grouping.forget(needs)
         if kept is not None:
             self.emission.renumber(kept)
+            self.core.alerts.renumber(kept)
         return kept
 
     def let_go(self) -> None:
@@ -268,23 +273,63 @@ class LiveStream:
 
     def filtered(self, names: list[str], at: Any = None) -> Answers:
         """Who passes which of these, all at once; those over the answers of others one by one."""
-        queries = [self.queries[name] for name in names]
-        plain = [place for place, query in enumerate(queries) if query.source is None]
-        found = self.core.filtered([queries[place] for place in plain], at)
-        if len(plain) == len(names):
+        plain, others = self._plain_and_others(names)
+        found = self.core.filtered([self.queries[names[place]] for place in plain], at)
+        if not others:
             return found
-        others = [place for place, query in enumerate(queries) if query.source is not None]
         tables = [self.passing(names[place], at) for place in others]
-        kinds = {names[place]: table.schema.types[-1] for place, table in zip(others, tables, strict=True)}
-        rows = [np.full(table.num_rows, place) for place, table in zip(others, tables, strict=True)]
-        which = np.concatenate([np.array(plain, np.int64)[found.which], *rows])
-        order = in_order(which, len(names))
-        keys = [] if self.key is None else [found.key, *(one_chunk(table.column(0)) for table in tables)]
-        some = [key for key in keys if len(key)]
-        key = pa.concat_arrays(some).take(pa.array(order)) if some else found.key
-        values = [*found.values, *(one_chunk(table.columns[-1]) for table in tables)]
-        places = np.concatenate([found.order, np.arange(found.order.size, which.size)])
-        return Answers(names, {**found.kinds, **kinds}, which[order], key, values, places[order])
+        return merged(names, [(plain, found), *(([i], self._answers(names[i], t)) for i, t in zip(others, tables))])
+
+    def changes(self, names: list[str]) -> Answers:
+        """Who began or ceased to pass since it was last told."""
+        plain, others = self._plain_and_others(names)
+        found = self.core.alerts.changes([names[place] for place in plain])
+        if not others:
+            return found
+        return merged(names, [(plain, found), *(([place], self._changed(names[place])) for place in others)])
+
+    def tell(self, names: list[str]) -> None:
+        """What `changes` gave was told."""
+        plain, others = self._plain_and_others(names)
+        self.core.alerts.tell([names[place] for place in plain])
+        for place in others:
+            self._told.tell(names[place])
+
+    def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
+        """The places of queries over events, and of those over the answers of others."""
+        over_events = [self.queries[name].source is None for name in names]
+        return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
+
+    def _answers(self, name: str, table: pa.Table) -> Answers:
+        """The answers of one query, of Table([key], value)."""
+        key = None if self.key is None else one_chunk(table.column(0))
+        rows = np.arange(table.num_rows)
+        values = one_chunk(table.columns[-1])
+        return Answers([name], {name: values.type}, np.zeros(rows.size, np.int64), key, [values], rows)
+
+    def _changed(self, name: str) -> Answers:
+        """What differs from what was told of a query over the answers of others."""
+        passing = self.passing(name)
+        keys = one_chunk(passing.column(0)) if self.key is not None else pa.array([True] * passing.num_rows, pa.bool_())
+        began, ceased = self._told.differing(name, keys)
+        still = self._all_answers(name) if len(ceased) else passing
+        row = numbered(one_chunk(still.column(0))) if self.key is not None else {"True": 0} if still.num_rows else {}
+        rows = pa.array([row.get(each) for each in numbered(ceased)], pa.int64())
+        values = pa.concat_arrays([one_chunk(passing.columns[-1]).take(pa.array(began, pa.int64())),
+                                   one_chunk(still.columns[-1]).take(rows)])  # fmt: skip
+        changed = _joined_keys(keys.take(pa.array(began, pa.int64())), ceased)
+        columns = [*([changed] if self.key is not None else []), values]
+        found = self._answers(name, pa.table(columns, [*([self.key] if self.key is not None else []), "value"]))
+        clock, size = self.core.time.clock, len(changed)
+        when = pa.nulls(0) if clock is None else to_arrow(np.full(size, self.core.time.now), None, clock.type)
+        return found._replace(front=[when], back=[pa.array(np.arange(size) < len(began))])
+
+    def _all_answers(self, name: str) -> pa.Table:
+        """Table([key], value) of a query over the answers of others, whoever passes."""
+        over, at = self._asked_of(self.queries[name], None)
+        if over.queries[name].source is not None:
+            return over._all_answers(name)
+        return over.core.passing(replace(over.queries[name], having=None), at)
 
     def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
         """The stream inside whose events a query reads, and the time to ask it for."""
@@ -310,9 +355,16 @@ class LiveStream:
         return {name: since[name] for name in self.queries}
 
     def state(self) -> State:
-        return nested({}, {"core": self.core.state(), "emission": self.emission.state()})
+        return nested({}, {"core": self.core.state(), "emission": self.emission.state(), "told": self._told.state()})
 
     def restore(self, state: State) -> None:
         """Its queries have been added."""
         self.core.restore(part(state, "core"))
         self.emission.restore(part(state, "emission"))
+        if state[0].get("told") is not None:
+            self._told.restore(part(state, "told"))
+
+
+def _joined_keys(some: pa.Array, others: pa.Array) -> pa.Array:
+    """Nothing is known of the type of a key before the first event."""
+    return pa.concat_arrays([each for each in (some, others) if len(each)] or [some])

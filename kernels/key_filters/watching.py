@@ -1,0 +1,151 @@
+"""Alerts as they change: which rules a key has begun or ceased to pass, and when time alone may change that.
+
+      bits[rows[key], rule]     what was last seen of a rule and a key; a key of which nothing was seen has row 0, of zeros
+
+      losing    count >= v, max > v, min < v …   events that leave can only end it: watched while it passes
+      gaining   count < v, max <= v …            events that leave can only begin it, until none is left: watched
+      general   mean > v, windows that end in the past …   looked at again whenever an event leaves, or enters
+
+needs   answers of one family of rules for some keys, as kernels/key_filters/thresholds.py has them
+costs   a nanosecond for each rule and key that is looked at
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
+
+NEVER, LOSING, GAINING, GENERAL = range(4)  # kinds of rules
+PASSING, TOLD = 1, 2  # bits: it passed when last seen; it was said to pass
+WATCHED = 4  # << side: it is in the queue, for the time until which it certainly
+FAILS, PASSES, UNCHANGED = range(3)  # sides: does not pass, passes, or no event leaves its window or enters
+FLIPPED = 8  # in what is found, beside the side (or NOT_WATCHED)
+NOT_WATCHED = 3
+
+
+class Judged(NamedTuple):
+    """Rules of a family: each passes answers from low to high. Between `inner` and `outer` bounds a float may be on
+    either side, by how it was added up."""
+
+    question: np.ndarray
+    kind: np.ndarray
+    column: np.ndarray  # its number among all rules
+    low: np.ndarray
+    high: np.ndarray
+    inner: np.ndarray  # [2, rule]
+    outer: np.ndarray
+
+
+class Seen(NamedTuple):
+    """Answers, the questions of a key beside each other: the value, whether there is one, and whether there is an event
+    that may still leave the window or enter it."""
+
+    values: np.ndarray
+    there: np.ndarray
+    reached: np.ndarray
+
+
+@kernel
+def judged(rules, r, value, there, reached):
+    """Does the answer pass, and on which side is it to be watched?"""
+    passes = there and rules.low[r] <= value <= rules.high[r]
+    kind = rules.kind[r]
+    if kind == NEVER:
+        return passes, NOT_WATCHED
+    if kind == GENERAL:
+        return passes, UNCHANGED if reached else NOT_WATCHED
+    if not there:
+        return passes, NOT_WATCHED
+    close = rules.outer[0, r] <= value <= rules.outer[1, r] and not rules.inner[0, r] <= value <= rules.inner[1, r]
+    if value != value or close:
+        return passes, UNCHANGED
+    if kind == LOSING and not passes:
+        return passes, NOT_WATCHED
+    return passes, PASSES if passes else FAILS
+
+
+@kernel
+def look(keys, rows, bits, seen, rules, out):
+    """out = key, rule, what[n]: those that changed, or are to be watched and are not. Returns n, which may be more than
+    there is room for; then out holds the first of them."""
+    which, rule, what = out
+    questions, n = seen.there.size // max(1, keys.size), 0
+    for i in range(keys.size):
+        row = bits[rows[keys[i]]]
+        for r in range(rules.question.size):
+            at = i * questions + rules.question[r]
+            passes, side = judged(rules, r, seen.values[at], seen.there[at], seen.reached[at])
+            flag = row[rules.column[r]]
+            flipped = passes != (flag & PASSING > 0)
+            watched = side == NOT_WATCHED or flag & (WATCHED << side) > 0
+            if flipped or not watched:
+                if n < which.size:
+                    which[n], rule[n] = i, r
+                    what[n] = (NOT_WATCHED if watched else side) | (FLIPPED if flipped else 0)
+                n += 1
+    return n
+
+
+@kernel
+def judge_each(rule, seen, rules, passes, side):
+    """The same of pairs: passes[i], side[i] of the answer i of rule[i]."""
+    for i in range(rule.size):
+        passes[i], side[i] = judged(rules, rule[i], seen.values[i], seen.there[i], seen.reached[i])
+
+
+@kernel
+def next_move(rings, ts, keys, now, windows, due):
+    """due[i] = when the next event leaves the window of keys[i], or enters it; LATEST if none ever does."""
+    by_time, fars, nears = windows
+    for i in range(keys.size):
+        k, due[i] = keys[i], LATEST
+        head, tail = rings[k, HEAD], rings[k, TAIL]
+        if not by_time[i] or tail == head:
+            continue
+        offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
+        for length in (fars[i], nears[i]):
+            since = now - length if now >= EARLIEST + length else EARLIEST
+            p = first_after(ts, offset, mask, head, tail, since)
+            if p < tail and ts[offset + (p & mask)] <= LATEST - length:
+                due[i] = min(due[i], ts[offset + (p & mask)] + length)
+
+
+@kernel
+def moves(rings, ts, keys, span, windows, starts, out):
+    """out[starts[i]:starts[i + 1]] = when events entered the window of keys[i] or left it, in (since[i], now]; in no
+    order, some twice. span: since, now. Without room for any (out.size == 0) they are only counted."""
+    since, now = span
+    by_time, fars, nears = windows
+    for i in range(keys.size):
+        k, n = keys[i], starts[i]
+        offset, mask, p, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD], rings[k, TAIL]
+        far, near = (fars[i], nears[i]) if by_time[i] else (np.int64(0), np.int64(0))
+        if p < tail:
+            p = first_after(ts, offset, mask, p, tail, since[i] - far if since[i] >= EARLIEST + far else EARLIEST)
+        for q in range(p, tail):
+            t = ts[offset + (q & mask)]
+            for length in (near, far):
+                if t <= LATEST - length and since[i] < t + length <= now:
+                    if out.size:
+                        out[n] = t + length
+                    n += 1
+        starts[i + 1] = n
+
+
+@kernel
+def mark(rows, bits, keys, rules, added, removed):
+    """Set bits of pairs, and clear others; keys with a row of zeros alone have none to clear."""
+    for i in range(keys.size):
+        row = rows[keys[i]]
+        if row > 0:
+            bits[row, rules[i]] = (bits[row, rules[i]] & ~removed[i]) | added[i]
+
+
+@kernel
+def flags(rows, bits, keys, rules, out):
+    """out[i] = the bits of a pair."""
+    for i in range(keys.size):
+        out[i] = bits[rows[keys[i]], rules[i]]

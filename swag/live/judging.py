@@ -237,7 +237,8 @@ def moved(bounds: Bounds, margin: float) -> np.ndarray:
         return np.array(bounds)
     finite = np.isfinite(bounds)
     by = np.where(finite, np.abs(np.where(finite, bounds, 0)) * margin, 0)
-    return np.array([bounds.low - by[0], bounds.high + by[1]])
+    with np.errstate(over="ignore"):
+        return np.array([bounds.low - by[0], bounds.high + by[1]])
 
 
 def moving(grouping: Grouping, keys: np.ndarray, windows: Windows, now: int) -> np.ndarray:

@@ -326,15 +326,13 @@ class Engine:
 
     def _filters(self, name: str | None) -> dict[By, list[str]]:
         """The names of all queries with `having`, or of one, by their grouping."""
-        asked = [query.label for query in self.queries if query.having is not None and query.every is None]
-        if name is not None:
-            asked = [each for each in asked if each == self._known(name).label]
-            if not asked:
-                raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
-        found: dict[By, list[str]] = {} if asked else {self._streams.default: []}
-        for each in asked:
-            found.setdefault(self._streams.grouping(each), []).append(each)
-        return found
+        filters = self._streams.filters
+        if name is None:
+            return filters or {self._streams.default: []}
+        by = self._streams.grouping(self._known(name).label)
+        if name not in filters.get(by, []):
+            raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
+        return {by: [name]}
 
     def _key_types(self, groupings: Iterable[By]) -> dict[By, list[pa.DataType]]:
         return {by: self._streams.streams[by].core.key_types for by in groupings}

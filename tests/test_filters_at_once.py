@@ -57,7 +57,9 @@ def one_by_one(engine, at=None):
             answer = pa.table({"value": [] if answer is None else [answer]})
         found.setdefault(by, [])
         for row in answer.to_pylist():
-            found[by].append({"query": query.label, **{name: row.get(name) for name in ("k", "z")}, "value": row["value"]})
+            found[by].append(
+                {"query": query.label, **{name: row.get(name) for name in ("k", "z")}, "value": row["value"]}
+            )
     return [row for rows in found.values() for row in rows]
 
 
@@ -126,5 +128,7 @@ def test_in_the_past_every_key_is_looked_at(at):
     engine.register(sw.Query(sw.count(), sw.Range(99), name="long", having=(">=", 3)))
     engine.append({"ts": [1, 2, 3, 6, 7], "k": ["a", "a", "b", "b", "b"]})
     assert engine.filters(at=at).to_pylist() == [
-        {"query": query.label, **row} for query in engine.queries for row in engine.lookup(query.label, at=at).to_pylist()
+        {"query": query.label, **row}
+        for query in engine.queries
+        for row in engine.lookup(query.label, at=at).to_pylist()
     ]

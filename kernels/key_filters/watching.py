@@ -1,6 +1,6 @@
 """Alerts as they change: which rules a key has begun or ceased to pass, and when time alone may change that.
 
-      bits[rows[key], rule]     what was last seen of a rule and a key; a key of which nothing was seen has row 0, of zeros
+      bits[rows[key], rule]     what was last seen of a rule and a key; where that is nothing, row 0, of zeros
 
       losing    count >= v, max > v, min < v …   events that leave can only end it: watched while it passes
       gaining   count < v, max <= v …            events that leave can only begin it, until none is left: watched
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernels.compile.inlining import bare
 from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
@@ -27,10 +28,11 @@ NOT_WATCHED = 3
 
 
 class Judged(NamedTuple):
-    """Rules of a family: each passes answers from low to high. Between `inner` and `outer` bounds a float may be on
-    either side, by how it was added up."""
+    """Rules of a family, question by question: each passes answers from low to high. Between `inner` and `outer` bounds
+    a float may be on either side, by how it was added up."""
 
-    question: np.ndarray
+    begins: np.ndarray  # the first rule of each question, and the end
+    widest: np.ndarray  # [2, question]: what is outside interests none of its rules, if nothing was seen of the key
     kind: np.ndarray
     column: np.ndarray  # its number among all rules
     low: np.ndarray
@@ -72,20 +74,29 @@ def look(keys, rows, bits, seen, rules, out):
     """out = key, rule, what[n]: those that changed, or are to be watched and are not. Returns n, which may be more than
     there is room for; then out holds the first of them."""
     which, rule, what = out
-    questions, n = seen.there.size // max(1, keys.size), 0
+    begins, widest, kind, column, outer = (
+        bare(rules.begins), bare(rules.widest), bare(rules.kind), bare(rules.column), bare(rules.outer)
+    )  # fmt: skip
+    values, there, questions, n = bare(seen.values), bare(seen.there), begins.size - 1, 0
     for i in range(keys.size):
-        row = bits[rows[keys[i]]]
-        for r in range(rules.question.size):
-            at = i * questions + rules.question[r]
-            passes, side = judged(rules, r, seen.values[at], seen.there[at], seen.reached[at])
-            flag = row[rules.column[r]]
-            flipped = passes != (flag & PASSING > 0)
-            watched = side == NOT_WATCHED or flag & (WATCHED << side) > 0
-            if flipped or not watched:
-                if n < which.size:
-                    which[n], rule[n] = i, r
-                    what[n] = (NOT_WATCHED if watched else side) | (FLIPPED if flipped else 0)
-                n += 1
+        row = rows[keys[i]]
+        for q in range(questions):
+            at = i * questions + q
+            if row == 0 and (values[at] < widest[0, q] or values[at] > widest[1, q]):  # as of nearly all keys
+                continue
+            for r in range(begins[q], begins[q + 1]):
+                flag = bits[row, column[r]]
+                outside = (values[at] < outer[0, r]) | (values[at] > outer[1, r]) | ~there[at]
+                if outside & (flag == 0) & (kind[r] == LOSING):
+                    continue
+                passes, side = judged(rules, r, values[at], there[at], seen.reached[at])
+                flipped = passes != (flag & PASSING > 0)
+                watched = side == NOT_WATCHED or flag & (WATCHED << side) > 0
+                if flipped or not watched:
+                    if n < which.size:
+                        which[n], rule[n] = i, r
+                        what[n] = (NOT_WATCHED if watched else side) | (FLIPPED if flipped else 0)
+                    n += 1
     return n
 
 

@@ -4,14 +4,13 @@
                                                                            |
     told <-- net difference between what was told and what is seen now <---+
 
-No key is looked at that neither got an event nor became due. What was seen is brought up to date when somebody asks, and
-now and then in between, as rows from which it is told when something began are kept until then. Before the first call
-nothing is kept, and nothing done.
+No key is looked at that neither got an event nor became due. What was seen is brought up to date when somebody asks,
+and now and then in between, as rows from which it is told when something began are kept until then. Before the first
+call nothing is kept, and nothing done.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,16 @@ from kernels.rings.timeline import HEAD, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.errors import SwagError
 from swag.live.beginnings import began
-from swag.live.bounds import has_bounds
 from swag.live.grouping import Grouping
-from swag.live.judging import ComposedRules, Found, SimpleRules, joined, kind_of
-from swag.live.watch import Pairs, Watch, pairs_of
+from swag.live.judging import Found, SimpleRules, joined
+from swag.live.rule_book import Judge, RuleBook
+from swag.live.watch import KEY_BITS, Pairs, Watch, pairs_of
 from swag.query.query import Query
 from swag.tables.answers import Answers
 from swag.tables.columns import to_arrow
 
 MANY_EVENTS = 1 << 16  # once so many have come, and the longest window has passed, they are looked at unasked
 NONE = np.zeros(0, np.int64)
-Judge = SimpleRules | ComposedRules
 
 
 class Alerts:
@@ -45,50 +43,40 @@ class Alerts:
 
     def __init__(self, grouping: Grouping, answer: Callable[..., Any], answer_each: Callable[..., Any]) -> None:
         """answer, answer_each: those of the core."""
-        self._grouping, self._answer, self._each = grouping, answer, answer_each
+        self._grouping = grouping
         self.active = False
-        self._rules: dict[int, Query] = {}  # by their numbers
-        self._numbers: dict[str, int] = {}
-        self._born: dict[int, int] = {}  # when they were registered
-        self._kinds: dict[int, int] = {}  # what was known of them when they were last looked at; not of new ones
+        self._book = RuleBook(grouping, answer, answer_each)
+        self._kinds: dict[int, int] = {}  # what was known of rules when they were last looked at; not of new ones
         self._since = EARLIEST  # when everything was last looked at
         self._touched: list[np.ndarray] = []  # keys since then
         self._events = 0
         self._watch = Watch()
         self._changed = NONE, NONE  # pairs that may differ from what was told, and since when each is as it is
-        self._judges: list[Judge] = []
-        self._types: dict[int, pa.DataType] = {}
-        self._made_for: Any = None  # the routes of the plan, and the sums that grow
+        self._telling: tuple[list[str], Pairs] = [], Pairs(NONE, NONE)
 
     # -- following ----------------------------------------------------------------------------------------------------
 
     def add(self, queries: Iterable[Query], now: int) -> None:
-        if self.active and not self._rules:
+        if self.active and not self._book.rules:
             self._since = now
-        free = (number for number in count() if number not in self._rules)
-        for query in queries:
-            if query.having is not None:
-                number = next(free)
-                self._rules[number], self._numbers[query.label], self._born[number] = query, number, now
-                self._made_for = None
+        self._book.add([query for query in queries if query.having is not None], now)
         if self.active:
             self.keep_rows()
 
     def remove(self, name: str) -> None:
-        number = self._numbers.pop(name, None)
+        number = self._book.remove(name)
         if number is not None:
-            del self._rules[number], self._born[number]
-            self._kinds.pop(number, None)
+            self._kinds = {each: kind for each, kind in self._kinds.items() if each != number}
             self._watch.forget_rule(number)
             code, ts = self._changed
             kept = pairs_of(code).rule != number
-            self._changed, self._made_for = (code[kept], ts[kept]), None
+            self._changed = code[kept], ts[kept]
             if self.active:
                 self.keep_rows()
 
     def follow(self, keys: np.ndarray, events: int) -> None:
         """These keys got so many events."""
-        if not self.active or not self._rules:
+        if not self.active or not self._book.rules:
             return
         self._touched.append(keys)
         self._events += events
@@ -106,13 +94,13 @@ class Alerts:
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on."""
         self._watch.renumber(kept)
-        number = np.full(max(int(kept.max(initial=0)), *(int(k.max(initial=0)) for k in (NONE, *self._touched))) + 1, -1)
+        most = np.concatenate([kept, *self._touched, pairs_of(self._changed[0]).key]).max(initial=0)
+        number = np.full(most + 1, -1)
         number[kept] = np.arange(kept.size)
         self._touched = [new[new >= 0] for new in (number[keys] for keys in self._touched)]
         code, ts = self._changed
         pairs = pairs_of(code)
-        inside = pairs.key < number.size
-        new = np.where(inside, number[np.where(inside, pairs.key, 0)], -1)
+        new = number[pairs.key]
         self._changed = (code - pairs.key + new)[new >= 0], ts[new >= 0]
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -120,30 +108,31 @@ class Alerts:
     def look(self) -> None:
         """Bring what was seen up to date: of new rules all keys, else those that were touched or are due."""
         store = self._grouping.store
-        if store.clock is not None and self._rules:
+        if store.clock is not None and self._book.rules:
             self._look()
         self._since, self._touched, self._events = int(store.now), [], 0
         self.keep_rows()
 
     def _look(self) -> None:
-        store = self._grouping.store
-        self._follow_plan()
+        store, book = self._grouping.store, self._book
+        book.follow()
+        self._kinds = {n: kind for n, kind in self._kinds.items() if book.kinds[n] == kind}
         self._watch.add_keys(store.key_count)
-        self._watch.add_rules(max(self._rules) + 1)
+        self._watch.add_rules(max(book.rules) + 1)
         try:
             ready = pairs_of(np.unique(pairs_of(self._watch.ready(store.now)).code))
             self._watch.release(store.now)
-            if new := [number for number in self._rules if number not in self._kinds]:
+            if new := [number for number in book.rules if number not in self._kinds]:
                 rings = store.main.arena.rings[: store.key_count]
-                for judge in self._judges_of(new):
+                for judge in book.judges_of(new):
                     self._look_at(judge, np.flatnonzero(rings[:, TAIL] > rings[:, HEAD]), Pairs(NONE, NONE))
             touched = np.unique(np.concatenate([NONE, *self._touched]))
-            for judge in self._judges if len(new) < len(self._rules) else ():
+            for judge in book.judges if len(new) < len(book.rules) else ():
                 self._look_at(judge, touched, ready.chosen(np.flatnonzero(np.isin(ready.rule, judge.numbers))))
         except Exception:
             self._kinds = {}  # what left the queue is found again by a look at all
             raise
-        self._kinds = self._kinds_now()
+        self._kinds = book.kinds
 
     def _look_at(self, judge: Judge, keys: np.ndarray, ready: Pairs) -> None:
         now = self._grouping.store.now
@@ -164,8 +153,9 @@ class Alerts:
         if not pairs.key.size:
             return
         passed = self._watch.flags(pairs) & watching.PASSING
-        born = np.array([self._born.get(number, EARLIEST) for number in range(max(self._rules) + 1)])
-        since = np.maximum(born[pairs.rule], self._since)
+        rules, place = np.unique(pairs.rule, return_inverse=True)
+        born = np.array([self._book.born[number] for number in rules.tolist()])
+        since = np.maximum(born[place], self._since)
         ts = began(self._grouping, judge, pairs, passed == 0, since)
         self._watch.mark(pairs, (passed == 0) * watching.PASSING, passed)
         code, before = self._changed
@@ -177,82 +167,8 @@ class Alerts:
         """Rows are kept from which it is told what happens from now on."""
         self.active = True
         self._grouping.store.retention = replace(
-            self._grouping.store.retention, since=self._since if self._rules else int(LATEST)
+            self._grouping.store.retention, since=self._since if self._book.rules else int(LATEST)
         )
-
-    # -- families -----------------------------------------------------------------------------------------------------
-
-    def _follow_plan(self) -> None:
-        """Rules in families, as the plan has them now; of which something else is known than before, are new."""
-        self._grouping.plan.settle()
-        state = self._grouping.plan.routes, self._growing()
-        made = self._made_for
-        if made is not None and made[0] is state[0] and made[1] == state[1]:
-            return
-        self._made_for = state
-        self._judges = self._judges_of(list(self._rules))
-        self._types = self._types_now()
-        kinds = self._kinds_now()
-        self._kinds = {number: kind for number, kind in self._kinds.items() if kinds.get(number) == kind}
-
-    def _growing(self) -> frozenset[int]:
-        """Of the rules over sums, those of whose values none is negative: their index says so."""
-        filters, now = self._grouping.filters, self._grouping.store.now
-        known: dict[Any, bool] = {}
-        growing = set()
-        for number, query in self._rules.items():
-            if query.is_simple and query.aggregate.kind == "sum" and not filters.why_never(query):
-                key = filters.key(query)
-                if key not in known:
-                    known[key] = filters.index(query, now) is not None
-                if known[key]:
-                    growing.add(number)
-        return frozenset(growing)
-
-    def _judges_of(self, numbers: list[int]) -> list[Judge]:
-        routes, growing = self._made_for
-        families: dict[Any, list[int]] = {}
-        composed = []
-        for number in numbers:
-            query = self._rules[number]
-            if self._is_simple(query, routes):
-                route = routes[query.label]
-                families.setdefault((query.aggregate, route.mask, route.presence), []).append(number)
-            else:
-                composed.append(number)
-        judges: list[Judge] = []
-        for some in families.values():
-            queries = [self._rules[number] for number in some]
-            judges.append(SimpleRules(some, queries, self._grouping, [number in growing for number in some]))
-        if composed:
-            queries = [self._rules[number] for number in composed]
-            judges.append(ComposedRules(composed, queries, self._grouping, self._answer, self._each))
-        return judges
-
-    def _is_simple(self, query: Query, routes: Any) -> bool:
-        return query.is_simple and has_bounds(query.condition, routes[query.label].type)
-
-    def _types_now(self) -> dict[int, pa.DataType]:
-        """Of the answers of each rule."""
-        found = {}
-        for judge in self._judges:
-            queries = [self._rules[number] for number in judge.numbers.tolist()]
-            if isinstance(judge, SimpleRules):
-                kinds = [self._made_for[0][query.label].type for query in queries]
-            else:
-                kinds = [column.type for column in self._answer(queries, NONE, self._grouping.store.now)[0]]
-            found |= dict(zip(judge.numbers.tolist(), kinds, strict=True))
-        return found
-
-    def _kinds_now(self) -> dict[int, int]:
-        routes, growing = self._made_for
-        clock = self._grouping.store.clock
-        assert clock is not None
-        return {
-            number: kind_of(query, clock.unit, number in growing)
-            if self._is_simple(query, routes) else watching.GENERAL
-            for number, query in self._rules.items()
-        }  # fmt: skip
 
     # -- telling ------------------------------------------------------------------------------------------------------
 
@@ -263,14 +179,14 @@ class Alerts:
         if clock is None or not names:
             return Answers(names, {}, NONE, self._keys(NONE), [], NONE, [pa.nulls(0)], [pa.nulls(0, pa.bool_())])
         pairs, ts = self._net(names)
+        self._telling = names, pairs
         pieces = list(self._pieces(pairs))
         rows = np.concatenate([NONE, *(some for some, _ in pieces)])
         order = np.empty(rows.size, np.int64)
         order[rows] = np.arange(rows.size)
-        place = {self._numbers[name]: place for place, name in enumerate(names)}
-        which = np.array([place[number] for number in pairs.rule.tolist()], np.int64)
+        which = self._book.places(names)[pairs.rule]
         passes = pa.array(self._watch.flags(pairs) & watching.PASSING > 0)
-        kinds = {name: self._types[self._numbers[name]] for name in names}
+        kinds = {name: self._book.types[self._book.numbers[name]] for name in names}
         values = [values for _, values in pieces]
         key = self._keys(pairs.key)
         return Answers(names, kinds, which, key, values, order, [to_arrow(ts, None, clock.type)], [passes])
@@ -283,9 +199,10 @@ class Alerts:
 
     def tell(self, names: list[str]) -> None:
         """What `changes` gave was told."""
-        pairs, _ = self._net(names)
+        pairs = self._telling[1] if self._telling[0] == names else Pairs(NONE, NONE)
         passes = self._watch.flags(pairs) & watching.PASSING > 0
         self._watch.mark(pairs, passes * watching.TOLD, ~passes * watching.TOLD)
+        self._telling = [], Pairs(NONE, NONE)
 
     def _net(self, names: list[str]) -> tuple[Pairs, np.ndarray]:
         """Pairs of these rules that are otherwise than was told, in order of rules and keys, and since when."""
@@ -296,16 +213,14 @@ class Alerts:
         net = np.flatnonzero((flags & watching.PASSING > 0) != (flags & watching.TOLD > 0))
         pairs, ts = pairs.chosen(net), ts[net]
         self._changed = pairs.code, ts
-        place = np.full(max(self._rules, default=0) + 1, -1)
-        place[[self._numbers[name] for name in names]] = np.arange(len(names))
-        order = np.lexsort((pairs.key, place[pairs.rule]))
-        order = order[place[pairs.rule[order]] >= 0]
+        place = self._book.places(names)[pairs.rule]
+        order = np.argsort(np.where(place < 0, LATEST, place << KEY_BITS | pairs.key))[: np.count_nonzero(place >= 0)]
         return pairs.chosen(order), ts[order]
 
     def _pieces(self, pairs: Pairs) -> Iterator[tuple[np.ndarray, pa.Array]]:
         """The answers of pairs, null where a window is empty; and which of them they are of."""
         now = self._grouping.store.now
-        for judge in self._judges:
+        for judge in self._book.judges:
             some = np.flatnonzero(np.isin(pairs.rule, judge.numbers))
             alike = [some] if isinstance(judge, SimpleRules) else [some[pairs.rule[some] == n] for n in judge.numbers]
             for rows in alike:
@@ -320,24 +235,16 @@ class Alerts:
         return self._watch.bytes + sum(each.nbytes for each in (*self._touched, *self._changed))
 
     def state(self) -> State:
-        """Rules are known by their names: whoever registered them knows the rest."""
-        rules = {name: [n, self._born[n], self._kinds.get(n)] for name, n in self._numbers.items()}
-        header = {"active": self.active, "rules": rules, "since": int(self._since), "events": self._events}
+        header = {"active": self.active, "rules": self._book.state(self._kinds), "since": int(self._since)}
         arrays = {"touched": np.concatenate([NONE, *self._touched]), "code": self._changed[0], "ts": self._changed[1]}
-        return with_arrays(nested(header, {"watch": self._watch.state()}), arrays)
+        return with_arrays(nested(header | {"events": self._events}, {"watch": self._watch.state()}), arrays)
 
     def restore(self, state: State) -> None:
         """Its rules have been added."""
         header, arrays = state
-        queries = {name: self._rules[number] for name, number in self._numbers.items()}
-        known = {name: each for name, each in header["rules"].items() if name in queries}
-        self._numbers = {name: number for name, (number, _, _) in known.items()}
-        self._rules = {number: queries[name] for name, number in self._numbers.items()}
-        self._born = {number: born for number, born, _ in known.values()}
-        self._kinds = {number: kind for number, _, kind in known.values() if kind is not None}
+        self._kinds = self._book.restore(header["rules"])
         self._since, self._events = header["since"], header["events"]
         self._touched, self._changed = [arrays["touched"]], (arrays["code"], arrays["ts"])
         self._watch.restore(part(state, "watch"))
-        self._made_for = None
         if header["active"]:
             self.keep_rows()

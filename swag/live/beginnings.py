@@ -1,4 +1,4 @@
-"""Since when rules are as they are: at every instant at which an event entered a window or left it they are asked anew."""
+"""Since when rules are as they are: they are asked at every instant at which an event entered a window, or left it."""
 
 from typing import Any
 
@@ -62,6 +62,8 @@ def _counted(grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray) 
     return np.diff(starts), starts
 
 
-def _run(grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
+def _run(
+    grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray
+) -> None:
     store = grouping.store
     watching.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)

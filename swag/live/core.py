@@ -343,7 +343,11 @@ class Core:
 
     def state(self) -> State:
         header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked, "missed": self.missed}
-        inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()], "alerts": self.alerts.state()}
+        inside: Parts = {
+            "dictionary": self.dictionary.state(),
+            "groupings": [self.grouping.state()],
+            "alerts": self.alerts.state(),
+        }
         clock = {} if self.time.clock is None else {"clock": types_to_array({"ts": self.time.clock.type})}
         return with_arrays(nested(header, inside), clock)
 

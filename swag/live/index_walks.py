@@ -40,7 +40,8 @@ class Walks:
         starts, keys = self._index.walk_each(walks, since[walked], at - near[walked])
         codes = [np.repeat(walked, np.diff(starts)) << KEY_BITS | keys]
         for rule in single:
-            found = self._index.candidates(int(far[rule]), *self._conditions[rule], at, int(near[rule]))
+            op, v = self._conditions[rule]
+            found = self._index.candidates(int(far[rule]), op, v, at, int(near[rule]))
             codes.append(np.int64(rule << KEY_BITS) | found)
         code = np.sort(np.concatenate(codes))
         return code >> KEY_BITS, code & ((1 << KEY_BITS) - 1)

@@ -1,7 +1,7 @@
 """Rules as alerts look at them: does a key pass, until when is that certain, and when did it begin.
 
-    SimpleRules     one aggregate of the same rows, numbers against numbers: all rules of a key in one kernel call
-    ComposedRules   everything else: expressions, text against text …; each a query of its own, looked at more often
+SimpleRules     one aggregate of the same rows, numbers against numbers: all rules of a key in one kernel call
+ComposedRules   everything else: expressions, text against text …; each a query of its own, looked at more often
 """
 
 from collections.abc import Callable
@@ -18,12 +18,14 @@ from kernels.rings.timeline import HEAD, TAIL
 from swag.live.bounds import Bounds, bounds_of, carrier, plain_values
 from swag.live.grouping import Grouping
 from swag.live.rules import windows_of
+from swag.live.store import EVERY_EVENT
 from swag.live.watch import Pairs, Watch
 from swag.query.lowering import components, lower
 from swag.query.query import Query
 from swag.query.windows import reach
 
 CLOSE = 1e-9  # float sums this near to a threshold may be on either side of it, by how they were added up
+STEPS = 4  # of a bisection
 LOOKED_AT = 1 << 20  # answers at a time
 
 
@@ -50,26 +52,31 @@ class SimpleRules:
 
     def __init__(self, numbers: list[int], queries: list[Query], grouping: Grouping, grows: list[bool]) -> None:
         """grows: of each, no value that is summed is negative."""
-        self._grouping, self._query, self.numbers = grouping, queries[0], np.array(numbers)
-        clock = grouping.store.clock
+        clock, route = grouping.store.clock, grouping.plan.routes[queries[0].label]
         assert clock is not None
+        self._grouping, self._query = grouping, queries[0]
+        self._counts = self._query.aggregate.kind == "count" and route.mask == route.presence == EVERY_EVENT
         windows = {reach(query.window, clock.unit): query for query in queries}
-        question = {each: n for n, each in enumerate(windows)}
+        asked = {each: n for n, each in enumerate(windows)}
         self._windows = windows_of(list(windows.values()), clock.unit)
+        question = np.array([asked[reach(query.window, clock.unit)] for query in queries])
+        order = np.argsort(question, kind="stable")
+        self.numbers, self._question = np.array(numbers)[order], question[order]
         self._place = np.zeros(max(numbers) + 1, np.int64)
-        self._place[self.numbers] = np.arange(self.numbers.size)
-        kind = carrier(grouping.plan.routes[self._query.label].type)
-        bounds = bounds_of([query.condition for query in queries], kind)  # type: ignore[misc]
-        margin = CLOSE if self._query.aggregate.kind == "sum" and kind == pa.float64() else 0.0
+        self._place[self.numbers] = np.arange(order.size)
+        bounds = bounds_of([queries[i].condition for i in order], carrier(route.type))  # type: ignore[misc]
+        floats = self._query.aggregate.kind == "sum" and bounds.low.dtype == np.float64
+        kinds = np.array([kind_of(queries[i], clock.unit, grows[i]) for i in order])
+        outer = moved(bounds, CLOSE if floats else 0.0)
+        begins = np.searchsorted(self._question, np.arange(len(asked) + 1))
         self._rules = Judged(
-            np.array([question[reach(query.window, clock.unit)] for query in queries]),
-            np.array([kind_of(query, clock.unit, each) for query, each in zip(queries, grows, strict=True)]),
-            self.numbers, *bounds, moved(bounds, -margin), moved(bounds, margin),
+            begins, widest(outer, kinds, begins), kinds, self.numbers, *bounds,
+            moved(bounds, -CLOSE if floats else 0.0), outer,
         )  # fmt: skip
 
     def windows(self, pairs: Pairs) -> list[Windows]:
         """Those that events of the keys move through."""
-        return [taken(self._windows, self._rules.question[self._place[pairs.rule]])]
+        return [taken(self._windows, self._question[self._place[pairs.rule]])]
 
     def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
         count = self._windows.far.size
@@ -95,7 +102,7 @@ class SimpleRules:
     def judge(self, pairs: Pairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which pass, at one time or each at its own, and the side from which each is to be watched."""
         rule = self._place[pairs.rule]
-        seen = self._seen(pairs.key, taken(self._windows, self._rules.question[rule]), instants)
+        seen = self._seen(pairs.key, taken(self._windows, self._question[rule]), instants)
         passes, side = np.empty(rule.size, bool), np.empty(rule.size, np.int64)
         watching.judge_each(rule, seen, self._rules, passes, side)
         return passes, side
@@ -120,14 +127,33 @@ class SimpleRules:
         """When the event leaves with which a pair may change: of the windows that events leave, a bisection."""
         store, rule = self._grouping.store, self._place[pairs.rule]
         first, end = store.edges_of_pairs(pairs.key, windows, np.array([now]))
-        last = end.copy()  # it is unchanged from `first` on, and may not be from `last` on
-        while (last - first > 1).any():
-            middle = np.maximum((first + last) >> 1, np.minimum(first + 1, last))
-            values, present = self._grouping.lookups.over(self._query, pairs.key, middle, end)
-            unchanged = self._unchanged(rule, side, values, present) & (middle < last)
-            first, last = np.where(unchanged, middle, first), np.where(unchanged, last, middle)
+        if self._counts:
+            first = self._last_sure_count(rule, side, first, end)
+        else:
+            first = self._bisected(rule, side, pairs.key, (first, end))
         ts = store.times(pairs.key, first)
         return np.where(ts > LATEST - windows.far, LATEST, ts + np.minimum(windows.far, LATEST - ts))
+
+    def _last_sure_count(self, rule: np.ndarray, side: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """The last position from which on there are as many rows as it takes."""
+        losing = self._rules.kind[rule] == LOSING
+        most = np.where(side == watching.PASSES, 0, self._rules.high[rule])
+        least = np.where(losing, self._rules.low[rule], most + 1)
+        return np.maximum(first, end - np.clip(least, 1, end - first))
+
+    def _bisected(self, rule: np.ndarray, side: np.ndarray, keys: np.ndarray, edges: Any) -> np.ndarray:
+        """A position from which on it is certainly unchanged, nearly the last one: what is due too early is looked at
+        again, and STEPS are cheaper than to find the very last."""
+        first, end = edges
+        last = end  # it is unchanged from `first` on, and may not be from `last` on
+        for _ in range(STEPS):
+            middle = np.maximum(np.minimum((first + last + 1) >> 1, last - 1), first)
+            if (middle <= first).all():
+                break
+            values, present = self._grouping.lookups.over(self._query, keys, middle, end)
+            unchanged = self._unchanged(rule, side, values, present)
+            first, last = np.where(unchanged, middle, first), np.where(unchanged, last, middle)
+        return first
 
     def _unchanged(self, rule: np.ndarray, side: np.ndarray, values: pa.Array, present: np.ndarray) -> np.ndarray:
         low, high, kind = self._rules.low[rule], self._rules.high[rule], self._rules.kind[rule]
@@ -239,6 +265,15 @@ def moved(bounds: Bounds, margin: float) -> np.ndarray:
     by = np.where(finite, np.abs(np.where(finite, bounds, 0)) * margin, 0)
     with np.errstate(over="ignore"):
         return np.array([bounds.low - by[0], bounds.high + by[1]])
+
+
+def widest(outer: np.ndarray, kinds: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """By question, the answers that interest any of its rules where nothing was seen of a key yet."""
+    floats = outer.dtype.kind == "f"
+    least, most = (-np.inf, np.inf) if floats else (np.iinfo(outer.dtype).min, np.iinfo(outer.dtype).max)
+    low = np.where(kinds == LOSING, outer[0], least)
+    high = np.where(kinds == LOSING, outer[1], most)
+    return np.array([np.minimum.reduceat(low, begins[:-1]), np.maximum.reduceat(high, begins[:-1])])
 
 
 def moving(grouping: Grouping, keys: np.ndarray, windows: Windows, now: int) -> np.ndarray:

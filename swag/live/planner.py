@@ -116,7 +116,7 @@ class Group:
         self.stands_in = True
 
     def _note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
-        widths = (hi - lo)[hi > lo]
+        widths = (hi - lo)[hi > lo] if not prefers_running(self.part) else lo[:0]  # running sums take all alike
         if widths.size:
             logs = np.log2(widths)
             self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())

@@ -1,7 +1,7 @@
 """What was last seen of rules and keys, and when to look again at those that time alone may change.
 
-    bits      a row per key of which anything was seen, a column per rule; a key that passes nothing has none
-    queue     (due, rule, key) in order of time; new ones wait beside it until they are worth sorting in
+bits      a row per key of which anything was seen, a column per rule; a key that passes nothing has none
+queue     (due, rule, key) in order of time; new ones wait beside it until they are worth sorting in
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def sides_of(code: np.ndarray) -> np.ndarray:
 
 
 class Watch:
-    """It owns the bits of rules and keys, and the queue. Asked of it: bits, who is `ready`, and to follow what was seen.
+    """It owns the bits of rules and keys, and the queue. Asked of it: bits, who is `ready`, and to note what was seen.
 
     A pair is in the queue at most once for each side, from which it is watched until its time has come.
     """
@@ -172,8 +172,13 @@ class Watch:
     def state(self) -> State:
         if self._fresh:
             self._sort_in()
-        arrays = {"rows": self.rows, "bits": self.bits.reshape(-1), "owner": self._owner}
-        return {"rules": self.bits.shape[1]}, arrays | {"due": self._due, "code": self._code}
+        arrays: dict[str, np.ndarray] = {
+            "rows": self.rows,
+            "bits": self.bits.reshape(-1),
+            "owner": self._owner,
+            "due": self._due,
+        }
+        return {"rules": self.bits.shape[1]}, {**arrays, "code": self._code}
 
     def restore(self, state: State) -> None:
         header, arrays = state

@@ -1,6 +1,6 @@
 """Answers of several queries in one table: what our own columns are called, and of what type their values are."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,9 +104,6 @@ class Answers(NamedTuple):
     back: list[pa.Array] = []
 
 
-FRONT_BACK = [Answers._fields.index(name) for name in ("front", "back")]
-
-
 def pieces_table(
     parts: Mapping[tuple[str, ...], Answers],
     types: Mapping[tuple[str, ...], list[pa.DataType]],
@@ -117,7 +114,7 @@ def pieces_table(
     """As `answers_table`, of answers that are not parted by query: ordered by the place of their query, no work for
     each. front stands behind the keys here, as does ts in the changes of alerts, and back behind the value."""
     keys = _key_columns(types)
-    kind = common_type({name: each for part in parts.values() for name, each in part.kinds.items()}, ask)
+    kind = common_type(_one_of_each(parts.values()), ask)
     ours = [name for name, _ in (*front, *back)]
     query_name, value_name = (own_name(name, *ours, *keys) for name in ("query", "value"))
     schema = pa.schema([(query_name, pa.string()), *keys.items(), *front, (value_name, kind), *back])
@@ -132,6 +129,16 @@ def pieces_table(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
+def _one_of_each(parts: Iterable[Answers]) -> dict[str, pa.DataType]:
+    """The first query of each type. Types take a while to compare; most of a thousand are one and the same."""
+    found: dict[int, tuple[str, pa.DataType]] = {}
+    for part in parts:
+        for name, kind in part.kinds.items():
+            if id(kind) not in found:
+                found[id(kind)] = name, kind
+    return dict(found.values())
+
+
 def _of_one_type(part: Answers, kind: pa.DataType, ask: str) -> Iterator[pa.Array]:
     before = 0
     for piece in part.values:
@@ -143,6 +150,13 @@ def _of_one_type(part: Answers, kind: pa.DataType, ask: str) -> Iterator[pa.Arra
         before += len(piece)
 
 
+def answers_of(name: str, table: pa.Table) -> Answers:
+    """The answers of one query, of Table([key], value)."""
+    key = one_chunk(table.column(0)) if table.num_columns > 1 else None
+    values, rows = one_chunk(table.columns[-1]), np.arange(table.num_rows)
+    return Answers([name], {name: values.type}, np.zeros(rows.size, np.int64), key, [values], rows)
+
+
 def merged(names: list[str], parts: list[tuple[list[int], Answers]]) -> Answers:
     """Answers of several parts of these queries as one. With each part: the places of its queries among all."""
     which = np.concatenate([np.array(places, np.int64)[part.which] for places, part in parts])
@@ -151,8 +165,12 @@ def merged(names: list[str], parts: list[tuple[list[int], Answers]]) -> Answers:
     rows = np.concatenate([part.order + begin for (_, part), begin in zip(parts, begins[:-1], strict=True)])
     kinds = {name: kind for _, part in parts for name, kind in part.kinds.items()}
     keys = None if parts[0][1].key is None else _joined([part.key for _, part in parts], order)
-    own = [[_joined(list(each), order) for each in zip(*(part[i] for _, part in parts), strict=True)] for i in FRONT_BACK]
-    return Answers(names, kinds, which[order], keys, [v for _, part in parts for v in part.values], rows[order], *own)
+    values = [piece for _, part in parts for piece in part.values]
+    front, back = (
+        [_joined(list(each), order) for each in zip(*columns, strict=True)]
+        for columns in ([part.front for _, part in parts], [part.back for _, part in parts])
+    )
+    return Answers(names, kinds, which[order], keys, values, rows[order], front, back)
 
 
 def _joined(columns: list[pa.Array], order: np.ndarray) -> pa.Array:

@@ -47,6 +47,7 @@ class GroupedStream:
         self.streams: dict[By, LiveStream] = {default: self.main}
         self.queries: dict[str, Query] = {}  # as they were given
         self._where: dict[str, By] = {}  # the grouping of each
+        self.filters: dict[By, list[str]] = {}  # the names of those that are asked who passes
         self.active = self.streams  # those with queries; without any, the default
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, *default)
@@ -100,6 +101,10 @@ class GroupedStream:
     def _follow(self) -> None:
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
+        self.filters = {}
+        for name, query in self.queries.items():
+            if query.having is not None and query.every is None:
+                self.filters.setdefault(self._where[name], []).append(name)
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""

@@ -20,11 +20,11 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.answers import Answers, merged
-from swag.tables.columns import Clock, clock_of, one_chunk, to_arrow
+from swag.tables.answers import Answers, answers_of, merged
+from swag.tables.columns import Clock, clock_of, to_arrow
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
-from swag.ticks.told import Told, numbered
+from swag.ticks.told import Told
 
 
 class LiveStream:
@@ -277,8 +277,8 @@ class LiveStream:
         found = self.core.filtered([self.queries[names[place]] for place in plain], at)
         if not others:
             return found
-        tables = [self.passing(names[place], at) for place in others]
-        return merged(names, [(plain, found), *(([i], self._answers(names[i], t)) for i, t in zip(others, tables))])
+        found_in = [(place, self.passing(names[place], at)) for place in others]
+        return merged(names, [(plain, found), *(([i], answers_of(names[i], t)) for i, t in found_in)])
 
     def changes(self, names: list[str]) -> Answers:
         """Who began or ceased to pass since it was last told."""
@@ -300,35 +300,17 @@ class LiveStream:
         over_events = [self.queries[name].source is None for name in names]
         return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
 
-    def _answers(self, name: str, table: pa.Table) -> Answers:
-        """The answers of one query, of Table([key], value)."""
-        key = None if self.key is None else one_chunk(table.column(0))
-        rows = np.arange(table.num_rows)
-        values = one_chunk(table.columns[-1])
-        return Answers([name], {name: values.type}, np.zeros(rows.size, np.int64), key, [values], rows)
-
     def _changed(self, name: str) -> Answers:
         """What differs from what was told of a query over the answers of others."""
-        passing = self.passing(name)
-        keys = one_chunk(passing.column(0)) if self.key is not None else pa.array([True] * passing.num_rows, pa.bool_())
-        began, ceased = self._told.differing(name, keys)
-        still = self._all_answers(name) if len(ceased) else passing
-        row = numbered(one_chunk(still.column(0))) if self.key is not None else {"True": 0} if still.num_rows else {}
-        rows = pa.array([row.get(each) for each in numbered(ceased)], pa.int64())
-        values = pa.concat_arrays([one_chunk(passing.columns[-1]).take(pa.array(began, pa.int64())),
-                                   one_chunk(still.columns[-1]).take(rows)])  # fmt: skip
-        changed = _joined_keys(keys.take(pa.array(began, pa.int64())), ceased)
-        columns = [*([changed] if self.key is not None else []), values]
-        found = self._answers(name, pa.table(columns, [*([self.key] if self.key is not None else []), "value"]))
-        clock, size = self.core.time.clock, len(changed)
-        when = pa.nulls(0) if clock is None else to_arrow(np.full(size, self.core.time.now), None, clock.type)
-        return found._replace(front=[when], back=[pa.array(np.arange(size) < len(began))])
+        time = self.core.time
+        when = pa.nulls(1) if time.clock is None else to_arrow(np.array([time.now]), None, time.clock.type)
+        return self._told.changed(name, self.passing(name), when, lambda: self._of_everyone(name))
 
-    def _all_answers(self, name: str) -> pa.Table:
+    def _of_everyone(self, name: str) -> pa.Table:
         """Table([key], value) of a query over the answers of others, whoever passes."""
         over, at = self._asked_of(self.queries[name], None)
         if over.queries[name].source is not None:
-            return over._all_answers(name)
+            return over._of_everyone(name)
         return over.core.passing(replace(over.queries[name], having=None), at)
 
     def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
@@ -363,8 +345,3 @@ class LiveStream:
         self.emission.restore(part(state, "emission"))
         if state[0].get("told") is not None:
             self._told.restore(part(state, "told"))
-
-
-def _joined_keys(some: pa.Array, others: pa.Array) -> pa.Array:
-    """Nothing is known of the type of a key before the first event."""
-    return pa.concat_arrays([each for each in (some, others) if len(each)] or [some])

@@ -1,48 +1,66 @@
 """Who passes a query over the answers of others, as far as it was told: such queries are compared as a whole."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from swag.durable.state import State, table_from_array, table_to_array
+from swag.tables.answers import Answers, answers_of
+from swag.tables.columns import one_chunk
 
 
 class Told:
-    """It owns, by query, the keys that were said to pass. Asked of it: what differs, and to note what was told.
+    """It owns, by query, who was said to pass. Asked of it: what has changed, and to note that it was told.
 
-    Keys are a column; a stream without any has one of a row that says True, or of none.
+    Answers are tables of a key, if there is one, and a value.
     """
 
     def __init__(self) -> None:
-        self._keys: dict[str, pa.Array] = {}
-        self._seen: dict[str, pa.Array] = {}
+        self._passed: dict[str, pa.Table] = {}
+        self._seen: dict[str, pa.Table] = {}
 
-    def differing(self, name: str, passing: pa.Array) -> tuple[list[int], pa.Array]:
-        """The rows of those that pass now and were not told to, and the keys that were told to and do not."""
-        told = self._keys.get(name, passing.slice(0, 0))
+    def changed(self, name: str, passing: pa.Table, when: pa.Array, everyone: Callable[[], pa.Table]) -> Answers:
+        """Who passes now and was not said to, then who was and does not. when: one instant, now. everyone: the answers
+        now, of whoever has an event in the window."""
+        told = self._passed.get(name, passing.slice(0, 0))
         before, now = numbered(told), numbered(passing)
         self._seen[name] = passing
-        ceased = [row for key, row in before.items() if key not in now]
-        return [row for key, row in now.items() if key not in before], told.take(pa.array(ceased, pa.int64()))
+        began = [row for key, row in now.items() if key not in before]
+        ceased = {key: row for key, row in before.items() if key not in now}
+        tables = [passing.take(pa.array(began, pa.int64())), *self._without(told, ceased, everyone)]
+        table = pa.concat_tables(tables)
+        front = when.take(pa.array(np.zeros(table.num_rows, np.int64)))
+        return answers_of(name, table)._replace(front=[front], back=[pa.array(np.arange(len(front)) < len(began))])
+
+    def _without(self, told: pa.Table, ceased: dict[Any, int], everyone: Any) -> Iterator[pa.Table]:
+        """Those that ceased to pass, if any did, with their answers now."""
+        if not ceased:
+            return
+        found = everyone()
+        row = numbered(found)
+        values = one_chunk(found.columns[-1]).take(pa.array([row.get(key) for key in ceased], pa.int64()))
+        yield told.take(list(ceased.values())).set_column(told.num_columns - 1, told.column_names[-1], values)
 
     def tell(self, name: str) -> None:
         """What was last found of it was told."""
-        self._keys[name] = self._seen.pop(name)
+        self._passed[name] = self._seen.pop(name)
 
     def forget(self, name: str) -> None:
-        self._keys.pop(name, None)
+        self._passed.pop(name, None)
 
     def state(self) -> State:
-        tables = [pa.table({"key": keys}) for keys in self._keys.values()]
-        return {"names": list(self._keys)}, {str(i): table_to_array(each) for i, each in enumerate(tables)}
+        tables = {str(i): table_to_array(each) for i, each in enumerate(self._passed.values())}
+        return {"names": list(self._passed)}, tables
 
     def restore(self, state: State) -> None:
         header, arrays = state
-        tables = [table_from_array(arrays[str(i)]) for i in range(len(header["names"]))]
-        columns = [table.column(0).combine_chunks() for table in tables]
-        self._keys = dict(zip(header["names"], columns, strict=True))
+        self._passed = {name: table_from_array(arrays[str(i)]) for i, name in enumerate(header["names"])}
 
 
-def numbered(keys: pa.Array) -> dict[Any, int]:
-    """The row of each key, by what is equal where keys are."""
-    return {repr(value): row for row, value in enumerate(keys.to_pylist())}
+def numbered(answers: pa.Table) -> dict[str, int]:
+    """The row of each key, by what is equal where keys are; a stream without a key has one row at most."""
+    if answers.num_columns == 1:
+        return {"": 0} if answers.num_rows else {}
+    return {repr(value): row for row, value in enumerate(answers.column(0).to_pylist())}

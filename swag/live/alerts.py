@@ -141,7 +141,7 @@ class Alerts:
         found = joined([judge.look(keys, self._watch, now), Found(ready, side, changed)])
         self._flip(judge, found.pairs.chosen(np.flatnonzero(found.flipped)))
         watched = np.flatnonzero(found.side != watching.NOT_WATCHED)
-        _, first = np.unique(found.pairs.code[watched] << 2 | found.side[watched], return_index=True)
+        _, first = np.unique(found.pairs.code[watched] | found.side[watched] << KEY_BITS, return_index=True)
         pairs, side = found.pairs.chosen(watched[first]), found.side[watched[first]]
         new = np.flatnonzero(self._watch.flags(pairs) & (watching.WATCHED << side) == 0)
         pairs, side = pairs.chosen(new), side[new]

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.key_filters import watching
 from kernels.operators.numbers import EARLIEST
+from kernels.rings import moves
 from swag.live.grouping import Grouping
 from swag.live.watch import Pairs
 
@@ -66,4 +66,4 @@ def _run(
     grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray
 ) -> None:
     store = grouping.store
-    watching.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)
+    moves.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)

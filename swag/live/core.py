@@ -325,7 +325,7 @@ class Core:
 
     @property
     def bytes(self) -> int:
-        return self.grouping.bytes
+        return self.grouping.bytes + (self.alerts.bytes if self.alerts.active else 0)
 
     @property
     def key_types(self) -> list[pa.DataType]:

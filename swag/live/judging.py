@@ -13,6 +13,7 @@ import pyarrow as pa
 from kernels.key_filters import watching
 from kernels.key_filters.watching import GAINING, GENERAL, LOSING, NEVER, Judged, Seen
 from kernels.operators.numbers import LATEST
+from kernels.rings import moves
 from kernels.rings.pairs import Windows, taken
 from kernels.rings.timeline import HEAD, TAIL
 from swag.live.bounds import Bounds, bounds_of, carrier, plain_values
@@ -279,5 +280,5 @@ def widest(outer: np.ndarray, kinds: np.ndarray, begins: np.ndarray) -> np.ndarr
 def moving(grouping: Grouping, keys: np.ndarray, windows: Windows, now: int) -> np.ndarray:
     """When the next event leaves a window of theirs, or enters it."""
     due = np.empty(keys.size, np.int64)
-    watching.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, windows, due)
+    moves.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, windows, due)
     return due

@@ -252,7 +252,7 @@ class ForgetfulChangesMachine(ChangesMachine):
 
 
 RUN = settings(
-    max_examples=settings().max_examples * 6 // 10, stateful_step_count=25, deadline=None, report_multiple_bugs=False
+    max_examples=settings().max_examples * 3 // 10, stateful_step_count=25, deadline=None, report_multiple_bugs=False
 )
 TestChanges = ChangesMachine.TestCase
 TestChanges.settings = RUN

@@ -297,6 +297,8 @@ class LiveStream:
 
     def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
         """The places of queries over events, and of those over the answers of others."""
+        if not self.emission.outer:
+            return list(range(len(names))), []
         over_events = [self.queries[name].source is None for name in names]
         return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
 

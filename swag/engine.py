@@ -115,9 +115,9 @@ class Engine:
         check_names(queries, self._streams.queries)
         for each in queries:
             self._check_grouping(each)
+        before = list(self._streams.active)
         self._streams.add(queries, self._waiting, self._unread)
-        if self._held is not None and len(self._streams.active) > 1:
-            self._held.forget_ids()
+        self._regrouped(before)
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
 
     def _check_grouping(self, query: Query) -> None:
@@ -134,7 +134,14 @@ class Engine:
     def unregister(self, name: str) -> None:
         """Forget a query, and all that is kept for it alone."""
         self._known(name)
+        before = list(self._streams.active)
         self._streams.remove(name)
+        self._regrouped(before)
+
+    def _regrouped(self, before: list[By]) -> None:
+        """Events that wait know their keys by the numbers of the one grouping that there was when they came."""
+        if self._held is not None and list(self._streams.active) != before:
+            self._held.forget_ids()
 
     @property
     def queries(self) -> list[Query]:

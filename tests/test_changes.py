@@ -35,7 +35,7 @@ SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("g", pa.string()), (
                     ("z", pa.int64())])  # fmt: skip
 AGGREGATES = [("count", ()), ("count", ()), ("count", ("x",)), ("sum", ("i",)), ("sum", ("x",)), ("sum", ("z",)),
               ("max", ("z",)), ("min", ("z",)), ("max", ("x",)), ("min", ("x",)), ("mean", ("z",)),
-              ("last", ("i",))]  # fmt: skip
+              ("last", ("i",)), ("spread", ("z",))]  # fmt: skip
 WHERE = {None: None, "z > 0": lambda e: None if e["z"] is None else e["z"] > 0}
 GROUPINGS = [("k",), ("k",), ("k",), ("g",), (), ("k", "g")]
 RULES = st.tuples(
@@ -52,6 +52,14 @@ RULES = st.tuples(
     ),
     st.sampled_from(GROUPINGS),
 )  # fmt: skip
+
+
+def answer(query, window):
+    """Over a window; None where it is empty. An expression, the spread, is no aggregate of the oracle's."""
+    if not window or query.agg.kind != "spread":
+        return oracle.aggregate(query.agg, window) if window else None
+    values = [e["z"] for e in window if e["z"] is not None]
+    return max(values) - min(values) if values else None
 
 
 @dataclass
@@ -93,7 +101,7 @@ class ChangesMachine(RuleBasedStateMachine):
         name = f"rule {self.number}"
         window, theirs = (sw.Rows(t, until), oracle.Rows(t, until)) if closed is None else (
             sw.Range(t, until, closed), oracle.Range(t, until, closed))  # fmt: skip
-        ours = getattr(sw, kind)(*columns)
+        ours = sw.max("z") - sw.min("z") if kind == "spread" else getattr(sw, kind)(*columns)
         index = columns != ("z",) or kind != "sum"
         self.engine.register(sw.Query(ours, window, name, where, having, index, by=by))
         first = not self.truth.taken
@@ -183,7 +191,9 @@ class ChangesMachine(RuleBasedStateMachine):
                     del watched.seen[key]
 
     def passes(self, watched, past, at):
-        return oracle.in_relation(watched.theirs, oracle.window_at_time(watched.theirs, past, at))
+        window = oracle.window_at_time(watched.theirs, past, at)
+        value, (op, *bounds) = answer(watched.theirs, window), watched.theirs.having
+        return value is not None and value == value and oracle.CONDITIONS[op](value, *bounds)
 
     def began(self, watched, past, passes, since, now):
         """Every event, and every instant at which one could enter or leave."""
@@ -211,10 +221,11 @@ class ChangesMachine(RuleBasedStateMachine):
         for key, row in rows.items():
             past = [e for e in events if tuple(e[c] for c in watched.by) == key]
             window = oracle.window_at_time(watched.theirs, past, now)
-            value = oracle.aggregate(watched.theirs.agg, window) if window else None
+            value = answer(watched.theirs, window)
             value = float(value) if isinstance(row["value"], float) and value is not None else value  # beside floats
             assert row["passing"] == (key in watched.seen)
-            assert oracle.same(value, row["value"], oracle.tolerance(watched.theirs.agg, window)), (name, key)
+            off = 0.0 if watched.theirs.agg.kind == "spread" else oracle.tolerance(watched.theirs.agg, window)
+            assert oracle.same(value, row["value"], off), (name, key)
             assert watched.began[key] in (None, row["ts"]), (name, key, watched.theirs, past)
 
 

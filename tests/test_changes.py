@@ -143,6 +143,12 @@ class ChangesMachine(RuleBasedStateMachine):
             self.engine.save(Path(folder) / "snapshot")
             self.engine = sw.Engine.load(Path(folder) / "snapshot")
 
+    @rule()
+    def look_again(self):
+        """What was known of the future is forgotten."""
+        for stream in self.engine._streams.streams.values():
+            stream.core.alerts.look_again()
+
     # -- what is told -------------------------------------------------------------------------------------------------
 
     @rule()

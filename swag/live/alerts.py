@@ -87,6 +87,12 @@ class Alerts:
             except SwagError:  # an answer that there is none of: whoever asks will be told
                 self._touched = [np.unique(np.concatenate(self._touched))]
 
+    def look_again(self) -> None:
+        """Events were put into the past: until when anything is certain is not known any more, and all keys are looked
+        at the next time."""
+        self._watch.empty()
+        self._kinds = {}
+
     def needed(self, count: int) -> np.ndarray:
         """Which of the first so many keys can not be forgotten."""
         return self._watch.needed(count)

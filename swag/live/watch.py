@@ -67,7 +67,10 @@ class Watch:
 
     def _give_rows(self, keys: np.ndarray) -> None:
         """A row for each of these keys that has none."""
-        keys = np.unique(keys[self.rows[keys] == 0])
+        keys = keys[self.rows[keys] == 0]
+        if not keys.size:
+            return
+        keys = np.unique(keys)
         free = np.flatnonzero(self._owner[1:] < 0) + 1
         if free.size < keys.size:
             free = self._emptied()
@@ -134,6 +137,11 @@ class Watch:
         at = np.searchsorted(self._due, due[order])
         self._due, self._code = np.insert(self._due, at, due[order]), np.insert(self._code, at, code[order])
         self._fresh = []
+
+    def empty(self) -> None:
+        """Nobody is in the queue any more."""
+        self._due, self._code, self._fresh = self._due[:0], self._code[:0], []
+        self.bits &= np.uint8(watching.PASSING | watching.TOLD)
 
     def _keep(self, chosen: np.ndarray) -> None:
         self._due, self._code = self._due[chosen], self._code[chosen]

@@ -27,7 +27,7 @@ from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
-from swag.tables.answers import answers_table
+from swag.tables.answers import own_name, pieces_table
 from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units, length
 from swag.tables.key_columns import apart
@@ -141,9 +141,9 @@ class Engine:
         check_names(queries, self._streams.queries)
         for each in queries:
             self._check_grouping(each)
+        before = list(self._streams.active)
         self._streams.add(queries, self._waiting, self._unread)
-        if self._held is not None and len(self._streams.active) > 1:
-            self._held.forget_ids()
+        self._regrouped(before)
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
 
     def _check_hold(self) -> None:
@@ -175,7 +175,14 @@ class Engine:
     def unregister(self, name: str) -> None:
         """Forget a query, and all that is kept for it alone."""
         self._known(name)
+        before = list(self._streams.active)
         self._streams.remove(name)
+        self._regrouped(before)
+
+    def _regrouped(self, before: list[By]) -> None:
+        """Events that wait know their keys by the numbers of the one grouping that there was when they came."""
+        if self._held is not None and list(self._streams.active) != before:
+            self._held.forget_ids()
 
     @property
     def queries(self) -> list[Query]:
@@ -355,17 +362,48 @@ class Engine:
     @alone
     def filters(self, name: str | None = None, *, at: Any = None) -> pa.Table:
         """All queries with `having` at once, or one: the keys that pass, and their values, in a type that holds all."""
-        asked = [query.label for query in self.queries if query.having is not None and query.every is None]
-        if name is not None:
-            asked = [each for each in asked if each == self._known(name).label]
-            if not asked:
-                raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
-        streams = self._streams
-        parts: dict[By, list[tuple[str, pa.Table]]] = {streams.grouping(each): [] for each in asked}
-        parts = parts or {streams.default: []}
-        for each in asked:
-            parts[streams.grouping(each)].append((each, streams.of(each).passing(each, at)))
-        return answers_table(parts, {by: streams.key_types(by) for by in parts}, [], {}, "filters")
+        asked = self._filters(name)
+        parts = {by: self._streams.filtered(some, at) for by, some in asked.items()}
+        return pieces_table(parts, self._key_types(asked), [], [], "filters")
+
+    @alone
+    def changes(self, name: str | None = None) -> pa.Table:
+        """What filters(name) gives otherwise than when last asked here: query, [key], ts, value, passing.
+
+        It is the net difference: who began and ceased again in between is not in it. A row is there also for what time
+        alone has changed, as events leave windows.
+
+        passing: has it begun or ceased? value: the answer now, null where no event is left in the window. ts: the first
+        instant from which on the answer has passed (or not) at every instant up to now, as of all events that have
+        come: that of an event, or the one at which a window let go of one. It is not before the last call, nor before
+        the query was registered; what was there before the first call is told as far back as rows were kept.
+
+        Queries over the answers of others (`source`) are compared as a whole, and their ts is that of the call. With
+        `lateness`, all is as of the watermark.
+        """
+        streams, asked = self._streams, self._filters(name)
+        parts = {by: streams.changes(some) for by, some in asked.items()}
+        types = self._key_types(asked)
+        keys = [column for by in types for column in by]
+        clock = streams.time.clock
+        front = [(own_name(self.ts, *keys), clock.type if clock else pa.int64())]
+        table = pieces_table(parts, types, front, [(own_name("passing", self.ts, *keys), pa.bool_())], "changes")
+        for some in asked.values():
+            streams.tell(some)
+        return table
+
+    def _filters(self, name: str | None) -> dict[By, list[str]]:
+        """The names of all queries with `having`, or of one, by their grouping."""
+        filters = self._streams.filters
+        if name is None:
+            return filters or {self._streams.default: []}
+        by = self._streams.grouping(self._known(name).label)
+        if name not in filters.get(by, []):
+            raise BadQuery(f'query "{name}" is no filter.', f'engine.lookup("{name}"), or engine.emitted("{name}")')
+        return {by: [name]}
+
+    def _key_types(self, groupings: Iterable[By]) -> dict[By, list[pa.DataType]]:
+        return {by: self._streams.key_types(by) for by in groupings}
 
     @alone
     def emitted(self, name: str | None = None) -> pa.Table:

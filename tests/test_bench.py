@@ -13,7 +13,7 @@ from bench.report import Finding, Report, insert, markdown
 FINDING = {"workload", "measured", "value", "unit", "reach", "at_most", "reached"}
 
 
-@pytest.mark.parametrize("subject", ["peers", "first-use", "sql", "frequency", "late"])
+@pytest.mark.parametrize("subject", ["peers", "first-use", "sql", "frequency", "late", "alerts"])
 def test_a_quick_run_writes_what_it_measured(subject, tmp_path, capsys):
     path = tmp_path / "results.json"
     assert bench.main([subject, "--quick", "--json", str(path)]) == 0
@@ -62,7 +62,7 @@ def test_competitors_answer_alike(question, kind):
         (bare.running_integers, np.sum),
         (bare.running_floats, np.sum),
         (bare.base, np.max),
-        (lambda n: bare.landmarks(n, 5), np.max),
+        (lambda n: bare.landmarks(n, 1 << 5), np.max),
     ],
 )
 def test_what_is_measured_answers_right(make, fold):

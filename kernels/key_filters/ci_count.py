@@ -309,6 +309,24 @@ def newer(state, level, x, out):
 
 
 @kernel
+def newer_each(state, levels, xs, starts, begin, out):
+    """As `newer`, for many lookups: out[starts[r]:starts[r + 1]] are the keys of lookup r, from `begin` on.
+
+    Returns the first lookup that there was no room for, or levels.size.
+    """
+    p, _, blocks, order = opened(state)
+    for r in range(begin, levels.size):
+        rest = out[starts[r] :]
+        found = band_walks.walk(order, levels[r] + 1, xs[r], rest)
+        if found > rest.size:
+            return r
+        for i in range(found):
+            rest[i] = blocks[block_of(rest[i], 1 / p), OWNER]
+        starts[r + 1] = starts[r] + found
+    return levels.size
+
+
+@kernel
 def decided(state, level, beyond, x, out):
     """As `newer`, the keys first whose kept time at the level `beyond` is after x too; how many, and how many of these.
 

@@ -290,6 +290,21 @@ def newer(state, threshold, x, end, out):
 
 
 @kernel
+def newer_each(state, thresholds, xs, ends, starts, begin, out):
+    """As `newer`, for many lookups: out[starts[r]:starts[r + 1]] are the keys of lookup r, from `begin` on.
+
+    Returns the first lookup that there was no room for, or thresholds.size.
+    """
+    for r in range(begin, thresholds.size):
+        rest = out[starts[r] :]
+        found = newer(state, thresholds[r], xs[r], ends[r], rest)
+        if found > rest.size:
+            return r
+        starts[r + 1] = starts[r] + found
+    return thresholds.size
+
+
+@kernel
 def without(state, threshold, x, chosen):
     """Keep of the keys in `chosen`, in place, those with elements after x, none of them NaN or up to a threshold.
 

@@ -19,11 +19,13 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import Parts, State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
+from swag.live.alerts import Alerts
 from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.lookups import Edges
+from swag.live.rules import Rules
 from swag.live.space import Mask
 from swag.live.store import CheckedRows
 from swag.live.time import Time
@@ -31,9 +33,10 @@ from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
-from swag.tables.answers import own_name
+from swag.tables.answers import Answers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import NO_IDS
 
 Answered = tuple[list[pa.Array], np.ndarray]  # a column per query; which ids are in the answer, a column per query
 
@@ -84,6 +87,8 @@ class Core:
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
+        self.rules = Rules(self.grouping, self.answer)
+        self.alerts = Alerts(self.grouping, self.answer, self.answer_each)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -107,9 +112,11 @@ class Core:
         columns."""
         self.queries |= {query.label: query for query in queries}
         self.grouping.add(queries, flowing, unread)
+        self.alerts.add(queries, int(self.time.now) if flowing else EARLIEST)
 
     def remove(self, name: str) -> None:
         self.grouping.remove(self.queries.pop(name))
+        self.alerts.remove(name)
 
     @property
     def reading(self) -> Reading:
@@ -183,7 +190,9 @@ class Core:
     def apply(self, batch: Incoming) -> int:
         """Take a batch that was checked. From here on nothing can fail."""
         assert batch.by_key is not None
-        self.grouping.apply(batch.rows, batch.by_key)
+        if self.grouping.apply(batch.rows, batch.by_key):
+            self.alerts.look_again()
+        self.alerts.follow(batch.by_key.keys, batch.ts.size)
         return batch.ts.size
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
@@ -287,6 +296,18 @@ class Core:
         value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
 
+    def filtered(self, queries: list[Query], at: Any) -> Answers:
+        """Who passes which of these, all at once."""
+        self.asked += len(queries)
+        names = [query.label for query in queries]
+        pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
+        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
+        which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
+        order = in_order(which, len(names))
+        key = self.keyed(ids[order]).get(self.key or "")
+        return Answers(names, kinds, which[order], key, [piece.values for piece in pieces], order)
+
     def table(self, queries: list[Query], at: Any) -> pa.Table:
         """One row (or one per key with an event in some window), one column per query."""
         ids = self.ids()
@@ -337,7 +358,7 @@ class Core:
 
     @property
     def bytes(self) -> int:
-        return self.grouping.bytes
+        return self.grouping.bytes + (self.alerts.bytes if self.alerts.active else 0)
 
     @property
     def key_types(self) -> list[pa.DataType]:
@@ -355,7 +376,11 @@ class Core:
 
     def state(self) -> State:
         header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked, "missed": self.missed}
-        inside: Parts = {"dictionary": self.dictionary.state(), "groupings": [self.grouping.state()]}
+        inside: Parts = {
+            "dictionary": self.dictionary.state(),
+            "groupings": [self.grouping.state()],
+            "alerts": self.alerts.state(),
+        }
         clock = {} if self.time.clock is None else {"clock": types_to_array({"ts": self.time.clock.type})}
         return with_arrays(nested(header, inside), clock)
 
@@ -368,6 +393,8 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+        if header.get("alerts") is not None:
+            self.alerts.restore(part(state, "alerts"))
 
 
 def are_direct(queries: list[Query]) -> bool:

@@ -56,6 +56,15 @@ class ExtremaIndex(SubstreamIndex):
         threshold = ladder.size if step is None else int(np.searchsorted(ladder, step, "left"))
         return keys[: ci_extrema.without(self.state, threshold, x, keys)]
 
+    def walk_of(self, op: Op, v: float) -> int | None:
+        step = self._step(op, v) if v == v and self._turned(op) in (">", ">=") else None
+        threshold = -1 if step is None else int(np.searchsorted(self.state.ladder, step, "right")) - 1
+        return None if threshold < 0 else threshold
+
+    def walk_each(self, walks: np.ndarray, x: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.state = ci_extrema.with_room(self.state)
+        return self._walked_each(ci_extrema.newer_each, self.state, walks, x, ends)
+
     def present(self, far: int, now: int) -> np.ndarray:
         return np.arange(self.key_count) if self.presence is None else self.presence.present(far, now)
 

@@ -78,8 +78,8 @@ class Grouping:
         if lifted:
             self.plan.check_lifted(lifted, fields, chosen)
 
-    def apply(self, rows: CheckedRows, batch: Batch) -> None:
-        """Take a batch that was checked: from here on nothing can fail."""
+    def apply(self, rows: CheckedRows, batch: Batch) -> bool:
+        """Take a batch that was checked: from here on nothing can fail. Returns whether rows were put before others."""
         self.filters.changed |= self.plan.prepare(rows.fields)
         filtering = self._has_filters
         if filtering:
@@ -95,6 +95,7 @@ class Grouping:
         elif filtering:
             self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
         self.store.tidy(rows.ts.size)
+        return displaced is not None
 
     @property
     def _has_filters(self) -> bool:

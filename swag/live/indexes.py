@@ -75,6 +75,23 @@ class SubstreamIndex:
             return np.arange(self.key_count)
         return self._candidates(min(max(EARLIEST, now - far), LATEST), op, v, now, near)
 
+    def walk_of(self, op: Op, v: float) -> int | None:
+        """The number by which `walk_each` knows a condition; None: it is none that one walk answers.
+
+        It is the same for as long as `stamp` is.
+        """
+        return None
+
+    @property
+    def stamp(self) -> float:
+        """Another one where conditions are answered by other walks than before."""
+        return 0.0
+
+    def walk_each(self, walks: np.ndarray, x: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of many conditions, one after the other in no order, over windows (x, ends]; and where those
+        of each begin. What is before the horizon is not known."""
+        raise NotImplementedError
+
     def serves(self, longest: int, conditions: Sequence[tuple[Op, float]]) -> bool:
         """Is this index as good for these conditions, on windows up to that long, as one made for them?"""
         return self.longest is None or longest <= self.longest
@@ -138,6 +155,16 @@ class SubstreamIndex:
             self._out = np.empty(2 * self._out.size, np.int64)
         return np.sort(self._out[:found])
 
+    def _walked_each(self, walk: Any, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The same of a walk for many, each in no order; and where those of each begin."""
+        count = arguments[1].size
+        starts, done = np.zeros(count + 1, np.int64), 0
+        while (done := walk(*arguments, starts, done, self._out)) < count:
+            grown = np.empty(2 * self._out.size, np.int64)
+            grown[: starts[done]] = self._out[: starts[done]]
+            self._out = grown
+        return starts, self._out[: starts[count]].copy()
+
 
 class CountIndex(SubstreamIndex):
     """CI-COUNT with p levels per size; `epsilon` is what a candidate's count may be off by."""
@@ -161,6 +188,14 @@ class CountIndex(SubstreamIndex):
             return keys[:0]
         level = ci_levels.level_beyond(most + 1, self.state.p)
         return keys if level is None else keys[: ci_count.without(self.state, level, x, keys)]
+
+    def walk_of(self, op: Op, v: float) -> int | None:
+        least = self._least(op, v) if op in (">", ">=") else None
+        return None if least is None else self._asked(least)
+
+    def walk_each(self, walks: np.ndarray, x: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.state = ci_count.with_room(self.state, 0, 64)  # to cut a few bands
+        return self._walked_each(ci_count.newer_each, self.state, walks, x)
 
     def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The candidates in two parts: keys that satisfy the condition for certain, and keys to be checked."""
@@ -261,6 +296,15 @@ class SumIndex(CountIndex):
         if (op == ">=" and v <= 0) or (op == ">" and v < 0):
             return self.present(now - x, now)
         return super()._candidates(x, op, v, now, near)
+
+    def walk_of(self, op: Op, v: float) -> int | None:
+        if v <= 0 or (self.floats and (self._least(op, v) or 0) <= 1):  # keys that are just present may pass
+            return None
+        return super().walk_of(op, v)
+
+    @property
+    def stamp(self) -> float:
+        return self.scale
 
     def _beyond(self, least: int) -> int | None:
         """Nothing is certain of a float sum, whose threshold was lowered, nor of values that were cut."""

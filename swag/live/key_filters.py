@@ -19,7 +19,7 @@ from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.arena import Batch
 from swag.live.extrema_index import ExtremaIndex
-from swag.live.indexes import CountIndex, SumIndex
+from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.key_index import IndexEntry, Key, asked
 from swag.live.plan import Plan
 from swag.live.space import Mask
@@ -50,14 +50,15 @@ class Filters:
 
     def why_not(self, query: Query) -> str:
         """Why no index serves a query with `having`; nothing if one does."""
-        if why := self._why_never(query):
+        if why := self.why_never(query):
             return why
         entry = self.entries.get(self.key(query))
         if entry is not None and entry.waits_for > self.store.now:
             return f"negative values of {entry.key.column} came before there was an index"
         return ""
 
-    def _why_never(self, query: Query) -> str:
+    def why_never(self, query: Query) -> str:
+        """The same, whatever has come so far."""
         kind, condition = query.aggregate.kind, query.condition
         if not self.store.keyed or condition is None:
             return "one stream has no keys to look through"
@@ -98,7 +99,7 @@ class Filters:
         """Every index that some query can use, and who can; which keys are there at all is asked of one, too."""
         wanted: dict[Key, list[Query]] = {}
         for query in self.plan.queries.values():
-            if query.having is not None and not self._why_never(query):
+            if query.having is not None and not self.why_never(query):
                 for key in dict.fromkeys((self.presence(query), self.key(query))):
                     wanted.setdefault(key, []).append(query)
         return wanted
@@ -156,6 +157,14 @@ class Filters:
 
     def candidates(self, query: Query, at: int) -> np.ndarray | None:
         """The keys that may pass, in order; None: no index can tell, look at them all."""
+        index = self.index(query, at)
+        if index is None or self.store.clock is None:
+            return None
+        window = reach(query.window, self.store.clock.unit)
+        return index.candidates(window.far, *self.asked(query), at, window.near)
+
+    def index(self, query: Query, at: int) -> SubstreamIndex | None:
+        """The index that names the keys that may pass at some time, up to date; None: there is none that can."""
         if at < self.store.now or self.store.clock is None or self.why_not(query):
             return None
         self.plan.settle()  # first: indexes are made from the rows of its spaces
@@ -167,8 +176,11 @@ class Filters:
             present = self.entries[self.presence(query)].index
             assert isinstance(present, CountIndex)
             entry.index.presence = present  # the one of now: it may have been made anew since the last lookup
-        window = reach(query.window, self.store.clock.unit)
-        return entry.index.candidates(window.far, *asked(query, entry.key, self.store), at, window.near)
+        return entry.index
+
+    def asked(self, query: Query) -> tuple[Any, Any]:
+        """A query's condition, as its index is asked."""
+        return asked(query, self.key(query), self.store)
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.rings.pairs import Windows
 from kernels.rings.timeline import CAPACITY, OFFSET
 from kernels.windows import running
 from swag.errors import SumOverflow
@@ -62,6 +63,18 @@ class Lookups:
         lo, hi = self.store.edges_each(ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi))
         return columns, present, (hi > lo)[:, which]
+
+    def of_pairs(
+        self, query: Query, ids: np.ndarray, windows: Windows, instants: np.ndarray
+    ) -> tuple[pa.Array, np.ndarray]:
+        """The answers of one query over other windows than its own, a key, a window and a time for each; and which have
+        an event in the window. instants: of each, or one for all."""
+        return self.over(query, ids, *self.store.edges_of_pairs(ids, windows, instants))
+
+    def over(self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """The same over positions [lo, hi) of the main space."""
+        columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]))
+        return columns[0], present[:, 0]
 
     def _windows(self, queries: list[Query]) -> tuple[list[Reach], list[int]]:
         """Their windows, each once, and which of them is whose."""

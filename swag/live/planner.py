@@ -121,11 +121,11 @@ class Group:
         self.stands_in = True
 
     def _note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
-        """How wide windows are. Of many small lookups every so many speak for those before: to note the widths of
-        twenty windows took longer than to look them up."""
+        """How wide windows are; running sums take all alike. Of many small lookups every so many speak for those
+        before: to note the widths of twenty windows took longer than to look them up."""
         self.lookups += lo.size
         self._unnoted += lo.size
-        if self._unnoted < NOTED and self.log_width:
+        if prefers_running(self.part) or (self._unnoted < NOTED and self.log_width):
             return
         widths = (hi - lo)[hi > lo]
         if widths.size:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, timeline
+from kernels.rings import in_step, pairs, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
@@ -360,6 +360,19 @@ class Store:
                 if short.any():
                     return lo, hi, (int(keys[int(np.argmax(short))]), w)
         return lo, hi, None
+
+    def edges_of_pairs(
+        self, keys: np.ndarray, windows: pairs.Windows, instants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `edges_each`, every key with a window of its own. instants: of each, or one for all."""
+        lo, hi = np.empty((2, keys.size), np.int64)
+        pairs.edges(self.main.arena.rings, self.ts.data, keys, instants, windows, (lo, hi))
+        return lo, hi
+
+    def times(self, keys: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The timestamps at positions that are kept."""
+        rings = self.main.arena.rings[keys]
+        return self.ts.data[rings[:, OFFSET] + (positions & (rings[:, CAPACITY] - 1))]
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
         """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?

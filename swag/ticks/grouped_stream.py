@@ -25,6 +25,7 @@ from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
+from swag.tables.answers import Answers, merged
 from swag.tables.columns import Clock, clock_of
 from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
@@ -49,6 +50,7 @@ class GroupedStream:
         self.streams: dict[By, LiveStream] = {default: self.main}
         self.queries: dict[str, Query] = {}  # as they were given
         self._where: dict[str, By] = {}  # the grouping of each
+        self._filters: tuple[int, dict[By, list[str]]] = (-1, {})  # at which version, and what they were
         self.active = self.streams  # those with queries; without any, the default
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, *default)
@@ -103,6 +105,42 @@ class GroupedStream:
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.version += 1
+
+    @property
+    def filters(self) -> dict[By, list[str]]:
+        """The names of those that are asked who passes, by their grouping."""
+        if self._filters[0] != self.version:
+            found: dict[By, list[str]] = {}
+            for name, query in self.queries.items():
+                if query.having is not None and query.every is None:
+                    found.setdefault(self._where[name], []).append(name)
+            self._filters = (self.version, found)
+        return self._filters[1]
+
+    def filtered(self, names: list[str], at: Any) -> Answers:
+        """Who passes which of these, which are of one grouping."""
+        return self._of_all(names, lambda stream, some: stream.filtered(some, at))
+
+    def changes(self, names: list[str]) -> Answers:
+        """Who began or ceased to pass since it was last told."""
+        return self._of_all(names, lambda stream, some: stream.changes(some))
+
+    def tell(self, names: list[str]) -> None:
+        """What `changes` gave was told."""
+        for stream, places in self._streams_of(names):
+            stream.tell([names[place] for place in places])
+
+    def _of_all(self, names: list[str], ask: Callable[[LiveStream, list[str]], Answers]) -> Answers:
+        found = [(places, ask(stream, [names[i] for i in places])) for stream, places in self._streams_of(names)]
+        return found[0][1] if len(found) == 1 else merged(names, found)
+
+    def _streams_of(self, names: list[str]) -> list[tuple[LiveStream, list[int]]]:
+        """The live streams that answer queries of one grouping, each with the places of its own."""
+        found: dict[int, tuple[LiveStream, list[int]]] = {}
+        for place, name in enumerate(names):
+            stream = self.of(name)
+            found.setdefault(id(stream), (stream, []))[1].append(place)
+        return list(found.values()) or [(self.main, [])]
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""

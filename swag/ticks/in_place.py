@@ -64,6 +64,7 @@ class InPlaceStream(GroupedStream):
         self.behind = behind
         self.queries = known | {query.label: query for query in queries}
         self._where |= {query.label: grouping_of(query, self.default) for query in later}
+        self.version += 1
 
     def _begun_behind(self) -> GroupedStream:
         """Where events have come before, those are missing: also the ones that would wait still."""

@@ -5,6 +5,7 @@ streams as they are: their events come in order.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.columns import Clock, clock_of
+from swag.tables.answers import Answers, answers_of, merged
+from swag.tables.columns import Clock, clock_of, to_arrow
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.told import Told
 
 
 class LiveStream:
@@ -42,6 +45,7 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
+        self._told = Told()  # of queries over the answers of others
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, key)
         self._typed: Reading | None = None  # one whose columns are all of a known type
@@ -99,6 +103,7 @@ class LiveStream:
             self.core.remove(name)
         else:
             self.emission.remove(query)
+            self._told.forget(name)
 
     @property
     def reading(self) -> Reading:
@@ -227,7 +232,7 @@ class LiveStream:
         """
 
         def needs(count: int) -> np.ndarray:
-            found = self.emission.needs(count)
+            found = self.emission.needs(count) | self.core.alerts.needed(count)
             if waiting is not None:
                 found[waiting.rows.ids] = True
             return found
@@ -235,6 +240,7 @@ class LiveStream:
         kept = self.core.grouping.forget(needs)
         if kept is not None:
             self.emission.renumber(kept)
+            self.core.alerts.renumber(kept)
         return kept
 
     def let_go(self) -> None:
@@ -275,6 +281,50 @@ class LiveStream:
             query = stream.queries[name]
         return stream, query
 
+    def filtered(self, names: list[str], at: Any = None) -> Answers:
+        """Who passes which of these, all at once; those over the answers of others one by one."""
+        plain, others = self._plain_and_others(names)
+        found = self.core.filtered([self.queries[names[place]] for place in plain], at)
+        if not others:
+            return found
+        found_in = [(place, self.passing(names[place], at)) for place in others]
+        return merged(names, [(plain, found), *(([i], answers_of(names[i], t)) for i, t in found_in)])
+
+    def changes(self, names: list[str]) -> Answers:
+        """Who began or ceased to pass since it was last told."""
+        plain, others = self._plain_and_others(names)
+        found = self.core.alerts.changes([names[place] for place in plain])
+        if not others:
+            return found
+        return merged(names, [(plain, found), *(([place], self._changed(names[place])) for place in others)])
+
+    def tell(self, names: list[str]) -> None:
+        """What `changes` gave was told."""
+        plain, others = self._plain_and_others(names)
+        self.core.alerts.tell([names[place] for place in plain])
+        for place in others:
+            self._told.tell(names[place])
+
+    def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
+        """The places of queries over events, and of those over the answers of others."""
+        if not self.emission.outer:
+            return list(range(len(names))), []
+        over_events = [self.queries[name].source is None for name in names]
+        return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
+
+    def _changed(self, name: str) -> Answers:
+        """What differs from what was told of a query over the answers of others."""
+        time = self.core.time
+        when = pa.nulls(1) if time.clock is None else to_arrow(np.array([time.now]), None, time.clock.type)
+        return self._told.changed(name, self.passing(name), when, lambda: self._of_everyone(name))
+
+    def _of_everyone(self, name: str) -> pa.Table:
+        """Table([key], value) of a query over the answers of others, whoever passes."""
+        over, at = self._asked_of(self.queries[name], None)
+        if over.queries[name].source is not None:
+            return over._of_everyone(name)
+        return over.core.passing(replace(over.queries[name], having=None), at)
+
     def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
         """The stream inside whose events a query reads, and the time to ask it for."""
         over = self.emission.outer[query.label]
@@ -299,9 +349,11 @@ class LiveStream:
         return {name: since[name] for name in self.queries}
 
     def state(self) -> State:
-        return nested({}, {"core": self.core.state(), "emission": self.emission.state()})
+        return nested({}, {"core": self.core.state(), "emission": self.emission.state(), "told": self._told.state()})
 
     def restore(self, state: State) -> None:
         """Its queries have been added."""
         self.core.restore(part(state, "core"))
         self.emission.restore(part(state, "emission"))
+        if state[0].get("told") is not None:
+            self._told.restore(part(state, "told"))

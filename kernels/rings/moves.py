@@ -1,0 +1,52 @@
+"""When events enter windows and leave them: what time alone does to an answer, it does at these instants.
+
+      an event of time t      enters (now - far, now - near] at t + near, and leaves it at t + far
+
+needs   windows as kernels/rings/pairs.py has them, one for each key that is asked for
+costs   the next one O(log rows); all of a span, as many as there are
+"""
+
+import numpy as np
+
+from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
+
+
+@kernel
+def next_move(rings, ts, keys, now, windows, due):
+    """due[i] = when the next event leaves the window of keys[i], or enters it; LATEST if none ever does."""
+    by_time, fars, nears = windows
+    for i in range(keys.size):
+        k, due[i] = keys[i], LATEST
+        head, tail = rings[k, HEAD], rings[k, TAIL]
+        if not by_time[i] or tail == head:
+            continue
+        offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
+        for length in (fars[i], nears[i]):
+            since = now - length if now >= EARLIEST + length else EARLIEST
+            p = first_after(ts, offset, mask, head, tail, since)
+            if p < tail and ts[offset + (p & mask)] <= LATEST - length:
+                due[i] = min(due[i], ts[offset + (p & mask)] + length)
+
+
+@kernel
+def moves(rings, ts, keys, span, windows, starts, out):
+    """out[starts[i]:starts[i + 1]] = when events entered the window of keys[i] or left it, in (since[i], now]; in no
+    order, some twice. span: since, now. Without room for any (out.size == 0) they are only counted."""
+    since, now = span
+    by_time, fars, nears = windows
+    for i in range(keys.size):
+        k, n = keys[i], starts[i]
+        offset, mask, p, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, HEAD], rings[k, TAIL]
+        far, near = (fars[i], nears[i]) if by_time[i] else (np.int64(0), np.int64(0))
+        if p < tail:
+            p = first_after(ts, offset, mask, p, tail, since[i] - far if since[i] >= EARLIEST + far else EARLIEST)
+        for q in range(p, tail):
+            t = ts[offset + (q & mask)]
+            for length in (near, far):
+                if t <= LATEST - length and since[i] < t + length <= now:
+                    if out.size:
+                        out[n] = t + length
+                    n += 1
+        starts[i + 1] = n

@@ -1,0 +1,284 @@
+"""Rules as alerts look at them: does a key pass, until when is that certain, and when did it begin.
+
+SimpleRules     one aggregate of the same rows, numbers against numbers: all rules of a key in one kernel call
+ComposedRules   everything else: expressions, text against text …; each a query of its own, looked at more often
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.key_filters import watching
+from kernels.key_filters.watching import GAINING, GENERAL, LOSING, NEVER, Judged, Seen
+from kernels.operators.numbers import LATEST
+from kernels.rings import moves
+from kernels.rings.pairs import Windows, taken
+from kernels.rings.timeline import HEAD, TAIL
+from swag.live.bounds import Bounds, bounds_of, carrier, plain_values
+from swag.live.grouping import Grouping
+from swag.live.rules import windows_of
+from swag.live.store import EVERY_EVENT
+from swag.live.watch import Pairs, Watch
+from swag.query.lowering import components, lower
+from swag.query.query import Query
+from swag.query.windows import reach
+
+CLOSE = 1e-9  # float sums this near to a threshold may be on either side of it, by how they were added up
+STEPS = 4  # of a bisection
+LOOKED_AT = 1 << 20  # answers at a time
+
+
+class Found(NamedTuple):
+    """What a look at some keys has found: pairs that changed, or are to be watched (side), or both."""
+
+    pairs: Pairs
+    side: np.ndarray
+    flipped: np.ndarray
+
+
+def joined(found: list[Found]) -> Found:
+    none = np.zeros(0, np.int64)
+    rule, key = (np.concatenate([none, *(each.pairs[i] for each in found)]) for i in (0, 1))
+    side = np.concatenate([none, *(each.side for each in found)])
+    return Found(Pairs(rule, key), side, np.concatenate([none.astype(bool), *(each.flipped for each in found)]))
+
+
+class SimpleRules:
+    """A family of rules. It owns their windows and bounds, and knows them by their numbers among all.
+
+    Asked of it: to `look` at keys, to `judge` pairs, when these are `due`, how they stood at other times, answers.
+    """
+
+    def __init__(self, numbers: list[int], queries: list[Query], grouping: Grouping, grows: list[bool]) -> None:
+        """grows: of each, no value that is summed is negative."""
+        clock, route = grouping.store.clock, grouping.plan.routes[queries[0].label]
+        assert clock is not None
+        self._grouping, self._query = grouping, queries[0]
+        self._counts = self._query.aggregate.kind == "count" and route.mask == route.presence == EVERY_EVENT
+        windows = {reach(query.window, clock.unit): query for query in queries}
+        asked = {each: n for n, each in enumerate(windows)}
+        self._windows = windows_of(list(windows.values()), clock.unit)
+        question = np.array([asked[reach(query.window, clock.unit)] for query in queries])
+        order = np.argsort(question, kind="stable")
+        self.numbers, self._question = np.array(numbers)[order], question[order]
+        self._place = np.zeros(max(numbers) + 1, np.int64)
+        self._place[self.numbers] = np.arange(order.size)
+        bounds = bounds_of([queries[i].condition for i in order], carrier(route.type))  # type: ignore[misc]
+        floats = self._query.aggregate.kind == "sum" and bounds.low.dtype == np.float64
+        kinds = np.array([kind_of(queries[i], clock.unit, grows[i]) for i in order])
+        outer = moved(bounds, CLOSE if floats else 0.0)
+        begins = np.searchsorted(self._question, np.arange(len(asked) + 1))
+        self._rules = Judged(
+            begins, widest(outer, kinds, begins), kinds, self.numbers, *bounds,
+            moved(bounds, -CLOSE if floats else 0.0), outer,
+        )  # fmt: skip
+
+    def windows(self, pairs: Pairs) -> list[Windows]:
+        """Those that events of the keys move through."""
+        return [taken(self._windows, self._question[self._place[pairs.rule]])]
+
+    def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
+        count = self._windows.far.size
+        found = []
+        step = max(1, LOOKED_AT // count)
+        for begin in range(0, keys.size, step):
+            some = keys[begin : begin + step]
+            which = np.tile(np.arange(count), some.size)
+            seen = self._seen(np.repeat(some, count), taken(self._windows, which), np.array([now]))
+            found.append(self._look(some, watch, seen))
+        return joined(found)
+
+    def _look(self, keys: np.ndarray, watch: Watch, seen: Seen) -> Found:
+        room = max(1024, 4 * keys.size)
+        while True:
+            out = np.empty((3, room), np.int64)
+            n = watching.look(keys, watch.rows, watch.bits, seen, self._rules, tuple(out))
+            if n <= room:
+                key, rule, what = out[:, :n]
+                return Found(Pairs(self.numbers[rule], keys[key]), what & 3, what >= watching.FLIPPED)
+            room = n
+
+    def judge(self, pairs: Pairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which pass, at one time or each at its own, and the side from which each is to be watched."""
+        rule = self._place[pairs.rule]
+        seen = self._seen(pairs.key, taken(self._windows, self._question[rule]), instants)
+        passes, side = np.empty(rule.size, bool), np.empty(rule.size, np.int64)
+        watching.judge_each(rule, seen, self._rules, passes, side)
+        return passes, side
+
+    def _seen(self, ids: np.ndarray, windows: Windows, instants: np.ndarray) -> Seen:
+        store = self._grouping.store
+        lo, hi = store.edges_of_pairs(ids, windows, instants)
+        values, present = self._grouping.lookups.over(self._query, ids, lo, hi)
+        plain, valid = plain_values(values, self._rules.low.dtype)
+        there = present if valid is None else present & valid
+        return Seen(plain, np.ascontiguousarray(there), lo < store.main.arena.rings[ids, TAIL])
+
+    def due(self, pairs: Pairs, side: np.ndarray, now: int) -> np.ndarray:
+        """Until then they certainly stay as they are if no event comes."""
+        windows = self.windows(pairs)[0]
+        due = moving(self._grouping, pairs.key, windows, now)
+        some = np.flatnonzero(side != watching.UNCHANGED)
+        due[some] = self._certain(pairs.chosen(some), taken(windows, some), side[some], now)
+        return due
+
+    def _certain(self, pairs: Pairs, windows: Windows, side: np.ndarray, now: int) -> np.ndarray:
+        """When the event leaves with which a pair may change: of the windows that events leave, a bisection."""
+        store, rule = self._grouping.store, self._place[pairs.rule]
+        first, end = store.edges_of_pairs(pairs.key, windows, np.array([now]))
+        if self._counts:
+            first = self._last_sure_count(rule, side, first, end)
+        else:
+            first = self._bisected(rule, side, pairs.key, (first, end))
+        ts = store.times(pairs.key, first)
+        return np.where(ts > LATEST - windows.far, LATEST, ts + np.minimum(windows.far, LATEST - ts))
+
+    def _last_sure_count(self, rule: np.ndarray, side: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """The last position from which on there are as many rows as it takes."""
+        losing = self._rules.kind[rule] == LOSING
+        most = np.where(side == watching.PASSES, 0, self._rules.high[rule])
+        least = np.where(losing, self._rules.low[rule], most + 1)
+        return np.maximum(first, end - np.clip(least, 1, end - first))
+
+    def _bisected(self, rule: np.ndarray, side: np.ndarray, keys: np.ndarray, edges: Any) -> np.ndarray:
+        """A position from which on it is certainly unchanged, nearly the last one: what is due too early is looked at
+        again, and STEPS are cheaper than to find the very last."""
+        first, end = edges
+        last = end  # it is unchanged from `first` on, and may not be from `last` on
+        for _ in range(STEPS):
+            middle = np.maximum(np.minimum((first + last + 1) >> 1, last - 1), first)
+            if (middle <= first).all():
+                break
+            values, present = self._grouping.lookups.over(self._query, keys, middle, end)
+            unchanged = self._unchanged(rule, side, values, present)
+            first, last = np.where(unchanged, middle, first), np.where(unchanged, last, middle)
+        return first
+
+    def _unchanged(self, rule: np.ndarray, side: np.ndarray, values: pa.Array, present: np.ndarray) -> np.ndarray:
+        low, high, kind = self._rules.low[rule], self._rules.high[rule], self._rules.kind[rule]
+        plain, valid = plain_values(values, low.dtype)
+        inner, outer = self._rules.inner[:, rule], self._rules.outer[:, rule]
+        passes = (plain >= low) & (plain <= high)
+        passes &= (kind != LOSING) | ((plain >= inner[0]) & (plain <= inner[1]))
+        fails = ~((plain >= outer[0]) & (plain <= outer[1])) & (plain == plain)
+        there = present if valid is None else present & valid
+        return there & np.where(side == watching.PASSES, passes, fails)
+
+    def answers(self, pairs: Pairs, now: int) -> tuple[pa.Array, np.ndarray]:
+        """And which of them have an event in the window."""
+        windows = self.windows(pairs)[0]
+        return self._grouping.lookups.of_pairs(self._query, pairs.key, windows, np.array([now]))
+
+
+class ComposedRules:
+    """Rules that are queries of their own. It owns their windows; asked of it is what is asked of SimpleRules."""
+
+    def __init__(
+        self, numbers: list[int], queries: list[Query], grouping: Grouping, answer: Callable[..., Any], each: Any
+    ) -> None:
+        """answer, each: those of the core, at one time and at the time of each."""
+        self._grouping, self._answer, self._each = grouping, answer, each
+        self.numbers, self._queries = np.array(numbers), dict(zip(numbers, queries, strict=True))
+        clock = grouping.store.clock
+        assert clock is not None
+        own = [windows_of(list(components(query)), clock.unit) for query in queries]
+        self._count = max(each.far.size for each in own)
+        # All rules have as many windows: where one has fewer, its last one stands for the others.
+        own = [taken(each, np.minimum(np.arange(self._count), each.far.size - 1)) for each in own]
+        self._windows = Windows(*(np.stack([each[i] for each in own]) for i in range(3)))
+        self._place = np.zeros(max(numbers) + 1, np.int64)
+        self._place[self.numbers] = np.arange(self.numbers.size)
+
+    def windows(self, pairs: Pairs) -> list[Windows]:
+        place = self._place[pairs.rule]
+        return [Windows(*(np.ascontiguousarray(each[place, i]) for each in self._windows)) for i in range(self._count)]
+
+    def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
+        found = []
+        step = max(1, LOOKED_AT // self.numbers.size)
+        for begin in range(0, keys.size, step):
+            some = keys[begin : begin + step]
+            _, passes = self._answer(list(self._queries.values()), some, now)
+            pairs = Pairs(np.tile(self.numbers, some.size), np.repeat(some, self.numbers.size))
+            flags = watch.flags(pairs)
+            flipped = passes.reshape(-1) != (flags & watching.PASSING > 0)
+            side = self._side(pairs)
+            side[flags & (watching.WATCHED << side) > 0] = watching.NOT_WATCHED
+            of_interest = np.flatnonzero(flipped | (side != watching.NOT_WATCHED))
+            found.append(Found(pairs.chosen(of_interest), side[of_interest], flipped[of_interest]))
+        return joined(found)
+
+    def _side(self, pairs: Pairs) -> np.ndarray:
+        rings = self._grouping.store.main.arena.rings
+        kept = rings[pairs.key, TAIL] > rings[pairs.key, HEAD]
+        return np.where(kept, watching.UNCHANGED, watching.NOT_WATCHED)
+
+    def judge(self, pairs: Pairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        passes = np.zeros(pairs.key.size, bool)
+        instants = np.broadcast_to(instants, pairs.key.shape)
+        for rule in np.unique(pairs.rule).tolist():
+            some = np.flatnonzero(pairs.rule == rule)
+            _, present = self._each([self._queries[rule]], pairs.key[some], np.ascontiguousarray(instants[some]))
+            passes[some] = present[:, 0]
+        return passes, self._side(pairs)
+
+    def due(self, pairs: Pairs, side: np.ndarray, now: int) -> np.ndarray:
+        found = [moving(self._grouping, pairs.key, windows, now) for windows in self.windows(pairs)]
+        return np.minimum.reduce(found)
+
+    def answers(self, pairs: Pairs, now: int) -> tuple[pa.Array, np.ndarray]:
+        """One rule at a time: each may have a type of its own."""
+        (rule,) = np.unique(pairs.rule).tolist()
+        query = self._queries[rule]
+        columns, _ = self._answer([query], pairs.key, now)
+        there = [query] if query.is_simple else list(lower(query).presence)
+        clock = self._grouping.store.clock
+        assert clock is not None
+        present = np.zeros(pairs.key.size, bool)
+        for each in there:
+            windows = taken(windows_of([each], clock.unit), np.zeros(pairs.key.size, np.int64))
+            present |= self._grouping.lookups.of_pairs(each, pairs.key, windows, np.array([now]))[1]
+        return columns[0], present
+
+
+def kind_of(query: Query, unit: str | None, grows: bool) -> int:
+    """What events that leave its window can do to a rule."""
+    window, op = reach(query.window, unit), query.having[0]
+    if not window.by_time:
+        return NEVER
+    if window.near > 0 or op == "between":
+        return GENERAL
+    kind = query.aggregate.kind
+    if kind in ("count", "max") or (kind == "sum" and grows):
+        return LOSING if op in (">", ">=") else GAINING
+    if kind == "min":
+        return LOSING if op in ("<", "<=") else GAINING
+    return GENERAL
+
+
+def moved(bounds: Bounds, margin: float) -> np.ndarray:
+    """Bounds further out by a part of themselves, or further in."""
+    if margin == 0:
+        return np.array(bounds)
+    finite = np.isfinite(bounds)
+    by = np.where(finite, np.abs(np.where(finite, bounds, 0)) * margin, 0)
+    with np.errstate(over="ignore"):
+        return np.array([bounds.low - by[0], bounds.high + by[1]])
+
+
+def widest(outer: np.ndarray, kinds: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """By question, the answers that interest any of its rules where nothing was seen of a key yet."""
+    floats = outer.dtype.kind == "f"
+    least, most = (-np.inf, np.inf) if floats else (np.iinfo(outer.dtype).min, np.iinfo(outer.dtype).max)
+    low = np.where(kinds == LOSING, outer[0], least)
+    high = np.where(kinds == LOSING, outer[1], most)
+    return np.array([np.minimum.reduceat(low, begins[:-1]), np.maximum.reduceat(high, begins[:-1])])
+
+
+def moving(grouping: Grouping, keys: np.ndarray, windows: Windows, now: int) -> np.ndarray:
+    """When the next event leaves a window of theirs, or enters it."""
+    due = np.empty(keys.size, np.int64)
+    moves.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, windows, due)
+    return due

@@ -55,7 +55,12 @@ def test_answers_after_loading_are_those_of_before(tmp_path, options):
     more = batch(rng, 3000, 700)
     assert engine.append(more) == loaded.append(more)
     assert_identical(loaded.lookup_all(), engine.lookup_all())
-    assert loaded.stats() | {"bytes": 0} == engine.stats() | {"bytes": 0}
+    assert without_bytes(loaded.stats()) == without_bytes(engine.stats())
+
+
+def without_bytes(stats):
+    """Scratch and what is made when needed are not saved."""
+    return stats | {"bytes": 0, "groupings": {by: about | {"bytes": 0} for by, about in stats["groupings"].items()}}
 
 
 def test_an_engine_without_events_can_be_saved(tmp_path):

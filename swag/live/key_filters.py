@@ -17,11 +17,11 @@ import pyarrow as pa
 from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
+from swag.live.chosen import Chosen
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SumIndex
 from swag.live.key_index import IndexEntry, Key, asked
 from swag.live.plan import Plan
-from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.query.query import Query
 from swag.query.windows import Range, reach
@@ -109,14 +109,14 @@ class Filters:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def check(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+    def check(self, found: dict[str, Field], chosen: Chosen) -> None:
         """Refuse a batch that CI-SUM can not take."""
         if self.changed:
             self.register()
         for key, entry in self.entries.items():
             if key.kind == "sum":
                 values = found[key.columns[0]].values
-                keep = chosen.get(self.plan.mask(entry.queries[0], self.plan.nullable_with(found)))
+                keep = chosen[self.plan.mask(entry.queries[0], self.plan.nullable_with(found))]
                 negative = np.flatnonzero(values < 0 if keep is None else (values < 0) & keep)
                 if negative.size:
                     raise self._negative(int(negative[0]), values[negative[0]], key, entry)

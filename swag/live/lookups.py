@@ -90,12 +90,19 @@ class _Lookup:
 
     def __init__(self, lookups: Lookups, ids: np.ndarray, edges: dict[Mask, Edges]) -> None:
         self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, edges
+        self._rings = {EVERY_EVENT: ids}
 
     def edges(self, mask: Mask) -> Edges:
         if mask not in self._edges:
             lo, hi = self._edges[EVERY_EVENT]
-            self._edges[mask] = self.store.spaces[mask].to_positions(self.ids, lo, hi)
+            self._edges[mask] = self.store.spaces[mask.home].to_positions(self.rings(mask), lo, hi)
         return self._edges[mask]
+
+    def rings(self, mask: Mask) -> np.ndarray:
+        """In the space of a mask: where the rows of the keys lie."""
+        if mask not in self._rings:
+            self._rings[mask] = self.store.spaces[mask.home].located(mask, self.ids)
+        return self._rings[mask]
 
     def partials(self, routes: list[Route], which: list[int]) -> dict[Any, Any]:
         """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
@@ -106,10 +113,10 @@ class _Lookup:
                     asked.setdefault((route.mask, part), {})[w] = None
         found = {}
         for (mask, part), columns in asked.items():
-            group, chosen = self.plan.groups[mask, part], list(columns)
+            group, chosen = self.plan.groups[mask.home, part], list(columns)
             lo, hi = self.edges(mask)
             lo, hi = np.ascontiguousarray(lo[:, chosen]), np.ascontiguousarray(hi[:, chosen])
-            state = group.lookup(self.ids, lo, hi)
+            state = group.lookup(self.rings(mask), lo, hi)
             if part.columns[0] in self.plan.largest:
                 state = self._without_overflow(part, mask, lo, hi, state)
             for i, w in enumerate(chosen):
@@ -138,8 +145,8 @@ class _Lookup:
 
     def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """first and last need no structure: they are the values at the two ends of the window."""
-        space = self.store.spaces[mask]
-        rings = space.arena.rings[self.ids]
+        space = self.store.spaces[mask.home]
+        rings = space.arena.rings[self.rings(mask)]
         at = lo if aggregate.kind == "first" else hi - 1
         slots = np.where(hi > lo, rings[:, 0] + (at & (rings[:, 1] - 1)), 0)
         data = space.raw[aggregate.columns[0]].data
@@ -150,10 +157,12 @@ class _Lookup:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of a quantile: the elements that its rank falls between, and how far."""
         assert route.parts is not None
-        group = self.plan.groups[route.mask, route.parts[0]]
+        group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(self.ids, lo[:, None].copy(), hi[:, None].copy(), rank[:, None])
+        low, high = group.structure.select(
+            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
+        )
         return low[:, 0], high[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
@@ -163,9 +172,10 @@ class _Lookup:
         most = int((hi - lo).max(initial=0))
         if most * self.plan.largest[part.columns[0]] < 2**63:
             return state
-        space = self.store.spaces[mask]
+        space = self.store.spaces[mask.home]
         about = np.empty(lo.size)
-        running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, (lo, hi), about)
+        values, own = space.raw[part.columns[0]].data, self.rings(mask)
+        running.add_up_each(values, space.arena.rings, own, (lo, hi), about)
         exact = state[1] if isinstance(state, tuple) else state
         wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
         if not wrapped.any():

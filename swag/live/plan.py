@@ -10,9 +10,11 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, parts
 from swag.live.baselines import MaterializeAll
+from swag.live.chosen import Chosen
 from swag.live.planner import Group, choose
-from swag.live.space import Mask, Space
+from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.substreams import Substreams
 from swag.query.families import check_columns, parts_of, result_type
 from swag.query.kind import KINDS, PRODUCT, Kind, Part
 from swag.query.lowering import depth
@@ -53,7 +55,7 @@ class Plan:
         self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
-        self._masks: dict[frozenset[str], set[Mask]] = {}  # by the columns with nulls
+        self._predicates: tuple[str, ...] | None = None
         self.routes: dict[str, Route] = {}  # by query, once it is settled
         self._settled = True  # every query has its spaces and structures
 
@@ -93,10 +95,10 @@ class Plan:
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
-        if query.where is not None and Mask(query.where, since=since) not in self.store.spaces:
+        if query.where is not None and self.store.find(Mask(query.where, since=since)) is None:
             return False
         read = query.aggregate.columns
-        space = self.store.spaces.get(Mask(query.where, frozenset(read) & self.nullable, since))
+        space = self.store.find(self.mask(query)._replace(since=since))
         if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
             return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
         return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
@@ -120,7 +122,7 @@ class Plan:
 
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
-        self._readers, self._masks, self.routes, self._settled = None, {}, {}, False
+        self._readers, self._predicates, self.routes, self._settled = None, None, {}, False
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
@@ -131,14 +133,12 @@ class Plan:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def masks(self, found: dict[str, Field]) -> set[Mask]:
-        """The sets of rows that count, once this batch is in."""
-        nullable = self.nullable_with(found)
-        if nullable not in self._masks:
-            queries = self.readers
-            some = {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
-            self._masks[nullable] = {EVERY_EVENT} | some
-        return self._masks[nullable]
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """Of its queries, each once. The same tuple as long as they are the same."""
+        if self._predicates is None:
+            self._predicates = tuple(dict.fromkeys(q.where for q in self.readers if q.where is not None))
+        return self._predicates
 
     @property
     def readers(self) -> list[Query]:
@@ -151,7 +151,7 @@ class Plan:
             self._readers = list(ways.values())
         return self._readers
 
-    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: Chosen) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
         for query in lifted:
             values = found[query.aggregate.columns[0]].values
@@ -170,7 +170,8 @@ class Plan:
     def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
-        return Mask(query.where, required, self._since.get(query.label, 0))
+        alone = query.where is not None and query.aggregate.user is not None
+        return Mask(query.where, required, self._since.get(query.label, 0), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
@@ -201,13 +202,22 @@ class Plan:
             self._make_groups()
 
     def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
-        for (mask, _), group in self.groups.items():
-            group.update(*runs[mask], self.store.key_count)
+        for (home, _), group in self.groups.items():
+            if home in runs:
+                group.update(*runs[home], group.space.arena.rings.shape[0])
 
-    def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on."""
-        for group in self.groups.values():
-            group.structure.renumber(kept)
+    def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
+        """Ring kept[space][i] of a space is ring i from now on."""
+        for (home, _), group in self.groups.items():
+            if home in kept:
+                group.renumber(kept[home])
+
+    def forget_substreams(self) -> None:
+        """Filters and keys that have no rows in common any more take no memory, where they are half of all."""
+        for space in self.store.families:
+            kept = space.forget_empty()
+            if kept is not None:
+                self.renumber({space.mask: kept})
 
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
@@ -227,7 +237,7 @@ class Plan:
     def _serving(self, mask: Mask, part: Part) -> Part:
         """The part that serves another: its own, or the moments of the column where those are kept."""
         moments = _moments(part)
-        return moments if (mask, moments) in self.groups else part
+        return moments if (mask.home, moments) in self.groups else part
 
     def _route(self, query: Query) -> Route:
         mask, aggregate = self.mask(query), query.aggregate
@@ -239,13 +249,14 @@ class Plan:
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
-        space = self.store.spaces.get(mask)
-        served = all((mask, part) in self.groups for part in parts)
-        return space is not None and served and self._raw_of(query) <= set(space.raw)
+        space = self.store.find(mask)
+        served = all((mask.home, part) in self.groups for part in parts)
+        return space is not None and served and self._raw_of(query) <= space.raw.keys()
 
     def sums_asked(self, mask: Mask, part: Part) -> bool:
         """Does any query want the sum itself (a mean or variance does not overflow)?"""
-        return any(self.queries[name].aggregate.kind == "sum" for name in self.groups[mask, part].queries)
+        asking = (self.queries[name] for name in self.groups[mask.home, part].queries)
+        return any(query.aggregate.kind == "sum" and self.mask(query) == mask for query in asking)
 
     def _make_groups(self, found: dict[str, Field] | None = None) -> None:
         """One structure per set of rows and part; those that nobody asks for any more go."""
@@ -256,23 +267,23 @@ class Plan:
             raw.setdefault(self.presence(query), set())
             raw.setdefault(mask, set()).update(self._raw_of(query))
             for part in parts_of(query.aggregate):
-                wanted.setdefault((mask, part), []).append(query.label)
-        for mask, part in list(wanted):  # var of a column serves its sum and mean too
-            if _moments(part) != part and (mask, _moments(part)) in wanted:
-                wanted[mask, _moments(part)] += wanted.pop((mask, part))
+                wanted.setdefault((mask.home, part), []).append(query.label)
+        for home, part in list(wanted):  # var of a column serves its sum and mean too
+            if _moments(part) != part and (home, _moments(part)) in wanted:
+                wanted[home, _moments(part)] += wanted.pop((home, part))
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
-        self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
-        for (mask, part), names in wanted.items():
-            if (mask, part) not in self.groups:
-                if not all(name in self.store.spaces[mask].raw for name in part.columns):
+        self._settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
+        for (home, part), names in wanted.items():
+            space = self.store.spaces[home]
+            if (home, part) not in self.groups:
+                if not all(name in space.raw for name in part.columns):
                     continue  # its columns have not been seen yet
-                space = self.store.spaces[mask]
                 dtype = space.raw[part.columns[0]].data.dtype
-                self.groups[mask, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
-            group = self.groups[mask, part]
+                self.groups[home, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
+            group = self.groups[home, part]
             group.queries = names
-            if isinstance(group.structure, MaterializeAll) and self.store.clock is not None:
+            if isinstance(group.structure, MaterializeAll) and home.where is None and self.store.clock is not None:
                 unit, all_windows = self.store.clock.unit, group.structure
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
@@ -288,13 +299,19 @@ class Plan:
     def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
         for key in [key for key in self.groups if key not in wanted]:
             self.groups.pop(key).structure.drop()
-        for mask, space in list(self.store.spaces.items()):
-            for name in set(space.raw) - raw.get(mask, set()):
+        names: dict[Mask, set[str]] = {}
+        filters: dict[Mask, set[str]] = {}
+        for mask, some in raw.items():
+            names.setdefault(mask.home, set()).update(some)
+            filters.setdefault(mask.home, set()).add(mask.where or EACH)
+        for home, space in list(self.store.spaces.items()):
+            for name in space.raw.keys() - names.get(home, set()):
                 space.arena.release([space.raw.pop(name)])
-            if mask not in raw and mask != EVERY_EVENT:
-                assert space.rank is not None
-                self.store.main.arena.release([space.rank])
-                del self.store.spaces[mask]
+            if home not in names and home != EVERY_EVENT:
+                self.store.drop(home)
+            elif isinstance(space, Substreams):
+                kept = space.keep_filters(filters[home])
+                self.renumber({} if kept is None else {home: kept})
         read = {name for query in self.queries.values() for name in query.aggregate.columns}
         self._columns = {name: since for name, since in self._columns.items() if name in read}
         self.nullable &= read
@@ -306,9 +323,9 @@ class Plan:
             self.nullable |= {column}
             for label, query in self.queries.items():
                 old, new = before[label], self.mask(query)
-                if new != old and new not in self.store.spaces and old in self.store.spaces:
-                    self.store.spaces[new] = self.store.spaces[old].narrowed(column)
-                    self.store.spaces[new].copy_raw(self.store.spaces[old])
+                if new != old and new.home not in self.store.spaces and old.home in self.store.spaces:
+                    self.store.spaces[new.home] = self.store.spaces[old.home].narrowed(column)
+                    self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
     def _raw_of(self, query: Query) -> set[str]:
         """The raw columns a query needs kept."""
@@ -378,8 +395,9 @@ class Plan:
         for saved in parts(state, "groups"):
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
-            mask, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
-            self.groups[mask, of] = Group.restored(saved, self.store.spaces[mask], of)
+            home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
+            if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
+                self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 
 

@@ -1,0 +1,239 @@
+"""The rows of all filters in one space: whatever their number, a batch is the same few calls of kernels.
+
+    main space          every event                                       a b c d e f g h
+    filter 0, key       side = 'buy': the rows that satisfy it, and       a   c     f g
+    filter 1, key       price > 20    their positions in the main space       c d       h
+
+A filter is one more part of the key: every pair (filter, key) that has met a row is a substream with a ring of its own
+(kernels/rings/substreams.py), and one that has met none takes no memory. Structures work over these rings as over those
+of keys, so that one structure serves all filters that ask for the same partials.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.rings import substreams
+from kernels.rings.substreams import KEY_BITS, KEYS
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, scatter
+from swag.durable.state import State, nested, part, with_arrays
+from swag.live.arena import Batch, group
+from swag.live.space import EACH, Mask, Space
+from swag.tables.keys import KeyTable
+
+MANY = 1024  # substreams; fewer without rows are not worth numbering the others anew
+NOBODY = -1  # the pair whose ring is always empty
+
+
+class Substreams(Space):
+    """The rows of many filters with the same columns, from the same event on.
+
+    It owns a number for each of its filters, a ring for each (filter, key), and the position that each row has in the
+    main space. Asked of it: to take the rows of a batch, the rings of keys for a filter (`located`), positions in them,
+    and to let go of what the main space has let go of, of filters that are gone, and of pairs without rows.
+    """
+
+    def __init__(self, mask: Mask, main: Space) -> None:
+        super().__init__(mask)
+        self.main = main
+        self.filters: dict[str, int] = {}  # by their predicates
+        self.position = self.arena.allocate(np.int64)
+        self._next = 0  # the number of the next filter: none is given twice
+        self._next_to_tidy, self._known, self._emptied = 0, 0, 0
+        self._asked: tuple[Sequence[str], np.ndarray] = (), np.zeros(0, np.int64)  # of `numbers`
+        self._number([NOBODY])
+
+    def _number(self, pairs: np.ndarray | list[int]) -> None:
+        """These are the pairs, in this order."""
+        self._pairs = KeyTable(pa.int64())
+        self._pairs.encode(pa.array(pairs, pa.int64()), "pair")
+        self._seen = np.zeros(0, np.int64)  # scratch of `group`
+        self.arena.add_keys(len(pairs))
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """The filter and key of every substream, as one number."""
+        return self._pairs.numbers
+
+    @property
+    def count(self) -> int:
+        """Substreams, that of nobody included."""
+        return self._pairs.count
+
+    def _predicates(self) -> list[str]:
+        if len(self.filters) <= 1:
+            return list(self.filters)
+        return [f"each of {len(self.filters):,} filters"]
+
+    # -- filters ------------------------------------------------------------------------------------------------------
+
+    def add(self, where: str) -> None:
+        if where not in self.filters:
+            self.filters[where] = self._next
+            self._next += 1
+            self._asked = (), self._asked[1][:0]
+
+    def keep_filters(self, wanted: Iterable[str]) -> np.ndarray | None:
+        """Forget all others. Returns the substreams that stay, by their old numbers, if any others went."""
+        gone = self.filters.keys() - wanted
+        if not gone:
+            return None
+        numbers = [self.filters.pop(where) for where in gone]
+        self._asked = (), self._asked[1][:0]
+        kept = np.flatnonzero(~np.isin(self.pairs >> KEY_BITS, numbers))
+        self._keep(kept, self.pairs[kept])
+        return kept
+
+    def numbers(self, predicates: Sequence[str]) -> np.ndarray:
+        """Of these predicates; -1 for those that are no filters here. Every batch asks for the same."""
+        asked, numbers = self._asked
+        if asked is not predicates:
+            numbers = np.array([self.filters.get(each, -1) for each in predicates], np.int64)
+            self._asked = predicates, numbers
+        return numbers
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def take(self, rows: np.ndarray, filters: np.ndarray, ids: np.ndarray) -> Batch:
+        """Room for rows of a batch, each with the number of a filter. ids: the keys of all rows of the batch.
+
+        Returns them by substream: run r is rows order[starts[r]:starts[r + 1]] of the batch.
+        """
+        pairs = np.empty(rows.size, np.int64)
+        substreams.pairs_of(rows, filters, ids, pairs)
+        numbers = self._pairs.encode(pa.array(pairs), "pair")
+        self.arena.add_keys(self.count)
+        if self._seen.size < self.count:
+            self._seen = np.zeros(self.arena.rings.shape[0], np.int64)
+        batch = group(numbers, self._seen)
+        self.arena.make_room(batch.keys, batch.counts, self.expire_with_parent)
+        return batch._replace(order=rows[batch.order])
+
+    def write(self, batch: Batch, positions: np.ndarray) -> np.ndarray:
+        """The slots of these rows. positions: of all rows of the batch in the main space."""
+        slots = self.arena.take_slots(batch)
+        scatter(positions, batch.order, slots, self.position.data)
+        return slots
+
+    # -- windows ------------------------------------------------------------------------------------------------------
+
+    def located(self, mask: Mask, keys: np.ndarray) -> np.ndarray:
+        number = self.filters.get(mask.where or EACH, -1)
+        if number < 0:
+            return np.zeros(keys.size, np.int64)
+        found = self._pairs.find(pa.array((number << KEY_BITS) | keys), "pair")
+        return np.maximum(found, 0)
+
+    def to_positions(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """keys: the numbers of substreams. Edges in the main space -> edges here."""
+        lo, hi = lo.copy(), hi.copy()
+        substreams.to_own(self.arena.rings, self.position.data, keys, (lo, hi))
+        return lo, hi
+
+    def kept_rows(self, mask: Mask, key_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        own = np.flatnonzero(self.pairs >> KEY_BITS == self.filters[mask.where or EACH])
+        self.expire_with_parent(own, own)
+        rings = self.arena.rings[own]
+        counts = rings[:, TAIL] - rings[:, HEAD]
+        which = np.repeat(np.arange(own.size), counts)
+        at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[which, HEAD]
+        slots = rings[which, OFFSET] + (at & (rings[which, CAPACITY] - 1))
+        return self.pairs[own][which] & KEYS, self.position.data[slots], slots
+
+    # -- letting go ---------------------------------------------------------------------------------------------------
+
+    def expire_with_parent(self, keys: np.ndarray, coming: np.ndarray) -> None:
+        substreams.follow(self.arena.rings, self.position.data, self.pairs, self.main.arena.rings, keys)
+
+    def tidy(self, rows: int) -> None:
+        """After a batch of so many rows: look after some more substreams, in turn. See Store.tidy."""
+        count = self.count
+        new, self._known = max(0, count - self._known), count
+        some = min(count, max(16 + rows // 8 + 2 * new, count >> 6))
+        which = (self._next_to_tidy + np.arange(some)) % count
+        self._next_to_tidy = (self._next_to_tidy + some) % count
+        found = np.empty(some, np.int64)
+        parent = self.main.arena.rings
+        n = substreams.wasteful(self.arena.rings, self.position.data, self.pairs, parent, which, found)
+        if n:
+            self._expire_all(found[:n])
+
+    def tidy_all(self) -> None:
+        self._expire_all(np.flatnonzero(self.arena.kept(self.count)))
+
+    def _expire_all(self, which: np.ndarray) -> None:
+        self.arena.tidy(which, self.expire_with_parent)
+        self._emptied += int(np.count_nonzero(self.arena.kept(self.count)[which] == 0))
+
+    def forget_empty(self) -> np.ndarray | None:
+        """Forget pairs without rows, where they are half of all. Returns the substreams that stay, if any went."""
+        if self.count < MANY or 2 * self._emptied < self.count:
+            return None
+        empty: np.ndarray = self.arena.kept(self.count) == 0
+        empty[0] = False
+        self._emptied = int(np.count_nonzero(empty))
+        if 2 * self._emptied < self.count:
+            return None
+        kept = np.flatnonzero(~empty)
+        self._keep(kept, self.pairs[kept])
+        return kept
+
+    def renumber(self, kept: np.ndarray) -> np.ndarray:
+        """Key kept[i] is key i from now on, and there are no others. Returns the substreams that stay."""
+        most = max(int(kept.max(initial=-1)), int((self.pairs[1:] & KEYS).max(initial=-1))) + 1
+        new = np.full(most, -1)
+        new[kept] = np.arange(kept.size)
+        keys = new[self.pairs[1:] & KEYS]
+        there = np.concatenate([[0], 1 + np.flatnonzero(keys >= 0)])
+        pairs = np.concatenate([[NOBODY], (self.pairs[1:] & ~KEYS | keys)[keys >= 0]])
+        self._keep(there, pairs)
+        return there
+
+    def _keep(self, kept: np.ndarray, pairs: np.ndarray) -> None:
+        """Substream kept[i] is substream i from now on, of pairs[i]."""
+        self.arena.renumber(kept)
+        self._number(pairs.copy())
+        self._next_to_tidy, self._known, self._emptied = 0, pairs.size, 0
+
+    # -- others like it -----------------------------------------------------------------------------------------------
+
+    def narrowed(self, column: str) -> "Substreams":
+        other = Substreams(self.mask._replace(required=self.mask.required | {column}), self.main)
+        other.arena.lay_out_as(self.arena)
+        other.position.data = self.position.data.copy()
+        other.filters, other._next = dict(self.filters), self._next
+        other._number(self.pairs.copy())
+        return other
+
+    def adopt(self, mask: Mask, other: Space, key_count: int) -> None:
+        """The rows of a filter, from a space that holds no others."""
+        keys, positions, slots = other.kept_rows(mask, key_count)
+        for name, column in other.raw.items():
+            self.add_raw(name, column.data.dtype.type)
+        batch = self.take(np.arange(keys.size), np.full(keys.size, self.filters[mask.where or EACH]), keys)
+        first = other.arena.rings[self.pairs[batch.keys] & KEYS, TAIL] - batch.counts
+        self.arena.rings[batch.keys, HEAD] = self.arena.rings[batch.keys, TAIL] = first  # base intervals stay aligned
+        own = self.write(batch, positions)
+        for name, column in other.raw.items():
+            scatter(column.data[slots], batch.order, own, self.raw[name].data)
+
+    @property
+    def bytes(self) -> int:
+        return self.arena.bytes + self._pairs.bytes + self._seen.nbytes + sys.getsizeof(self.filters)
+
+    def state(self) -> State:
+        arrays = {f"raw/{name}": column.data for name, column in self.raw.items()}
+        arrays |= {"position": self.position.data, "pairs": self.pairs}
+        header = self.mask.to_json() | {"raw": list(self.raw), "filters": self.filters, "next": self._next}
+        return with_arrays(nested(header, {"arena": self.arena.state()}), arrays)
+
+    def restore(self, state: State) -> None:
+        header, arrays = state
+        self.arena.restore(part(state, "arena"))
+        self.position.data = arrays["position"]
+        self.filters, self._next = header["filters"], header["next"]
+        self._number(arrays["pairs"])
+        for name in header["raw"]:
+            self.raw[name] = self.arena.adopt(arrays[f"raw/{name}"])

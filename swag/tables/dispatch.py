@@ -227,7 +227,7 @@ class Dispatch:
         return found[0] if len(found) == 1 else Matches(*map(np.concatenate, zip(*found, strict=True)))
 
     def _led(self, table: pa.Table) -> Matches:
-        if not self._which.size:
+        if not self._ends:
             return Matches(NOTHING, NOTHING)
         codes = np.empty((len(self._ends), table.num_rows), np.int64)
         for out, (name, ends) in zip(codes, self._ends.items(), strict=True):
@@ -254,8 +254,13 @@ class Dispatch:
             if text in self._risky:
                 keep[some] = self._of_all(text, table)[rows[some]]
             elif some.size:
-                keep[some] = holds(text, taken(table.select(sorted(columns_of(text))), rows[some]))
+                keep[some] = holds(text, taken(self._read(text, table), rows[some]))
         return keep
+
+    def _read(self, text: str, table: pa.Table) -> pa.Table:
+        """The columns that a predicate reads; of one that reads none, any."""
+        names = columns_of(text)
+        return table.select(sorted(names)) if names else table
 
     def _of_all(self, text: str, table: pa.Table) -> np.ndarray:
         try:

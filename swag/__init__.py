@@ -30,6 +30,7 @@ from swag.errors import (
     UnknownQuery,
 )
 from swag.evaluate import evaluate
+from swag.features import Col, col
 from swag.query.aggregates import Aggregate
 from swag.query.every import Every
 from swag.query.expression import Expression
@@ -64,6 +65,7 @@ __all__ = [
     "BadSQL",
     "BadSnapshot",
     "BadType",
+    "Col",
     "Engine",
     "Events",
     "Every",
@@ -78,6 +80,7 @@ __all__ = [
     "UnknownColumn",
     "UnknownQuery",
     "aggregate",
+    "col",
     "corr",
     "count",
     "cov",

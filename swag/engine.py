@@ -15,8 +15,9 @@ from kernels.operators.numbers import EARLIEST
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option, key_columns
 from swag.durable import snapshot
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
-from swag.errors import BadQuery, UnknownQuery, nearest
+from swag.errors import BadQuery, nearest
 from swag.explain import Text, explain, many
+from swag.features import Features
 from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
@@ -102,6 +103,7 @@ class Engine:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._lock = threading.RLock()
         self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
+        self._features = Features(self._streams)
         self._held: Held | None = None  # once there is a first event, where there is lateness
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
 
@@ -213,6 +215,8 @@ class Engine:
             batch, store = batches[0], active[0].core.store
             ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
             latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            for stream in active:
+                table = intake.without_foreign_nulls(table, stream.core.dictionary)
             taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
         for stream, each in zip(active, batches, strict=True):
             stream.core.dictionary.note_types(each.fields)
@@ -322,15 +326,29 @@ class Engine:
             emissions = {by: self._streams.streams[by].emission}
         return emitted_table(emissions, name)
 
+    @alone
+    def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
+        """All features of some keys: the columns of `entities`, one row each, then a column per query.
+
+        entities: a table with key columns, e.g. {"card": ["c1"], "merchant": ["m7"]}. Every query without `having` and
+        `every` is answered whose key columns are there, whatever its grouping; queries: names of those to answer, which
+        may have `having` (null where it does not hold). at: a time, one for each entity, or sw.col("ts"), a column of
+        the entities; None: now. A key that is not known, or null, has counts of 0 and nulls.
+
+        >>> import swag as sw
+        >>> engine = sw.Engine(key="card")
+        >>> engine.register([sw.Query(sw.sum("amount"), sw.Range(60), name="spent"),
+        ...                  sw.Query(sw.count(), sw.Range(60), name="sales", by="shop")])
+        ['spent', 'sales']
+        >>> engine.append({"ts": [1, 2], "card": ["a", "b"], "shop": ["x", "x"], "amount": [5.0, 7.0]})
+        2
+        >>> engine.features({"card": ["b", "?"], "shop": ["x", "x"]}).to_pylist()[0]
+        {'card': 'b', 'shop': 'x', 'spent': 7.0, 'sales': 2}
+        """
+        return self._features.of(entities, at, queries)
+
     def _known(self, name: str) -> Query:
-        queries = self._streams.queries
-        if not isinstance(name, str) or name not in queries:
-            known = ", ".join(list(queries)[:20]) if queries else "none"
-            raise UnknownQuery(
-                f'no query is named "{name}"; registered: {known}.',
-                nearest(str(name), list(queries)) if queries else "engine.register(…)",
-            )
-        return queries[name]
+        return self._streams.known(name)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
@@ -417,7 +435,7 @@ class Engine:
 
 def _about(stream: LiveStream, keyed: bool) -> dict[str, int]:
     keys = stream.core.store.key_count if keyed else 0
-    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept, "bytes": stream.bytes}
+    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept}
 
 
 def quoted(key: Any) -> str:

@@ -79,7 +79,7 @@ def test_ticks_as_events_of_another_query_where_the_key_is_called_tick(per_key: 
 
 def test_a_query_named_like_the_key_does_not_take_its_place() -> None:
     made = engine(query(sw.count(), "k"), events={"ts": [1], "k": ["a"]}, key="k")
-    with pytest.raises(sw.BadQuery, match='query "k" has the name of the key column'):
+    with pytest.raises(sw.BadQuery, match='query "k" has the name of a key column'):
         made.lookup_all()
     assert made.lookup("k").to_pylist() == [{"k": "a", "value": 1}]
 

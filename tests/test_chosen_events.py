@@ -66,7 +66,7 @@ def test_cut_anywhere_ticks_are_those_of_the_chosen_events(
 
 
 TEXT = "SELECT COUNT(*) AS n FROM (SELECT * FROM trades WHERE side = 'buy') [ROWS 3]"
-BOUGHT = sw.Query(sw.count(), sw.Rows(3), "n", source=sw.Events("side = 'buy'"))
+BOUGHT = sw.Query(sw.count(), sw.Rows(3), "n", source=sw.Events("side = 'buy'"), by=())
 SIDES = {"ts": [1, 2, 3, 4, 5, 6], "side": ["buy", "sell", "buy", "sell", "buy", "buy"], "price": [1, 2, 3, 4, 5, 6]}
 
 
@@ -94,8 +94,10 @@ def test_a_choice_of_a_choice_is_one_where_both_hold():
     text = (
         "SELECT COUNT(*) AS n FROM (SELECT * FROM (SELECT * FROM t WHERE side = 'buy') AS b WHERE b.price > 1) [ROWS 9]"
     )
-    assert sw.sql(text) == [sw.Query(sw.count(), sw.Rows(9), "n", source=sw.Events("side = 'buy' AND price > 1"))]
-    assert sw.sql("SELECT COUNT(*) FROM (SELECT * FROM t) [ROWS 9]") == [sw.Query(sw.count(), sw.Rows(9))]
+    assert sw.sql(text) == [
+        sw.Query(sw.count(), sw.Rows(9), "n", source=sw.Events("side = 'buy' AND price > 1"), by=())
+    ]
+    assert sw.sql("SELECT COUNT(*) FROM (SELECT * FROM t) [ROWS 9]") == [sw.Query(sw.count(), sw.Rows(9), by=())]
 
 
 def test_of_the_answers_of_a_query():

@@ -104,7 +104,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     ([*GOOD, "--out", "n" * 300 + ".csv"], "can not be written: File name too long"),
     ([*GOOD, "--ts", "when"], 'ts is "when", but the events have: ts, k, x'),
     ([*GOOD, "--ts", "k"], 'ts column "k" is string'),
-    ([*GOOD, "--key", "who"], 'GROUP BY k, but the stream has key="who"'),
+    ([*GOOD, "--key", "who"], 'key is "who", but the events have: ts, k, x'),
     ([*GOOD, "--engine", "flink"], "'flink' is not one of 'embedded', 'spark'"),
     ([*GOOD, "--engine", "spark"], "--engine spark writes a file. Hint: --out answers.parquet"),
     ([*GOOD, "--engine", "spark", "--out", "a.csv", "--at", "nothing.csv"], '"nothing.csv" can not be read'),

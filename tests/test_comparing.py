@@ -102,9 +102,9 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize(("given", "threshold"), THRESHOLDS, ids=repr)
 def test_a_threshold_is_plain_and_can_be_written_down(given, threshold):
-    query = sw.Query(sw.max("x"), sw.Range(10), having=(">", given))
+    query = sw.Query(sw.max("x"), sw.Range(10), having=(">", given), by=())
     assert query.having == (">", threshold) and type(query.having[1]) is type(threshold)
-    both = sw.Query(sw.max("x"), sw.Range(10), having=(sw.max("x") > given) & (sw.count() > 0))
+    both = sw.Query(sw.max("x"), sw.Range(10), having=(sw.max("x") > given) & (sw.count() > 0), by=())
     for each in (query, both):
         read = query_from_json(json.loads(json.dumps(query_to_json(each))), {}, Path())
         assert read == each and read.label == each.label

@@ -113,7 +113,7 @@ def test_what_raises_is_told_of_the_predicate_that_was_written() -> None:
     table = pa.table({"a": [2**63 - 1, 1], "s": ["x", "y"]})
     with pytest.raises(sw.BadType, match="where=\"s = 'y' AND a \\+ 1 > 5\" can not be computed"):
         Dispatch(["s = 'y'", "s = 'y' AND a + 1 > 5"], table).matches(table)
-    with pytest.raises(sw.BadType, match='where="s = \'y\' AND a > \'b\'"|where="s = \'y\' AND a > '):
+    with pytest.raises(sw.BadType, match="where=\"s = 'y' AND a > 'b'\" can not be computed"):
         Dispatch(["s = 'y' AND a > 'b'"], table).matches(table)
 
 

@@ -333,13 +333,22 @@ def test_text_compares_with_text_only() -> None:
         sw.evaluate([sw.Query(sw.last("side") > 3, sw.Rows(1))], TRADES)
 
 
-def test_grouping_is_the_key_or_the_query_is_for_another_stream() -> None:
-    with pytest.raises(sw.BadQuery, match='GROUP BY side, but the stream has key="k"'):
-        sw.Engine(key="k").register("SELECT side, COUNT(*) FROM t [ROWS 3] GROUP BY side")
-    with pytest.raises(sw.BadQuery, match=r"no GROUP BY.*Hint: GROUP BY k"):
-        sw.evaluate("SELECT COUNT(*) FROM t [ROWS 3]", TRADES, key="k")
-    with pytest.raises(sw.BadQuery, match=r'but the stream has no key.*Hint: key="k"'):
-        sw.evaluate("SELECT k, COUNT(*) FROM t [ROWS 3] GROUP BY k", TRADES)
+def test_a_statement_is_grouped_as_it_says_whatever_the_key_of_the_call() -> None:
+    counted = sw.evaluate("SELECT COUNT(*) AS n FROM t [ROWS 3]", TRADES, key="k")
+    assert counted.column_names == ["k", "ts", "n"]
+    assert counted["n"].to_pylist() == sw.evaluate(sw.Query(sw.count(), sw.Rows(3), "n"), TRADES)["n"].to_pylist()
+    by_key = sw.evaluate("SELECT k, COUNT(*) AS n FROM t [ROWS 3] GROUP BY k", TRADES)
+    assert by_key == sw.evaluate(sw.Query(sw.count(), sw.Rows(3), "n"), TRADES, key="k")
+    engine = sw.Engine(key="k")
+    engine.register("SELECT x, COUNT(*) AS n FROM t [ROWS 3] GROUP BY x")
+    engine.append(TRADES)
+    assert engine.lookup("n").column_names == ["x", "value"]
+
+
+def test_a_query_and_the_one_that_it_reads_are_grouped_alike() -> None:
+    inner = sw.Query(sw.count(), sw.Rows(3), "n", by="k")
+    with pytest.raises(sw.BadQuery, match="are grouped alike"):
+        sw.Engine().register(sw.Query(sw.max("n"), sw.Rows(3), source=inner, by="side"))
 
 
 def test_expressions_answer_at_ticks(tmp_path: Path) -> None:

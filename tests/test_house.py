@@ -23,7 +23,7 @@ FLOORS = [  # from the ground up; rooms of one floor do not know each other
     ["swag.query"],
     ["swag.sql", "swag.stored", "swag.live", "swag.first_use"],
     ["swag.ticks"],
-    ["swag.explain"],
+    ["swag.explain", "swag.features"],
     ["swag.engine", "swag.evaluate"],
     ["swag"],
     ["swag.spark"],

@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import swag as sw
 from swag.live import store, substreams
@@ -57,9 +57,7 @@ def filters(draw: st.DrawFn) -> tuple[sw.Query, oracle.Q]:
     having = draw(st.sampled_from([None, None, (">", 1)])) if kind in ("count", "sum") else None
     query = sw.Query(getattr(sw, kind)(*columns), window[0], where=" AND ".join(a for a, _ in atoms), having=having)
     tests = [test for _, test in atoms]
-    return query, oracle.Q(
-        oracle.agg(kind, *columns), window[1], lambda e: all(test(e) for test in tests), having
-    )
+    return query, oracle.Q(oracle.agg(kind, *columns), window[1], lambda e: all(test(e) for test in tests), having)
 
 
 STEPS = st.lists(
@@ -143,8 +141,10 @@ class Driven:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-@given(first=st.lists(filters(), min_size=1, max_size=8), steps=STEPS, algorithm=st.sampled_from(["auto", "auto", "l-int"]))
-def test_answers_of_many_filters_are_those_of_the_oracle(key, first, steps, algorithm, monkeypatch_module):
+@given(
+    first=st.lists(filters(), min_size=1, max_size=8), steps=STEPS, algorithm=st.sampled_from(["auto", "auto", "l-int"])
+)
+def test_answers_of_many_filters_are_those_of_the_oracle(key, first, steps, algorithm, forgetful):
     driven = Driven(key, algorithm)
     driven.register(first)
     for step, drawn in steps:
@@ -153,7 +153,7 @@ def test_answers_of_many_filters_are_those_of_the_oracle(key, first, steps, algo
 
 
 @pytest.fixture(scope="module")
-def monkeypatch_module():
+def forgetful():
     """Keys and substreams without rows are forgotten from the first on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "MANY_KEYS", 2)
@@ -185,8 +185,9 @@ def test_one_structure_serves_all_filters_and_explain_says_so():
     assert engine.stats()["structures"] == 1
     said = str(engine.explain())
     assert "sum(p) over each of 102 filters" in said
-    assert "102 filters: 100 found by their constants alone, 1 by constants and a rest that is tried, 1 tried" in said
-    assert "8 (filter, key) with rows of their own" in said
+    ways = "100 found by constants alone, 1 by constants, then a rest that is tried, 1 tried on every event"
+    assert f"102 wheres: {ways}" in said
+    assert "8 (filter, key) with rows of their own, in 1 arena" in said
 
 
 def test_memory_follows_the_pairs_that_have_rows():

@@ -148,14 +148,6 @@ def test_keys_of_every_type(kind: pa.DataType, tmp_path: Path) -> None:
     ticks = sw.Query(sw.sum("x"), sw.Range(99), name="e", every=sw.Every(4))
     per_key = sw.Query(sw.sum("x"), sw.Range(99), name="p", every=sw.Every(1, per_key=True))
     passing = sw.Query(sw.sum("x"), sw.Range(99), name="h", having=(">", 0))
-    if pa.types.is_floating(kind) or pa.types.is_floating(getattr(kind, "value_type", kind)):
-        for call in (
-            sw.evaluate,
-            lambda queries, events, key: in_two_batches(sw.Engine(key=key), total, events, tmp_path),
-        ):
-            with pytest.raises(sw.BadType, match="can not be grouped by"):
-                call([total], table, key="k")
-        return
     requests = sw.evaluate([total], table, at=table.set_column(0, "ts", [[9] * 4]), key="k")
     assert total_by(requests.to_pylist(), "q") == wanted
     assert total_by(sw.evaluate([ticks], table, key="k").to_pylist(), "e") == wanted

@@ -23,12 +23,13 @@ from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
+from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import reach
+from swag.query.windows import Reach, reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
@@ -218,7 +219,7 @@ class Core:
         simple = queries if direct else answering(queries)
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
-            raise self._too_far_back(simple[short[1]], short[0], instant)
+            raise self._too_far_back(simple[short[1]].title, short[0], instant)
         self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
@@ -228,6 +229,25 @@ class Core:
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
         self.plan.reconsider()
         return combine(queries, simple, columns, present)
+
+    def edges(
+        self, ids: np.ndarray, windows: list[Reach], lengths: np.ndarray, at: int | np.ndarray, titles: list[str]
+    ) -> Edges:
+        """Where windows begin and end for some keys, all at one time, or each at its own; raises if rows that they need
+        are gone. lengths: those of the windows, as `lengths_of` has them; titles: of queries, one for each window."""
+        short: tuple[int | None, int] | None
+        if isinstance(at, np.ndarray):
+            lo, hi, short = self.store.edges_kept(ids, windows, at)
+            instant = int(at.min(initial=self.time.now))
+        else:
+            lo, hi, short = self.store.edges_of(ids, lengths, at)
+            instant = at
+        if short is None and instant < self.time.now:
+            gone = self.store.reaches_forgotten(windows, instant)
+            short = None if gone is None else (None, gone)
+        if short is not None and instant < self.time.now:
+            raise self._too_far_back(titles[short[1]], short[0], instant)
+        return lo, hi
 
     def lookup(self, query: Query, key: Any, at: Any, exact: bool) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value)."""
@@ -284,7 +304,7 @@ class Core:
             found = self.filters.candidates(guard, self.instant(at))
         return self.ids() if found is None else found
 
-    def _too_far_back(self, query: Query, key: int | None, instant: int) -> TooFarBack:
+    def _too_far_back(self, title: str, key: int | None, instant: int) -> TooFarBack:
         """key: the one whose events are missing; None: one that is not known any more."""
         store, clock = self.store, self.time.clock
         assert clock is not None
@@ -293,7 +313,7 @@ class Core:
             of = f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
         oldest = clock.show(store.forgotten + 1 if key is None else store.kept_from(key))
         return TooFarBack(
-            f'query "{query.title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
+            f'query "{title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {clock.show(self.time.now)})",
         )
 

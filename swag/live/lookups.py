@@ -1,10 +1,12 @@
 """Lookups: windows to positions once, structures once per group, then one column per query."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from kernels.rings.timeline import CAPACITY, OFFSET
 from kernels.windows import running
 from swag.errors import SumOverflow
 from swag.live.plan import Plan, Route
@@ -18,6 +20,7 @@ from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.tables.columns import to_arrow
 
+AskedParts = dict[tuple[Mask, Part], list[int]]  # the windows for which a part of some rows is asked
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
 
@@ -74,10 +77,10 @@ class Lookups:
         self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges
     ) -> tuple[list[pa.Array], np.ndarray]:
         self.plan.settle()
-        one = _Lookup(self, ids, {EVERY_EVENT: edges})
+        one = Request(self, ids, edges)
         routes = [self.plan.routes[query.label] for query in queries]
         columns, present = [], np.empty((ids.size, len(queries)), bool)
-        partials = one.partials(routes, which)
+        partials = one.fetched(asked_parts(zip(routes, which, strict=True)))
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
             a, b = one.edges(route.presence)
             present[:, i] = b[:, w] > a[:, w]
@@ -85,11 +88,14 @@ class Lookups:
         return columns, present
 
 
-class _Lookup:
-    """One request: the keys, the window edges in every space they are needed in."""
+class Request:
+    """Some keys, and the edges of windows in every space they are needed in. It owns these edges.
 
-    def __init__(self, lookups: Lookups, ids: np.ndarray, edges: dict[Mask, Edges]) -> None:
-        self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, edges
+    Asked of it: the edges in a space, and what structures hold of the windows.
+    """
+
+    def __init__(self, lookups: Lookups, ids: np.ndarray, edges: Edges) -> None:
+        self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, {EVERY_EVENT: edges}
         self._rings = {EVERY_EVENT: ids}
 
     def edges(self, mask: Mask) -> Edges:
@@ -104,25 +110,31 @@ class _Lookup:
             self._rings[mask] = self.store.spaces[mask.home].located(mask, self.ids)
         return self._rings[mask]
 
-    def partials(self, routes: list[Route], which: list[int]) -> dict[Any, Any]:
-        """Ask each group once, for all windows of its queries: (mask, part, window) -> partial arrays."""
-        asked: dict[tuple[Mask, Part], dict[int, None]] = {}
-        for route, w in zip(routes, which, strict=True):
-            for part in route.served_by:
-                if part.family != "quantile":
-                    asked.setdefault((route.mask, part), {})[w] = None
+    def states(self, asked: AskedParts) -> dict[tuple[Mask, Part], Any]:
+        """Ask each group once, for all windows of its queries: arrays of a row per key and a column per window."""
         found = {}
-        for (mask, part), columns in asked.items():
-            group, chosen = self.plan.groups[mask.home, part], list(columns)
+        for (mask, part), chosen in asked.items():
+            group = self.plan.groups[mask.home, part]
             lo, hi = self.edges(mask)
-            lo, hi = np.ascontiguousarray(lo[:, chosen]), np.ascontiguousarray(hi[:, chosen])
+            if len(chosen) < lo.shape[1] or chosen != list(range(len(chosen))):
+                lo, hi = lo[:, chosen], hi[:, chosen]
+            lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
             state = group.lookup(self.rings(mask), lo, hi)
             if part.columns[0] in self.plan.largest:
                 state = self._without_overflow(part, mask, lo, hi, state)
-            for i, w in enumerate(chosen):
-                found[mask, part, w] = _column(state, i, lo.shape)
+            shaped = (each.reshape(lo.shape) for each in state) if isinstance(state, tuple) else None
+            found[mask, part] = state.reshape(lo.shape) if shaped is None else tuple(shaped)
+        return found
+
+    def fetched(self, asked: AskedParts) -> dict[Any, Any]:
+        """The same, by (mask, part, window)."""
+        found = {}
+        for (mask, part), state in self.states(asked).items():
+            for i, w in enumerate(asked[mask, part]):
+                own = tuple(each[:, i] for each in state) if isinstance(state, tuple) else state[:, i]
+                found[mask, part, w] = own
                 if part.family == "moments":  # which serve who asks for the sum
-                    found[mask, Part("sum", part.columns), w] = found[mask, part, w][1]
+                    found[mask, Part("sum", part.columns), w] = own[1]
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
@@ -134,7 +146,7 @@ class _Lookup:
         lo, hi = lo[:, w], hi[:, w]
         n = hi - lo
         if aggregate.kind in ("first", "last"):
-            values, name = self._ends(mask, aggregate, lo, hi), aggregate.columns[0]
+            values, name = self.ends(mask, aggregate, lo, hi), aggregate.columns[0]
             words = self.store.dictionary
             return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
         if aggregate.kind == "quantile":
@@ -143,14 +155,15 @@ class _Lookup:
         values, valid = route.kind.lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
         return to_arrow(values, valid, kind)
 
-    def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """first and last need no structure: they are the values at the two ends of the window."""
         space = self.store.spaces[mask.home]
         rings = space.arena.rings[self.rings(mask)]
         at = lo if aggregate.kind == "first" else hi - 1
-        slots = np.where(hi > lo, rings[:, 0] + (at & (rings[:, 1] - 1)), 0)
+        offset, capacity = (rings[:, i].reshape(-1, *[1] * (lo.ndim - 1)) for i in (OFFSET, CAPACITY))
+        slots = np.where(hi > lo, offset + (at & (capacity - 1)), 0)
         data = space.raw[aggregate.columns[0]].data
-        return data[slots] if data.size else np.zeros(slots.size, data.dtype)
+        return data[slots] if data.size else np.zeros(slots.shape, data.dtype)
 
     def _neighbours(
         self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
@@ -190,7 +203,11 @@ class _Lookup:
         return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
 
 
-def _column(state: Any, i: int, shape: tuple[int, ...]) -> Any:
-    if isinstance(state, tuple):
-        return tuple(each.reshape(shape)[:, i] for each in state)
-    return state.reshape(shape)[:, i]
+def asked_parts(routes: Iterable[tuple[Route, int]]) -> AskedParts:
+    """The groups to ask, each for its windows: worked out once for a set of queries."""
+    asked: dict[tuple[Mask, Part], dict[int, None]] = {}
+    for route, window in routes:
+        for part in route.served_by:
+            if part.family != "quantile":
+                asked.setdefault((route.mask, part), {})[window] = None
+    return {of: list(windows) for of, windows in asked.items()}

@@ -58,6 +58,7 @@ class Plan:
         self._predicates: tuple[str, ...] | None = None
         self.routes: dict[str, Route] = {}  # by query, once it is settled
         self._settled = True  # every query has its spaces and structures
+        self.version = 0  # changes with the queries, and with what they are answered from
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -123,6 +124,7 @@ class Plan:
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
         self._readers, self._predicates, self.routes, self._settled = None, None, {}, False
+        self.version += 1
 
     def retain(self) -> None:
         """Rows are kept for as long as any of its windows can reach them."""
@@ -288,6 +290,7 @@ class Plan:
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
         self.routes = {label: self._route(query) for label, query in self.queries.items()}
+        self.version += 1
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():

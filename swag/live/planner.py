@@ -37,6 +37,7 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
+NOTED = 256  # lookups for which one note of widths stands
 MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
 
 
@@ -65,6 +66,7 @@ class Group:
     lookups: int = 0
     levels: set[int] = field(default_factory=set)  # powers of two that window widths fell in
     log_width: float = 0.0  # summed over lookups
+    _unnoted: int = 0  # lookups since widths were last noted
     regret: float = 0.0  # what the other structure would have saved so far, in combines
 
     @classmethod
@@ -122,12 +124,18 @@ class Group:
         self.stands_in = True
 
     def _note_lookups(self, lo: np.ndarray, hi: np.ndarray) -> None:
+        """How wide windows are. Of many small lookups every so many speak for those before: to note the widths of
+        twenty windows took longer than to look them up."""
+        self.lookups += lo.size
+        self._unnoted += lo.size
+        if self._unnoted < NOTED and self.log_width:
+            return
         widths = (hi - lo)[hi > lo]
         if widths.size:
             logs = np.log2(widths)
             self.levels.update(np.flatnonzero(np.bincount(logs.astype(np.int64))).tolist())
-            self.log_width += float(logs.mean()) * lo.size
-        self.lookups += lo.size
+            self.log_width += float(logs.mean()) * self._unnoted
+        self._unnoted = 0
 
     def state(self) -> State:
         header = {

@@ -320,13 +320,21 @@ class Store:
         usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
         if usual and len(reaches) <= FEW_WINDOWS:
             return *self._until_now(keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
-        windows = np.array([_window(reach, at) for reach in reaches], np.int64).reshape(len(reaches), 3)
-        lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
+        return self.edges_of(keys, lengths_of(reaches), at)
+
+    def edges_of(
+        self, keys: np.ndarray, lengths: np.ndarray, at: int
+    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+        """The same for windows as rows of by_time, far, near (`lengths_of`)."""
+        windows, count = lengths.copy(), lengths.shape[0]
+        by_time = lengths[:, 0] == 1
+        windows[by_time, 1:] = np.where(lengths[by_time, 1:] > at - EARLIEST, EARLIEST, at - lengths[by_time, 1:])
+        lo, hi = np.empty((2, keys.size, count), np.int64)
         rings = self.main.arena.rings
         short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, (lo, hi))
         np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
         np.maximum(hi, lo, out=hi)
-        return lo, hi, None if short < 0 else (int(keys[short // len(reaches)]), int(short % len(reaches)))
+        return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
 
     def reaches_forgotten(self, reaches: list[Reach], at: int) -> int | None:
         """The first of these windows that may hold rows of keys that are no longer known, if any does."""
@@ -348,16 +356,32 @@ class Store:
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `edges`, every key at a time of its own. seen: of the rows before these positions, else of all."""
         rings, ts = self.main.arena.rings, self.ts.data
-        most = int(LATEST)
-        windows = np.array(
-            [(r.by_time, min(r.far, most), min(r.near, most)) for r in reaches], np.int64
-        ).reshape(len(reaches), 3)  # fmt: skip
+        windows = lengths_of(reaches)
         if seen is None:
             seen = np.empty(keys.size, np.int64)
             timeline.seen_at(rings, ts, keys, instants, seen)
         lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
         timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
         return lo, hi
+
+    def edges_kept(
+        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
+        """As `edges_each`, and the first (key, window) whose rows are not all there."""
+        lo, hi = self.edges_each(keys, reaches, instants)
+        lost, rings = self.lost[keys], self.main.arena.rings[keys]
+        past = (instants < self.now) & (lost > EARLIEST)
+        if past.any():
+            for w, reach in enumerate(reaches):
+                if reach.by_time:
+                    short = past & (instants - min(reach.far, int(LATEST)) < lost)
+                else:  # it would begin before the first row kept
+                    seen = np.empty(keys.size, np.int64)
+                    timeline.seen_at(self.main.arena.rings, self.ts.data, keys, instants, seen)
+                    short = past & (seen - reach.far < rings[:, HEAD])
+                if short.any():
+                    return lo, hi, (int(keys[int(np.argmax(short))]), w)
+        return lo, hi, None
 
     def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
         """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?
@@ -432,7 +456,8 @@ class Store:
         self.main.arena.release([old.rank])
 
 
-def _window(reach: Reach, at: int) -> tuple[int, int, int]:
-    if not reach.by_time:
-        return 0, reach.far, reach.near
-    return 1, max(EARLIEST, at - reach.far), max(EARLIEST, at - reach.near)
+def lengths_of(reaches: list[Reach]) -> np.ndarray:
+    """Windows as kernels take them: by_time, far, near."""
+    most = int(LATEST)
+    rows = [(reach.by_time, min(reach.far, most), min(reach.near, most)) for reach in reaches]
+    return np.array(rows, np.int64).reshape(len(reaches), 3)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
+from swag.tables.keys import ungroupable
 
 
 def key_name(by: tuple[str, ...]) -> str | None:
@@ -21,9 +22,15 @@ def key_name(by: tuple[str, ...]) -> str | None:
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
     name = key_name(by)
-    if len(by) < 2 or name in table.column_names:
+    if len(by) > 1 and name in table.column_names:
         return table
-    columns = [one_chunk(column(table, each, "key is")) for each in by]
+    columns = [column(table, each, "key is") for each in by]
+    for own in columns:
+        if pa.types.is_nested(own.type):
+            raise ungroupable(own.type)
+    if len(by) < 2:
+        return table
+    columns = [one_chunk(own) for own in columns]
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
 
 
@@ -49,6 +56,9 @@ def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The order of rows by these columns, those of a key of several one by one."""
     own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [
+        each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own
+    ]  # Arrow can not sort them
     if len(own) == 1:
         return np.asarray(pc.sort_indices(own[0]))
     table = pa.table(own, [str(i) for i in range(len(own))])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kernels.keys import hashing
 from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType, SwagError
-from swag.tables.columns import Clock, decoded_type, is_discrete, one_chunk
+from swag.tables.columns import Clock, decoded, decoded_type, is_discrete, one_chunk
 
 BITS = 31  # of the place of a value among those of its column
 PLACE = (1 << BITS) - 1
@@ -45,10 +45,7 @@ class KeyTable:
             self.type = pa.struct([pa.field(each.name, part.type) for each, part in own])
         self._by_value = bool(self._parts) or is_discrete(self.type) or pa.types.is_floating(self.type)
         if not self._parts and not is_groupable(self.type):
-            raise BadType(
-                f"a key of type {kind} can not be grouped by.",
-                "use a column of numbers, text, booleans, dates or times",
-            )
+            raise ungroupable(kind)
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
         self._values = np.zeros(0, np.int64)
@@ -66,6 +63,35 @@ class KeyTable:
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
         return self._through_dictionary(self._checked(keys, name), self._find)
+
+    def find_any(self, columns: list[pa.ChunkedArray], names: tuple[str, ...]) -> np.ndarray:
+        """The id of every key, by its columns as users have them: -1 for those never seen, for nulls, and for values
+        that no key can have."""
+        if len(columns) == 1:
+            return self._find_any(columns[0], names[0])
+        own = [part._find_any(each, name) for part, each, name in zip(self._parts, columns, names, strict=False)]
+        ids = np.empty(own[0].size, np.int64)
+        hashing.find_integers(self._pairs(own, KeyTable.find), self._table, self._values, ids)
+        return ids
+
+    def _find_any(self, column: pa.ChunkedArray, name: str) -> np.ndarray:
+        array = one_chunk(column)
+        if not array.null_count and self._is_own(array.type):
+            return self._through_dictionary(array, self._find)
+        found = np.full(len(array), -1)
+        there = np.flatnonzero(np.asarray(pc.is_valid(array)))
+        values = decoded(array.take(pa.array(there)))
+        if self._is_own(values.type):
+            found[there] = self._find(values) if there.size else there
+            return found
+        for row, value in zip(there, values.to_pylist(), strict=True):  # of another type: one by one, as a lookup does
+            one = self.one(value, name)
+            found[row] = -1 if one is None else self._find(one)[0]
+        return found
+
+    def _is_own(self, kind: pa.DataType) -> bool:
+        kind = decoded_type(kind)
+        return bool(kind == self.type or (is_string(kind) and is_string(self.type)))
 
     def forget_after(self, count: int) -> None:
         """Take back the newest keys, down to `count` of them."""
@@ -265,15 +291,8 @@ class KeyTable:
     def _numbers(self, array: pa.Array, ids_of: "Callable[[KeyTable, Any, str], np.ndarray]") -> np.ndarray:
         """Keys as whole numbers. ids_of: `encode` or `find`, of the columns of a key."""
         if self._parts:
-            own = [
-                ids_of(part, array.field(i), self.type[i].name) for i, part in enumerate(self._parts[: len(self.type)])
-            ]
-            pairs = own[0]
-            for i, ids in enumerate(own[1:], 1):
-                if i > 1:
-                    pairs = ids_of(self._parts[len(own) + i - 2], pa.array(pairs), "")
-                pairs = np.where((pairs < 0) | (ids < 0), -1, pairs << BITS | ids)
-            return pairs
+            own = [ids_of(self._parts[i], array.field(i), each.name) for i, each in enumerate(self.type)]
+            return self._pairs(own, ids_of)
         if pa.types.is_uint64(array.type):
             return np.asarray(array).view(np.int64)
         if pa.types.is_floating(array.type):  # as SQL groups them: 0.0 is -0.0, and one NaN is another
@@ -282,6 +301,15 @@ class KeyTable:
         if pa.types.is_temporal(array.type):
             array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
         return np.asarray(array.cast(pa.int64()))
+
+    def _pairs(self, own: list[np.ndarray], ids_of: "Callable[[KeyTable, Any, str], np.ndarray]") -> np.ndarray:
+        """The places of the columns' values, pair by pair, as one number; -1 where one is not known."""
+        pairs = own[0]
+        for i, ids in enumerate(own[1:], 1):
+            if i > 1:
+                pairs = ids_of(self._parts[len(own) + i - 2], pa.array(pairs), "")
+            pairs = np.where((pairs < 0) | (ids < 0), -1, pairs << BITS | ids)
+        return pairs
 
     def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not raw:
@@ -294,6 +322,11 @@ class KeyTable:
         hashes = np.empty(len(array), np.uint64)
         hashing.hash_bytes(data, offsets, hashes)
         return data, offsets, hashes
+
+
+def ungroupable(kind: pa.DataType) -> BadType:
+    hint = "use a column of numbers, text, booleans, dates or times"
+    return BadType(f"a key of type {kind} can not be grouped by.", hint)
 
 
 def is_groupable(kind: pa.DataType) -> bool:

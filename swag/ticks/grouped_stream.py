@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
-from swag.errors import SwagError
+from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
@@ -42,6 +42,7 @@ class GroupedStream:
         self.ts, self.default = ts, default
         self.time = Time()
         self.events = 0
+        self.version = 0  # changes with the queries
         self._options = (algorithm, epsilon)
         self.main = self._made(default)
         self.streams: dict[By, LiveStream] = {default: self.main}
@@ -100,6 +101,7 @@ class GroupedStream:
     def _follow(self) -> None:
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
+        self.version += 1
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""
@@ -107,6 +109,16 @@ class GroupedStream:
 
     def grouping(self, name: str) -> By:
         return self._where[name]
+
+    def known(self, name: Any) -> Query:
+        """The query of this name; raises if there is none."""
+        if not isinstance(name, str) or name not in self.queries:
+            known = ", ".join(list(self.queries)[:20]) if self.queries else "none"
+            raise UnknownQuery(
+                f'no query is named "{name}"; registered: {known}.',
+                nearest(str(name), list(self.queries)) if self.queries else "engine.register(…)",
+            )
+        return self.queries[name]
 
     @property
     def reading(self) -> Reading:
@@ -257,7 +269,11 @@ class GroupedStream:
         return nested(header, {"streams": [stream.state() for stream in self.streams.values()]})
 
     def restore(self, state: State) -> None:
-        """Its queries have been added."""
+        """Its queries have been added. What older files hold is the state of one live stream."""
+        if "groupings" not in state[0]:
+            self.main.restore(state)
+            self.events = self.main.core.store.events
+            return
         self.events = state[0]["events"]
         saved = dict(zip((tuple(by) for by in state[0]["groupings"]), parts(state, "streams"), strict=True))
         if saved.keys() != self.streams.keys():

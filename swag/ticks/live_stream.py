@@ -265,6 +265,14 @@ class LiveStream:
             return over.passing(name, at)
         return self.core.passing(query, at)
 
+    def answering(self, name: str) -> "tuple[LiveStream, Query]":
+        """The stream whose rows answer a query on lookup, and the query as that one knows it."""
+        stream, query = self, self.queries[name]
+        while query.source is not None:
+            stream = stream.emission.outer[name]
+            query = stream.queries[name]
+        return stream, query
+
     def _asked_of(self, query: Query, at: Any) -> "tuple[LiveStream, Any]":
         """The stream inside whose events a query reads, and the time to ask it for."""
         over = self.emission.outer[query.label]

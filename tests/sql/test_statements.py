@@ -9,13 +9,15 @@ import pytest
 
 import frames as fr
 import swag as sw
+from swag.query.groupings import ungrouped
 
 M5, R3 = sw.Range("5m"), sw.Rows(3)
 
 
 def one(text: str) -> Any:
+    """The query of a statement, without what it says after GROUP BY: see the tests of groupings below."""
     [query] = sw.sql(text)
-    return query
+    return ungrouped(query) if isinstance(query, sw.Query) else query
 
 
 @pytest.mark.parametrize(
@@ -223,10 +225,16 @@ def test_several_aggregates_statements_names_and_comments() -> None:
         select count(*) n from t [rows 3];
     """
     vol, price, n = sw.sql(text)
-    assert vol == sw.Query(sw.sum("volume"), M5, "vol", "price > 0", (">", 1000))
-    assert price == sw.Query(sw.mean("price"), M5, "mean price", "price > 0", sw.sum("volume") > 1000)
-    assert n == sw.Query(sw.count(), R3, "n")
-    assert (vol.by, vol.stream, n.by, n.stream) == (("symbol",), "trades", (), "t")
+    assert vol == sw.Query(sw.sum("volume"), M5, "vol", "price > 0", (">", 1000), by="symbol")
+    assert price == sw.Query(sw.mean("price"), M5, "mean price", "price > 0", sw.sum("volume") > 1000, by=("symbol",))
+    assert n == sw.Query(sw.count(), R3, "n", by=())
+    assert (vol.stream, n.stream) == ("trades", "t")
+
+
+def test_group_by_is_the_grouping_of_a_query_also_of_several_columns() -> None:
+    [query] = sw.sql("SELECT card, country, SUM(x) AS s FROM t [ROWS 3] GROUP BY card, country")
+    assert query == sw.Query(sw.sum("x"), R3, "s", by=["card", "country"])
+    assert sw.sql(str(query)) == [query]
 
 
 def test_a_condition_has_a_name_if_it_is_selected_too() -> None:
@@ -289,8 +297,7 @@ def test_frames_are_asked_for_alone() -> None:
         sw.evaluate([*sw.sql(text), sw.Query(N, R3)], REPORTS)
     with pytest.raises(sw.BadQuery, match="one row per frame"):
         sw.evaluate(text, REPORTS, at={"ts": [3]})
-    with pytest.raises(sw.BadQuery, match="GROUP BY"):
-        sw.evaluate(text, REPORTS, key="k")
+    assert sw.evaluate(text, REPORTS, key="k") == sw.evaluate(text, REPORTS)  # it has no GROUP BY
 
 
 def test_queries_run_as_text() -> None:

@@ -1,0 +1,202 @@
+"""`engine.features`: all features of some keys at once, over all groupings, as a table of one row per entity."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.arguments import as_list, check_name
+from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
+from swag.live.composites import answer_before_events
+from swag.live.features import FeaturePlan
+from swag.query.groupings import By
+from swag.query.query import Query
+from swag.stored.ordered_rows import as_clock
+from swag.tables.columns import Clock, as_table, instants
+from swag.tables.key_columns import key_name
+from swag.tables.wide_rows import WideRows
+from swag.ticks.grouped_stream import GroupedStream
+from swag.ticks.live_stream import LiveStream
+
+MOST_SETS = 64  # of queries and columns, whose plans are kept
+EXAMPLE = 'engine.features({"card": ["c1", "c2"]})'
+
+
+@dataclass(frozen=True)
+class Col:
+    """The name of a column, where a value could stand, too: sw.col("ts").
+
+    >>> import swag as sw
+    >>> engine = sw.Engine(key="card")
+    >>> engine.register(sw.Query(sw.sum("x"), sw.Range(10), name="s"))
+    's'
+    >>> engine.append({"ts": [1, 5], "card": ["a", "a"], "x": [3, 4]})
+    2
+    >>> engine.features({"card": ["a", "a"], "ts": [4, 5]}, at=sw.col("ts"))["s"].to_pylist()
+    [3, 7]
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name", 'sw.col("ts")')
+
+
+def col(name: str) -> Col:
+    """A column by its name, where a value could stand, too.
+
+    >>> import swag as sw
+    >>> sw.col("ts").name
+    'ts'
+    """
+    return Col(name)
+
+
+@dataclass(eq=False)
+class Part:
+    """The queries that one stream answers: by which key columns, and where in the answer they stand."""
+
+    by: By
+    stream: LiveStream
+    plan: FeaturePlan
+    places: np.ndarray
+
+
+@dataclass(eq=False)
+class Prepared:
+    """What was worked out for a set of queries: their names in order, who answers them, and how that is written."""
+
+    version: int
+    names: list[str]
+    parts: list[Part]
+    direct: list[int]  # the places of those that are words
+    rows: WideRows
+
+    def fits(self, version: int) -> bool:
+        return self.version == version and all(part.plan.fits() for part in self.parts)
+
+
+class Features:
+    """The queries of a stream as features. It owns what was worked out for the sets of them that were asked for.
+
+    Asked of it: a table of entities with their features.
+    """
+
+    def __init__(self, streams: GroupedStream) -> None:
+        self._streams = streams
+        self._prepared: dict[Any, Prepared] = {}
+
+    def of(self, entities: Any, at: Any, names: Any) -> pa.Table:
+        """See Engine.features."""
+        front = as_table(entities)
+        asked = self._known(front.column_names, None if names is None else tuple(as_list(names, "queries", EXAMPLE)))
+        clock = self._streams.time.clock
+        if clock is None:
+            return self._before_events(front, asked)
+        instants_of = None if at is None else _instants(at, front, clock)
+        values = np.empty((len(asked.names), front.num_rows), np.int64)
+        valid = np.empty(values.shape, bool)
+        others: dict[int, Any] = {}
+        for part in asked.parts:
+            now = instants_of
+            if now is None:
+                now = max(self._streams.time.now, part.stream.core.time.now)
+            words, there, columns = part.plan.answer(_ids(part, front), now)
+            values[part.places], valid[part.places] = words, there
+            others |= {int(part.places[i]): column for i, column in columns.items()}
+        if not others:
+            return asked.rows.table(front, values, valid)
+        table = asked.rows.table(front, values[asked.direct], valid[asked.direct])
+        for i in sorted(others):
+            table = table.add_column(front.num_columns + i, asked.names[i], others[i])
+        return table
+
+    def _before_events(self, front: pa.Table, asked: Prepared) -> pa.Table:
+        for part in asked.parts:
+            for i, query in zip(part.places, part.plan.queries, strict=True):
+                empty = answer_before_events(query)
+                column = pa.nulls(front.num_rows) if empty is None else pa.array([empty] * front.num_rows)
+                front = front.append_column(asked.names[i], column)
+        return front.select([*front.column_names[: -len(asked.names) or None], *asked.names])
+
+    # -- which queries ------------------------------------------------------------------------------------------------
+
+    def _known(self, columns: list[str], names: tuple[str, ...] | None) -> Prepared:
+        of, version = (names, *columns), self._streams.version
+        found = self._prepared.get(of)
+        if found is None or not found.fits(version):
+            if len(self._prepared) >= MOST_SETS:
+                self._prepared.clear()
+            found = self._prepared[of] = self._prepare(columns, names, version)
+        return found
+
+    def _prepare(self, columns: list[str], names: tuple[str, ...] | None, version: int) -> Prepared:
+        chosen = self._chosen(set(columns)) if names is None else [self._named(name, columns) for name in names]
+        for name in chosen:
+            if name in columns:
+                raise BadQuery(f'query "{name}" has the name of a column of the entities.', 'sw.Query(…, name="…")')
+        if len(set(chosen)) < len(chosen):
+            raise BadQuery(f"queries={list(chosen)!r} names one twice.", EXAMPLE)
+        parts: dict[int, tuple[By, LiveStream, list[int], list[Query]]] = {}
+        for i, name in enumerate(chosen):
+            stream, query = self._streams.of(name).answering(name)
+            _, _, places, queries = parts.setdefault(id(stream), (self._streams.grouping(name), stream, [], []))
+            places.append(i)
+            queries.append(query)
+        made = [Part(by, stream, FeaturePlan(stream.core, queries), np.array(places))
+                for by, stream, places, queries in parts.values()]  # fmt: skip
+        kinds: dict[int, pa.DataType] = {}
+        for part in made:
+            kinds |= {int(part.places[i]): kind for i, kind in enumerate(part.plan.kinds) if i not in part.plan.others}
+        direct = sorted(kinds)
+        rows = WideRows([chosen[i] for i in direct], [kinds[i] for i in direct])
+        return Prepared(version, chosen, made, direct, rows)
+
+    def _chosen(self, columns: set[str]) -> list[str]:
+        """All that have neither `having` nor `every`, and whose key columns are there."""
+        streams = self._streams
+        some = [query for query in streams.queries.values() if query.having is None and query.every is None]
+        return [query.label for query in some if columns.issuperset(streams.grouping(query.label))]
+
+    def _named(self, name: Any, columns: list[str]) -> str:
+        query = self._streams.known(name)
+        if query.every is not None:
+            raise BadQuery(f'query "{name}" answers at its ticks, so it is no feature.', f'engine.emitted("{name}")')
+        for column in self._streams.grouping(name):
+            if column not in columns:
+                have = ", ".join(columns)
+                raise UnknownColumn(
+                    f'query "{name}" is by "{column}", but the entities have: {have}.', nearest(column, columns)
+                )
+        return query.label
+
+
+def _ids(part: Part, front: pa.Table) -> np.ndarray:
+    """The number of each entity's key, -1 for one that is not known."""
+    if not part.by:
+        return np.zeros(front.num_rows, np.int64)
+    keys = part.stream.core.store.keys
+    if keys is None:
+        return np.full(front.num_rows, -1)
+    name = key_name(part.by)
+    assert name is not None
+    return keys.find_any([front.column(each) for each in part.by], part.by)
+
+
+def _instants(at: Any, front: pa.Table, clock: Clock) -> int | np.ndarray:
+    """A time for all entities, or one for each."""
+    if isinstance(at, Col):
+        if at.name not in front.column_names:
+            have = ", ".join(front.column_names)
+            raise UnknownColumn(
+                f'at is "{at.name}", but the entities have: {have}.', nearest(at.name, front.column_names)
+            )
+        at = front.column(at.name)
+    if isinstance(at, str | bytes) or not hasattr(at, "__len__"):
+        return clock.instant(at)
+    if not isinstance(at, pa.ChunkedArray):
+        at = as_table({"at": at}).column("at")
+    if len(at) != front.num_rows:
+        raise BadEvents(f"at has {len(at)} times for {front.num_rows} entities.", "a time for each, or one for all")
+    return instants(as_clock(at, clock, "at"), "at")

@@ -84,16 +84,16 @@ def _lookups(core: Core) -> list[str]:
 
 def _filters(core: Core) -> list[str]:
     """How events are led to the filters that they satisfy, and where the rows of those lie."""
-    dispatch, families = core.grouping.chooser.dispatch, core.store.families
-    if dispatch is None or not families:
+    chooser, families, predicates = core.grouping.chooser, core.store.families, core.plan.predicates
+    if not families:
         return []
-    alone, with_rest, tried = dispatch.counts
+    alone, with_rest, tried = chooser.counts(predicates)
     ways = {"found by constants alone": alone, "by constants, then a rest that is tried": with_rest,
             "tried on every event": tried}  # fmt: skip
     said = ", ".join(f"{count:,} {way}" for way, count in ways.items() if count)
-    pairs, size = sum(space.count - 1 for space in families), dispatch.bytes + sum(space.bytes for space in families)
+    pairs, size = sum(space.used for space in families), chooser.bytes + sum(space.bytes for space in families)
     places = many(len(families), "arena")
-    return ["", f"{many(len(dispatch.predicates), 'where')}: {said}",
+    return ["", f"{many(len(predicates), 'where')}: {said}",
             f"    {pairs:,} (filter, key) with rows of their own, in {places}, {_size(size)}"]  # fmt: skip
 
 

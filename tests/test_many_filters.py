@@ -78,7 +78,7 @@ class Driven:
 
     def __init__(self, key: str | None, algorithm: str) -> None:
         self.engine, self.truth = sw.Engine(key=key, algorithm=algorithm), oracle.Engine(key)
-        self.key, self.now, self.came = key, 0, 0
+        self.key, self.now, self.came, self.names = key, 0, 0, 0
         self.asked: dict[str, oracle.Q] = {}
         self.used: set[str] = set()
 
@@ -99,7 +99,8 @@ class Driven:
             if self.came and query.where in self.used:
                 continue
             self.used.add(query.where)
-            name, first, where = f"q{len(self.used)} {len(self.asked)} {self.came}", self.came, truth.where
+            self.names += 1
+            name, first, where = f"q{self.names}", self.came, truth.where
             since = oracle.Q(truth.agg, truth.window, lambda e, f=first, w=where: e["n"] >= f and w(e), truth.having)
             named = sw.Query(query.aggregate, query.window, name, where=query.where, having=query.having)
             self.engine.register(named)

@@ -1,6 +1,7 @@
 """Which rows of a batch count where: filters by an index over their constants (swag/tables/dispatch.py), then nulls."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,10 @@ from swag.live.space import Mask
 from swag.live.substreams import Substreams
 from swag.tables.columns import Field
 from swag.tables.dispatch import NOTHING, Dispatch, Matches
+from swag.tables.predicate import holds
+
+FEW = 2  # predicates; of more, all are found by their constants in the time it takes to try these
+Told = list[np.ndarray]  # of each predicate, which rows satisfy it
 
 
 class Chosen:
@@ -18,9 +23,18 @@ class Chosen:
     booleans (None: all of them), and those of all filters of a space at once.
     """
 
-    def __init__(self, rows: int, fields: dict[str, Field], predicates: Sequence[str], matches: Matches) -> None:
-        self.rows, self.fields, self.predicates, self.matches = rows, fields, predicates, matches
+    def __init__(self, rows: int, fields: dict[str, Field], predicates: Sequence[str], found: Matches | Told) -> None:
+        self.rows, self.fields, self.predicates, self._found = rows, fields, predicates, found
         self._known: dict[Mask, np.ndarray | None] = {}
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Every row with every predicate that it satisfies."""
+        if isinstance(self._found, Matches):
+            return self._found
+        rows = [np.flatnonzero(each) for each in self._found]
+        which = np.repeat(np.arange(len(rows)), [each.size for each in rows])
+        return Matches(np.concatenate([NOTHING, *rows]), which)
 
     def __getitem__(self, mask: Mask) -> np.ndarray | None:
         if mask not in self._known:
@@ -31,10 +45,15 @@ class Chosen:
         keep = self._valid(mask.required)
         if mask.where is None:
             return keep
-        rows, which = self.matches
-        counts = np.zeros(self.rows, bool)
-        counts[rows[which == self.predicates.index(mask.where)]] = True
+        counts = self._satisfying(self.predicates.index(mask.where))
         return counts if keep is None else counts & keep
+
+    def _satisfying(self, which: int) -> np.ndarray:
+        if not isinstance(self._found, Matches):
+            return self._found[which]
+        counts = np.zeros(self.rows, bool)
+        counts[self._found.rows[self._found.which == which]] = True
+        return counts
 
     def _valid(self, required: frozenset[str]) -> np.ndarray | None:
         keep: np.ndarray | None = None
@@ -56,19 +75,27 @@ class Chosen:
 
 
 class Chooser:
-    """The index over the predicates of a grouping. It owns that, and makes another where they or types have changed."""
+    """The predicates of a grouping, as they are found out: a few are tried one by one, as that is quicker; else by an
+    index over their constants. It owns that, and makes another where predicates or types have changed."""
 
     def __init__(self) -> None:
         self.dispatch: Dispatch | None = None
 
     def chosen(self, predicates: Sequence[str], table: pa.Table, fields: dict[str, Field]) -> Chosen:
         """Which rows of a batch count where; raises where a predicate can not be computed."""
-        if not predicates:
+        return Chosen(table.num_rows, fields, predicates, self._found(predicates, table))
+
+    def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches | Told:
+        if len(predicates) <= FEW:
             self.dispatch = None
-            return Chosen(table.num_rows, fields, predicates, Matches(NOTHING, NOTHING))
+            return [holds(each, table) for each in predicates]
         if self.dispatch is None or not self.dispatch.fits(predicates, table):
             self.dispatch = Dispatch(predicates, table)
-        return Chosen(table.num_rows, fields, predicates, self.dispatch.matches(table))
+        return self.dispatch.matches(table)
+
+    def counts(self, predicates: Sequence[str]) -> tuple[int, int, int]:
+        """How many are found by their constants alone, with a rest that is tried, and only tried."""
+        return (0, 0, len(predicates)) if self.dispatch is None else self.dispatch.counts
 
     @property
     def bytes(self) -> int:

@@ -204,13 +204,16 @@ class Store:
         """The same of the rows that filters let pass: runs of substreams, of spaces that got any."""
         runs, positions = {}, None
         for space in self.families:
-            found = rows.chosen.of_filters(space)
-            if not found.rows.size:
-                continue
             if positions is None:
                 positions = np.empty(rows.ts.size, np.int64)
                 substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
-            own = space.take(found.rows, found.which, rows.ids)
+            if space.only is not None:
+                counted = rows.chosen[space.only]
+                assert counted is not None
+                own = space.take_of_one(batch, counted)
+            else:
+                found = rows.chosen.of_filters(space)
+                own = space.take(found.rows, found.which, rows.ids)
             self._write(space, rows.fields, own.order, space.write(own, positions))
             runs[space.mask] = own.keys, own.counts
         return runs

@@ -10,21 +10,19 @@ of keys, so that one structure serves all filters that ask for the same partials
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
-import pyarrow as pa
 
 from kernels.rings import substreams
 from kernels.rings.substreams import KEY_BITS, KEYS
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, scatter
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Batch, group
+from swag.live.pairs import Pairs
 from swag.live.space import EACH, Mask, Space
-from swag.tables.keys import KeyTable
 
 MANY = 1024  # substreams; fewer without rows are not worth numbering the others anew
-NOBODY = -1  # the pair whose ring is always empty
 
 
 class Substreams(Space):
@@ -40,27 +38,26 @@ class Substreams(Space):
         self.main = main
         self.filters: dict[str, int] = {}  # by their predicates
         self.position = self.arena.allocate(np.int64)
-        self._next = 0  # the number of the next filter: none is given twice
-        self._next_to_tidy, self._known, self._emptied = 0, 0, 0
-        self._asked: tuple[Sequence[str], np.ndarray] = (), np.zeros(0, np.int64)  # of `numbers`
-        self._number([NOBODY])
-
-    def _number(self, pairs: np.ndarray | list[int]) -> None:
-        """These are the pairs, in this order."""
-        self._pairs = KeyTable(pa.int64())
-        self._pairs.encode(pa.array(pairs, pa.int64()), "pair")
+        self._pairs = Pairs()
         self._seen = np.zeros(0, np.int64)  # scratch of `group`
-        self.arena.add_keys(len(pairs))
+        self._asked: tuple[Sequence[str], np.ndarray] = (), np.zeros(0, np.int64)  # of `numbers`
+        self._next_to_tidy, self._known, self._emptied = 0, 0, 0
+        self.arena.add_keys(1)
 
     @property
     def pairs(self) -> np.ndarray:
         """The filter and key of every substream, as one number."""
-        return self._pairs.numbers
+        return self._pairs.codes
 
     @property
     def count(self) -> int:
         """Substreams, that of nobody included."""
         return self._pairs.count
+
+    @property
+    def used(self) -> int:
+        """Substreams with rows."""
+        return int(np.count_nonzero(self.arena.kept(self.count)))
 
     def _predicates(self) -> list[str]:
         if len(self.filters) <= 1:
@@ -70,21 +67,21 @@ class Substreams(Space):
     # -- filters ------------------------------------------------------------------------------------------------------
 
     def add(self, where: str) -> None:
+        """One more filter. Before it takes rows, `keep_filters` has to be called, once for all that came."""
         if where not in self.filters:
-            self.filters[where] = self._next
-            self._next += 1
+            self.filters[where] = len(self.filters)
             self._asked = (), self._asked[1][:0]
 
-    def keep_filters(self, wanted: Iterable[str]) -> np.ndarray | None:
-        """Forget all others. Returns the substreams that stay, by their old numbers, if any others went."""
-        gone = self.filters.keys() - wanted
-        if not gone:
+    def keep_filters(self, wanted: Set[str]) -> np.ndarray | None:
+        """These filters and no others, each with room. Returns what ring each ring was; None: all stay as they are."""
+        kept = {where: number for where, number in self.filters.items() if where in wanted}
+        if len(kept) == len(self.filters) and self._pairs.fits(len(kept)):
             return None
-        numbers = [self.filters.pop(where) for where in gone]
+        rings = self._pairs.arrange(np.array(list(kept.values()), np.int64), self.arena.kept(self.count))
+        self.filters = {where: i for i, where in enumerate(kept)}
         self._asked = (), self._asked[1][:0]
-        kept = np.flatnonzero(~np.isin(self.pairs >> KEY_BITS, numbers))
-        self._keep(kept, self.pairs[kept])
-        return kept
+        self._move(rings)
+        return rings
 
     def numbers(self, predicates: Sequence[str]) -> np.ndarray:
         """Of these predicates; -1 for those that are no filters here. Every batch asks for the same."""
@@ -101,15 +98,30 @@ class Substreams(Space):
 
         Returns them by substream: run r is rows order[starts[r]:starts[r + 1]] of the batch.
         """
-        pairs = np.empty(rows.size, np.int64)
-        substreams.pairs_of(rows, filters, ids, pairs)
-        numbers = self._pairs.encode(pa.array(pairs), "pair")
+        numbers = self._pairs.take(rows, filters, ids, self.main.arena.rings.shape[0])
         self.arena.add_keys(self.count)
         if self._seen.size < self.count:
             self._seen = np.zeros(self.arena.rings.shape[0], np.int64)
         batch = group(numbers, self._seen)
         self.arena.make_room(batch.keys, batch.counts, self.expire_with_parent)
         return batch._replace(order=rows[batch.order])
+
+    def take_of_one(self, batch: Batch, counted: np.ndarray) -> Batch:
+        """The same where there is but one filter, whose rings are in the order of keys. batch: all rows, by key."""
+        self._pairs.make_room(self.main.arena.rings.shape[0])
+        self.arena.add_keys(self.count)
+        keep = counted[batch.order]
+        ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
+        own = Batch(batch.order[keep], batch.keys + 1, ends)
+        self.arena.make_room(own.keys, own.counts, self.expire_with_parent)
+        return own
+
+    @property
+    def only(self) -> Mask | None:
+        """The mask of its filter, if there is one that has the rings for itself."""
+        return (
+            self.mask._replace(where=next(iter(self.filters))) if self._pairs.slots == len(self.filters) == 1 else None
+        )
 
     def write(self, batch: Batch, positions: np.ndarray) -> np.ndarray:
         """The slots of these rows. positions: of all rows of the batch in the main space."""
@@ -123,8 +135,7 @@ class Substreams(Space):
         number = self.filters.get(mask.where or EACH, -1)
         if number < 0:
             return np.zeros(keys.size, np.int64)
-        found = self._pairs.find(pa.array((number << KEY_BITS) | keys), "pair")
-        return np.maximum(found, 0)
+        return self._pairs.find(number, keys)
 
     def to_positions(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """keys: the numbers of substreams. Edges in the main space -> edges here."""
@@ -169,7 +180,7 @@ class Substreams(Space):
 
     def forget_empty(self) -> np.ndarray | None:
         """Forget pairs without rows, where they are half of all. Returns the substreams that stay, if any went."""
-        if self.count < MANY or 2 * self._emptied < self.count:
+        if self._pairs.slots or self.count < MANY or 2 * self._emptied < self.count:
             return None
         empty: np.ndarray = self.arena.kept(self.count) == 0
         empty[0] = False
@@ -177,25 +188,21 @@ class Substreams(Space):
         if 2 * self._emptied < self.count:
             return None
         kept = np.flatnonzero(~empty)
-        self._keep(kept, self.pairs[kept])
+        self._pairs.keep(kept)
+        self._move(kept)
         return kept
 
     def renumber(self, kept: np.ndarray) -> np.ndarray:
-        """Key kept[i] is key i from now on, and there are no others. Returns the substreams that stay."""
-        most = max(int(kept.max(initial=-1)), int((self.pairs[1:] & KEYS).max(initial=-1))) + 1
-        new = np.full(most, -1)
-        new[kept] = np.arange(kept.size)
-        keys = new[self.pairs[1:] & KEYS]
-        there = np.concatenate([[0], 1 + np.flatnonzero(keys >= 0)])
-        pairs = np.concatenate([[NOBODY], (self.pairs[1:] & ~KEYS | keys)[keys >= 0]])
-        self._keep(there, pairs)
-        return there
+        """Key kept[i] is key i from now on, and there are no others. Returns what ring each ring was."""
+        rings = self._pairs.renumber(kept)
+        self._move(rings)
+        return rings
 
-    def _keep(self, kept: np.ndarray, pairs: np.ndarray) -> None:
-        """Substream kept[i] is substream i from now on, of pairs[i]."""
-        self.arena.renumber(kept)
-        self._number(pairs.copy())
-        self._next_to_tidy, self._known, self._emptied = 0, pairs.size, 0
+    def _move(self, rings: np.ndarray) -> None:
+        """Ring rings[i] is ring i from now on, and there are no others."""
+        self.arena.renumber(rings)
+        self._seen = np.zeros(0, np.int64)
+        self._next_to_tidy, self._known, self._emptied = 0, rings.size, 0
 
     # -- others like it -----------------------------------------------------------------------------------------------
 
@@ -203,8 +210,7 @@ class Substreams(Space):
         other = Substreams(self.mask._replace(required=self.mask.required | {column}), self.main)
         other.arena.lay_out_as(self.arena)
         other.position.data = self.position.data.copy()
-        other.filters, other._next = dict(self.filters), self._next
-        other._number(self.pairs.copy())
+        other.filters, other._pairs = dict(self.filters), self._pairs.copy()
         return other
 
     def adopt(self, mask: Mask, other: Space, key_count: int) -> None:
@@ -212,6 +218,7 @@ class Substreams(Space):
         keys, positions, slots = other.kept_rows(mask, key_count)
         for name, column in other.raw.items():
             self.add_raw(name, column.data.dtype.type)
+        self.keep_filters(self.filters.keys())
         batch = self.take(np.arange(keys.size), np.full(keys.size, self.filters[mask.where or EACH]), keys)
         first = other.arena.rings[self.pairs[batch.keys] & KEYS, TAIL] - batch.counts
         self.arena.rings[batch.keys, HEAD] = self.arena.rings[batch.keys, TAIL] = first  # base intervals stay aligned
@@ -225,15 +232,15 @@ class Substreams(Space):
 
     def state(self) -> State:
         arrays = {f"raw/{name}": column.data for name, column in self.raw.items()}
-        arrays |= {"position": self.position.data, "pairs": self.pairs}
-        header = self.mask.to_json() | {"raw": list(self.raw), "filters": self.filters, "next": self._next}
-        return with_arrays(nested(header, {"arena": self.arena.state()}), arrays)
+        header = self.mask.to_json() | {"raw": list(self.raw), "filters": self.filters}
+        whole = nested(header, {"arena": self.arena.state(), "pairs": self._pairs.state()})
+        return with_arrays(whole, arrays | {"position": self.position.data})
 
     def restore(self, state: State) -> None:
         header, arrays = state
         self.arena.restore(part(state, "arena"))
         self.position.data = arrays["position"]
-        self.filters, self._next = header["filters"], header["next"]
-        self._number(arrays["pairs"])
+        self.filters = header["filters"]
+        self._pairs.restore(part(state, "pairs"))
         for name in header["raw"]:
             self.raw[name] = self.arena.adopt(arrays[f"raw/{name}"])

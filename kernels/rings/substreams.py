@@ -34,13 +34,18 @@ def pairs_of(rows, filters, ids, pairs):
 
 @kernel
 def to_own(rings, positions, substreams, edges):
-    """Edges of windows over a key's rows -> over those of its substream, in place."""
+    """Edges of windows over a key's rows -> over those of its substream, in place.
+
+    The longest window holds all that is kept, and one that ends now its end. Tried: searches in step, as those of
+    kernels/rings/in_step.py; rings are short, and it took longer.
+    """
     lo, hi = edges
     for i in range(substreams.size):
         s = substreams[i]
         offset, mask, head, tail = rings[s, OFFSET], rings[s, CAPACITY] - 1, rings[s, HEAD], rings[s, TAIL]
+        oldest = positions[offset + (head & mask)] if tail > head else 0
         for w in range(lo.shape[1]):
-            lo[i, w] = first_after(positions, offset, mask, head, tail, lo[i, w] - 1)
+            lo[i, w] = head if lo[i, w] <= oldest else first_after(positions, offset, mask, head, tail, lo[i, w] - 1)
             hi[i, w] = first_after(positions, offset, mask, lo[i, w], tail, hi[i, w] - 1)
 
 

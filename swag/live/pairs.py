@@ -63,11 +63,11 @@ class Pairs:
         if self.slots and keys > self._keys:
             self._keys, self._codes = keys, None
 
-    def find(self, number: int, keys: np.ndarray) -> np.ndarray:
-        """The rings of a filter and some keys."""
+    def find(self, filters: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """The rings of filters and keys, pair by pair."""
         if self.slots:
-            return np.where(keys < self._keys, 1 + keys * self.slots + number, 0)
-        return np.maximum(self._table.find(pa.array((number << KEY_BITS) | keys), "pair"), 0)
+            return np.where((keys < self._keys) & (filters < self.slots), 1 + keys * self.slots + filters, 0)
+        return np.maximum(self._table.find(pa.array((filters << KEY_BITS) | keys), "pair"), 0)
 
     # -- who stays where ----------------------------------------------------------------------------------------------
 

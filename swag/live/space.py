@@ -6,6 +6,7 @@ it), so window edges in the main space become edges in that one, and no structur
 have a `where` lie together in one space: swag/live/substreams.py.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +68,10 @@ class Space:
     def located(self, mask: Mask, keys: np.ndarray) -> np.ndarray:
         """The numbers of the rings in which the rows of these keys lie that count for a mask."""
         return keys
+
+    def located_each(self, masks: Sequence[Mask], keys: np.ndarray) -> np.ndarray:
+        """The same for each of several masks, one after the other."""
+        return np.tile(keys, len(masks))
 
     def add_raw(self, name: str, dtype: type) -> Column:
         if name not in self.raw:

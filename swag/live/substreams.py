@@ -132,10 +132,11 @@ class Substreams(Space):
     # -- windows ------------------------------------------------------------------------------------------------------
 
     def located(self, mask: Mask, keys: np.ndarray) -> np.ndarray:
-        number = self.filters.get(mask.where or EACH, -1)
-        if number < 0:
-            return np.zeros(keys.size, np.int64)
-        return self._pairs.find(number, keys)
+        return self.located_each([mask], keys)
+
+    def located_each(self, masks: Sequence[Mask], keys: np.ndarray) -> np.ndarray:
+        numbers = np.array([self.filters[mask.where or EACH] for mask in masks], np.int64)
+        return self._pairs.find(np.repeat(numbers, keys.size), np.tile(keys, numbers.size))
 
     def to_positions(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """keys: the numbers of substreams. Edges in the main space -> edges here."""

@@ -50,21 +50,18 @@ class Ends:
     """The constants that a column is compared with, in order, and with them the codes of its values."""
 
     type: pa.DataType
-    values: Any = None  # of numbers an array of NumPy's, of text one of Arrow's
     asked: list[Any] = field(default_factory=list)
+    values: Any = None  # of numbers an array of NumPy's, of text one of Arrow's
+    places: dict[Any, int] = field(default_factory=dict)  # the code of each constant
 
     def settle(self) -> None:
         """All constants are known."""
         if is_string(self.type):
             self.values = pa.array(sorted(set(self.asked)), self.type)
+            self.places = {each: 2 * i + 1 for i, each in enumerate(self.values.to_pylist())}
             return
         self.values = np.unique(np.array(self.asked, np.float64 if pa.types.is_floating(self.type) else np.int64))
-
-    def places(self, constants: Sequence[Any]) -> np.ndarray:
-        """The codes of some of the constants."""
-        if is_string(self.type):
-            return 2 * np.asarray(pc.index_in(pa.array(constants, self.type), self.values), np.int64) + 1
-        return 2 * np.searchsorted(self.values, np.array(constants, self.values.dtype)) + 1
+        self.places = {each: 2 * i + 1 for i, each in enumerate(self.values.tolist())}
 
     def codes(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
         """Of the values of a batch; of text, those that equal no constant have none."""
@@ -131,6 +128,8 @@ class Dispatch:
         self._rest = np.array([self._rests.get(rule.rest, -1) for rule in self._boxes], np.int32)
         self._build()
         self._boxes = []
+        for ends in self._ends.values():
+            ends.asked, ends.places = [], {}
         self._room = 1024
 
     # -- made once ----------------------------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ class Dispatch:
         """The codes that satisfy it."""
         ends = self._ends[comparison.column]
         exact = _exact(comparison, ends.type)
-        places = ends.places([near for _, near in exact]).tolist()
+        places = [ends.places[near] for _, near in exact]
         first, last = 0, ends.count - 1
         by_op = {
             "=": lambda p: (p, p), "<": lambda p: (first, p - 1), "<=": lambda p: (first, p),

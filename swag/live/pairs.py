@@ -30,6 +30,7 @@ class Pairs:
         self._keys = 0  # that have rings so far, if they have slots
         self._table = _numbered(np.array([NOBODY]))
         self._codes: np.ndarray | None = None
+        self._sorted: tuple[np.ndarray, np.ndarray] | None = None  # of `of_filter`
 
     @property
     def count(self) -> int:
@@ -68,6 +69,17 @@ class Pairs:
         if self.slots:
             return np.where((keys < self._keys) & (filters < self.slots), 1 + keys * self.slots + filters, 0)
         return np.maximum(self._table.find(pa.array((filters << KEY_BITS) | keys), "pair"), 0)
+
+    def of_filter(self, number: int) -> np.ndarray:
+        """Its rings. They are put in order of filters once for as long as none is new."""
+        if self.slots:
+            return 1 + number + self.slots * np.arange(self._keys)
+        if self._sorted is None or self._sorted[0].size != self.count:
+            filters = self.codes >> KEY_BITS
+            order = np.argsort(filters, kind="stable")
+            self._sorted = order, filters[order]
+        order, filters = self._sorted
+        return order[slice(*np.searchsorted(filters, [number, number + 1]))]
 
     # -- who stays where ----------------------------------------------------------------------------------------------
 
@@ -117,7 +129,8 @@ class Pairs:
         return np.append(0, 1 + there)
 
     def _number(self, codes: np.ndarray) -> None:
-        self._table, self.slots, self._keys, self._codes = _numbered(codes), 0, 0, None
+        self._table, self.slots, self._keys = _numbered(codes), 0, 0
+        self._codes = self._sorted = None
 
     def state(self) -> State:
         header = {"slots": self.slots, "keys": self._keys}

@@ -1,5 +1,6 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ class Plan:
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
+        self._sinces: Counter[int] = Counter()  # how many queries have each
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
         self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
@@ -85,9 +87,10 @@ class Plan:
     def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
         store = self.store
-        since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
+        since = min((s for s in {0, *self._sinces} if self._is_kept(query, s)), default=store.events)
         if since:
             self._since[query.label] = since
+            self._sinces[since] += 1
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
         if max(missing, unread) > EARLIEST:
             self._kept_since[query.label] = max(missing, unread)
@@ -113,6 +116,7 @@ class Plan:
     def remove(self, queries: list[Query]) -> None:
         for query in queries:
             del self.queries[query.label]
+            self._sinces -= Counter([self._since[query.label]] if query.label in self._since else [])
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
             self._unread.discard(query.label)
@@ -394,7 +398,7 @@ class Plan:
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
-        self._unread = set(header["unread"])
+        self._sinces, self._unread = Counter(self._since.values()), set(header["unread"])
         for saved in parts(state, "groups"):
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None

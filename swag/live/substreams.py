@@ -15,7 +15,7 @@ from collections.abc import Sequence, Set
 import numpy as np
 
 from kernels.rings import substreams
-from kernels.rings.substreams import KEY_BITS, KEYS
+from kernels.rings.substreams import KEYS
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, scatter
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Batch, group
@@ -138,6 +138,12 @@ class Substreams(Space):
         numbers = np.array([self.filters[mask.where or EACH] for mask in masks], np.int64)
         return self._pairs.find(np.repeat(numbers, keys.size), np.tile(keys, numbers.size))
 
+    def keys_of(self, mask: Mask) -> np.ndarray:
+        """The keys that have rows of a filter, in order."""
+        rings = self._pairs.of_filter(self.filters[mask.where or EACH])
+        some = rings[self.arena.rings[rings, TAIL] > self.arena.rings[rings, HEAD]]
+        return np.sort(self.pairs[some] & KEYS)
+
     def to_positions(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """keys: the numbers of substreams. Edges in the main space -> edges here."""
         lo, hi = lo.copy(), hi.copy()
@@ -145,7 +151,7 @@ class Substreams(Space):
         return lo, hi
 
     def kept_rows(self, mask: Mask, key_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        own = np.flatnonzero(self.pairs >> KEY_BITS == self.filters[mask.where or EACH])
+        own = self._pairs.of_filter(self.filters[mask.where or EACH])
         self.expire_with_parent(own, own)
         rings = self.arena.rings[own]
         counts = rings[:, TAIL] - rings[:, HEAD]

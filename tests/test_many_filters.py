@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 
 import swag as sw
-from swag.live import store, substreams
+from swag.live import key_filters, pairs, store, substreams
 from tests import oracle
 from tests.oracle_tolerance import same, tolerance
 
@@ -155,8 +155,10 @@ def test_answers_of_many_filters_are_those_of_the_oracle(key, first, steps, algo
 
 @pytest.fixture(scope="module")
 def forgetful():
-    """Keys and substreams without rows are forgotten from the first on."""
+    """Keys and substreams without rows are forgotten from the first on, and a few filters are many."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "FEW", 4)
+        patch.setattr(key_filters, "FEW", 4)
         patch.setattr(store, "MANY_KEYS", 2)
         patch.setattr(substreams, "MANY", 2)
         yield
@@ -200,6 +202,26 @@ def test_memory_follows_the_pairs_that_have_rows():
         engine.append({"ts": at, "k": i * 200 + np.arange(200), "s": words, "p": np.full(200, 9.0)})
         sizes.append(engine.stats()["bytes"])
     assert max(sizes[60:]) <= 1.5 * max(sizes[30:60])
+
+
+def test_of_many_filters_with_having_the_keys_that_met_them_are_looked_at():
+    wheres = [f"s = 's{i}'" for i in range(30)]
+    engine = sw.Engine(key="k")
+    engine.register(
+        [sw.Query(sw.sum("p"), sw.Range(50), f"q{i}", where=w, having=(">", 3)) for i, w in enumerate(wheres)]
+    )
+    plain = sw.Engine(key="k")
+    plain.register([sw.Query(sw.sum("p"), sw.Range(50), "q3", where=wheres[3], having=(">", 3), index=False)])
+    rng = np.random.default_rng(1)
+    for i in range(9):
+        rows = {"ts": np.full(300, 10 * i), "k": rng.integers(0, 200, 300), "p": rng.random(300) * 3}
+        words = [f"s{j}" for j in rng.integers(0, 30, 300)]
+        engine.append(rows | {"s": words})
+        plain.append(rows | {"s": words})
+        assert engine.lookup("q3").equals(plain.lookup("q3"))
+    said = str(engine.explain())
+    assert "no index: looked up for the keys that have rows of their where" in said
+    assert "30 wheres: 30 found by constants alone" in said
 
 
 def test_filters_that_went_take_their_rows_with_them():

@@ -1,5 +1,5 @@
-"""python -m bench [micro|peers|figures|first-use|filters|many-filters|frames|frequency|sql|spark|spark-features|
-                 spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
+"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|frames|frequency|sql|spark|
+                 spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
 as JSON, and put between the subject's markers of a markdown page on request. Exit code 0, reached or not: noise is no
@@ -24,6 +24,7 @@ SUBJECTS: dict[str, list[str]] = {
     "peers": ["peers", "features"],
     "figures": ["figures"],
     "first-use": ["first_use"],
+    "groupings": ["groupings"],
     "filters": ["filters_figure12", "filters_growth", "filters_updates", "filters_extrema", "filters_engine"],
     "many-filters": ["many_filters"],
     "frames": ["frames_*"],

@@ -1,8 +1,6 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -22,6 +20,7 @@ from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
+from swag.live.turns import NotAlone, Turns, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
@@ -46,10 +45,27 @@ def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenat
 
     @wraps(method)
     def locked(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
-        with self._lock:
+        with self._turns.alone():
             return method(self, *args, **options)
 
     return locked
+
+
+def beside(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
+    """Threads that only look do so beside each other, unless something has to be made ready for the answer first."""
+
+    @wraps(method)
+    def shared(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
+        if self.algorithm not in COMPARED:
+            try:
+                with self._turns.beside():
+                    return method(self, *args, **options)
+            except NotAlone:
+                pass
+        with self._turns.alone():
+            return method(self, *args, **options)
+
+    return shared
 
 
 class Engine:
@@ -61,7 +77,8 @@ class Engine:
     algorithm: "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
-    applied, so windows are whole. Any number of threads may use one engine; their calls take turns.
+    applied, so windows are whole. Any number of threads may use one engine: lookups run beside each other, and
+    see every batch whole.
 
     >>> import swag as sw
     >>> engine = sw.Engine(ts="ts", key="symbol")
@@ -74,7 +91,7 @@ class Engine:
     >>> engine
     <sw.Engine ts="ts", key="symbol": 1 query, 3 events, 2 keys>
 
-    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and the lock.
+    It owns a stream (swag/ticks/grouped_stream.py), the events that wait in front of it, and who may use it when.
     """
 
     def __init__(
@@ -101,7 +118,7 @@ class Engine:
         self.key = one_or_several(by)
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
-        self._lock = threading.RLock()
+        self._turns = Turns()
         self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
         self._features = Features(self._streams)
         self._held: Held | None = None  # once there is a first event, where there is lateness
@@ -205,8 +222,7 @@ class Engine:
         late is what is older than anything applied."""
         self._forget_keys()
         streams = self._streams
-        with ExitStack() as stack:
-            batches = streams.trying(stack, table)
+        with streams.trying(table) as batches:
             active = list(streams.active.values())
             assert streams.time.clock is not None
             unit = streams.time.clock.unit
@@ -260,7 +276,7 @@ class Engine:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    @alone
+    @beside
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now.
 
@@ -270,6 +286,8 @@ class Engine:
         query = self._known(name)
         if exact is not True:
             check_flag(exact, "exact")
+        if query.having is not None:
+            require_alone()  # indexes over keys may have to be made
         stream = self._streams.of(name)
         answer = (
             stream.lookup(name, key, at, exact)
@@ -278,7 +296,7 @@ class Engine:
         )
         return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
 
-    @alone
+    @beside
     def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:
         """All queries without `having`: one row (or one per key with an event in some window), one column per query.
 
@@ -326,7 +344,7 @@ class Engine:
             emissions = {by: self._streams.streams[by].emission}
         return emitted_table(emissions, name)
 
-    @alone
+    @beside
     def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
         """All features of some keys: the columns of `entities`, one row each, then a column per query.
 

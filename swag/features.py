@@ -10,6 +10,7 @@ from swag.arguments import as_list, check_name
 from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
 from swag.live.composites import answer_before_events
 from swag.live.features import FeaturePlan
+from swag.live.turns import require_alone
 from swag.query.groupings import By
 from swag.query.query import Query
 from swag.stored.ordered_rows import as_clock
@@ -126,6 +127,7 @@ class Features:
         of, version = (names, *columns), self._streams.version
         found = self._prepared.get(of)
         if found is None or not found.fits(version):
+            require_alone()
             if len(self._prepared) >= MOST_SETS:
                 self._prepared.clear()
             found = self._prepared[of] = self._prepare(columns, names, version)

@@ -21,7 +21,7 @@ from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST
 
 OFFSET, CAPACITY, HEAD, TAIL = range(4)
-SMALLEST = 8  # slots of the smallest ring: one cache line of values
+SMALLEST = 4  # slots of the smallest ring: of a million keys, most have few rows
 
 
 class Batch(NamedTuple):

@@ -1,6 +1,6 @@
 """Which rows of a batch count where: filters by an index over their constants (swag/tables/dispatch.py), then nulls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -81,14 +81,22 @@ class Chooser:
     def __init__(self) -> None:
         self.dispatch: Dispatch | None = None
 
-    def chosen(self, predicates: Sequence[str], table: pa.Table, fields: dict[str, Field]) -> Chosen:
-        """Which rows of a batch count where; raises where a predicate can not be computed."""
-        return Chosen(table.num_rows, fields, predicates, self._found(predicates, table))
-
-    def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches | Told:
+    def chosen(
+        self,
+        predicates: Sequence[str],
+        table: pa.Table,
+        fields: dict[str, Field],
+        shared: Callable[[str], np.ndarray] | None = None,
+    ) -> Chosen:
+        """Which rows of a batch count where; raises where a predicate can not be computed. shared: where one holds, for
+        whoever reads this batch."""
         if len(predicates) <= FEW:
             self.dispatch = None
-            return [holds(each, table) for each in predicates]
+            told = [holds(each, table) if shared is None else shared(each) for each in predicates]
+            return Chosen(table.num_rows, fields, predicates, told)
+        return Chosen(table.num_rows, fields, predicates, self._found(predicates, table))
+
+    def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches:
         if self.dispatch is None or not self.dispatch.fits(predicates, table):
             self.dispatch = Dispatch(predicates, table)
         return self.dispatch.matches(table)

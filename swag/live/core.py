@@ -9,6 +9,7 @@ back at, streams inside of others, Spark's shards.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Incoming:
     chosen: Chosen
     by_key: Batch | None = None  # once it was found to be in order
 
-    @property
+    @cached_property
     def rows(self) -> CheckedRows:
         return CheckedRows(self.ts, self.ids, self.fields, self.chosen)
 
@@ -69,14 +70,15 @@ class Core:
         epsilon: float = 0.2,
         own_time: bool = False,
         time: Time | None = None,
+        by: tuple[str, ...] = (),
     ) -> None:
         """own_time: `now` is another for each key, that of its latest row. time: that of a stream which is grouped in
-        other ways, too."""
+        other ways, too. by: the columns of a key of several."""
         self.ts, self.key, self.algorithm, self.epsilon = ts, key, algorithm, epsilon
         self.time, self.dictionary = time or Time(), Dictionary()
         self.columns: tuple[str, ...] | None = None  # of its events, where that is known before any has come
         self.queries: dict[str, Query] = {}
-        self.grouping = Grouping(key, self.time, self.dictionary, algorithm, epsilon, own_time)
+        self.grouping = Grouping(key, by, self.time, self.dictionary, algorithm, epsilon, own_time)
         self.asked = 0  # queries that were looked up
         self.missed = 0  # events that came before this grouping was there
         self._readers: list[Query] = []
@@ -146,16 +148,25 @@ class Core:
         """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
         known = self.store.key_count
         try:
-            assert self.time.clock is not None
-            table = intake.without_foreign_nulls(table, self.dictionary)
-            ts = intake.timestamps(table, self.ts, self.time.clock)
-            fields = intake.fields(table, self.reading, self.dictionary)
-            ids = self.grouping.ids(table)
-            yield Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
+            yield self.read(table, intake.ReadOnce(table))
         except Exception:
-            if self.store.keys is not None:
-                self.store.keys.forget_after(known)
+            self.take_back(known)
             raise
+
+    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
+        """A batch, as far as it can be read; its new keys have been noted. once: what other groupings have read of it
+        already."""
+        assert self.time.clock is not None
+        table = intake.without_foreign_nulls(table, self.dictionary, once)
+        ts = once.timestamps(self.ts, self.time.clock)
+        fields = intake.fields(table, self.reading, self.dictionary, once)
+        ids = self.grouping.ids(table)
+        return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+
+    def take_back(self, known: int) -> None:
+        """The keys after the first so many are of a batch that was refused."""
+        if self.store.keys is not None:
+            self.store.keys.forget_after(known)
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""

@@ -30,9 +30,11 @@ class Grouping:
     """
 
     def __init__(
-        self, key: str | None, time: Time, dictionary: Dictionary, algorithm: str, epsilon: float, own_time: bool
-    ) -> None:
-        self.key = key
+        self, key: str | None, by: tuple[str, ...], time: Time, dictionary: Dictionary, algorithm: str, epsilon: float,
+        own_time: bool,
+    ) -> None:  # fmt: skip
+        """by: the columns of a key of several."""
+        self.key, self.by = key, by
         self.store = Store(key is not None, time, dictionary, own_time)
         self.plan = Plan(self.store, algorithm)
         self.lookups = Lookups(self.store, self.plan)
@@ -59,13 +61,14 @@ class Grouping:
 
     def ids(self, table: pa.Table) -> np.ndarray:
         """A number for the key of every row; new keys get the next ones, and room."""
-        ids = intake.key_ids(table, self.key, self.store)
+        ids = intake.key_ids(table, self.key, self.by, self.store)
         self.store.grow_keys()
         return ids
 
-    def chosen(self, table: pa.Table, fields: dict[str, Field]) -> Chosen:
+    def chosen(self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None) -> Chosen:
         """Which rows of a batch count where: every `where` is computed, or raises."""
-        return self.chooser.chosen(self.plan.predicates, table, fields)
+        shared = None if once is None or once.table is not table else once.holds
+        return self.chooser.chosen(self.plan.predicates, table, fields, shared)
 
     def check(self, fields: dict[str, Field], chosen: Chosen, lifted: list[Query]) -> None:
         """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""

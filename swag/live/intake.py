@@ -10,15 +10,56 @@ from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.key_columns import checked
 from swag.tables.keys import KeyTable, is_string
+from swag.tables.predicate import holds
+
+
+class ReadOnce:
+    """A batch that several groupings read: what they have in common is read once. It owns that.
+
+    Asked of it: the times of the batch, its columns as kernels want them, and where a predicate holds.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._ts: np.ndarray | None = None
+        self._fields: dict[tuple[str, bool], Field] = {}
+        self._holds: dict[str, np.ndarray] = {}
+        self._empty: list[str] | None = None
+
+    @property
+    def empty(self) -> list[str]:
+        """The columns without any value."""
+        if self._empty is None:
+            size = self.table.num_rows
+            named = zip(self.table.column_names, self.table.columns, strict=True)
+            self._empty = [name for name, values in named if values.null_count == size]
+        return self._empty
+
+    def timestamps(self, ts: str, clock: Clock) -> np.ndarray:
+        if self._ts is None:
+            self._ts = timestamps(self.table, ts, clock)
+        return self._ts
+
+    def field(self, name: str, asked_by: str, as_they_are: bool) -> Field:
+        if (name, as_they_are) not in self._fields:
+            self._fields[name, as_they_are] = field(self.table, name, asked_by, as_they_are)
+        return self._fields[name, as_they_are]
+
+    def holds(self, where: str) -> np.ndarray:
+        if where not in self._holds:
+            self._holds[where] = holds(where, self.table)
+        return self._holds[where]
 
 
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
-    table, columns = as_table(events, keep), {}
-    for name, asked_by in reading.columns.items():
-        columns[name] = column(table, name, asked_by)
-    return pa.table(columns)
+    table = as_table(events, keep)
+    try:
+        return table.select(list(reading.columns))
+    except KeyError:  # one is missing, or there twice: who asks for it is told
+        return pa.table({name: column(table, name, asked_by) for name, asked_by in reading.columns.items()})
 
 
 def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
@@ -37,13 +78,12 @@ def with_missing(table: pa.Table, reading: Reading, keys: bool = False) -> pa.Ta
     return table
 
 
-def without_foreign_nulls(table: pa.Table, known: Dictionary) -> pa.Table:
+def without_foreign_nulls(table: pa.Table, known: Dictionary, once: ReadOnce | None = None) -> pa.Table:
     """A column without values has no type of its own: where it came as one that the column has not, it is of none."""
-    for name, kind in known.types.items():
-        if name in table.column_names:
-            values = table.column(name)
-            if values.null_count == len(values) and decoded_type(values.type) != kind:
-                table = table.set_column(table.column_names.index(name), name, pa.nulls(len(values)))
+    for name in (once or ReadOnce(table)).empty:
+        kind = known.types.get(name)
+        if kind is not None and decoded_type(table.schema.field(name).type) != kind:
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(table.num_rows))
     return table
 
 
@@ -56,11 +96,19 @@ def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
     return instants(array, ts)
 
 
-def key_ids(table: pa.Table, key: str | None, store: Store) -> np.ndarray:
+def key_ids(table: pa.Table, key: str | None, columns: tuple[str, ...], store: Store) -> np.ndarray:
+    """columns: of a key of several, which need not be there as one."""
     if key is None:
         return np.zeros(table.num_rows, np.int64)
+    if len(columns) > 1 and key not in table.column_names:
+        own = [table.column(name) for name in columns]
+        if store.keys is None:
+            checked(table, columns)
+            store.keys = KeyTable(pa.struct([(n, each.type) for n, each in zip(columns, own, strict=True)]))
+        return store.keys.encode_columns(own)
     array = table.column(key)
     if store.keys is None:
+        checked(table, columns)
         store.keys = KeyTable(array.type)
     return store.keys.encode(array, key)
 
@@ -75,8 +123,10 @@ def check_range(table: pa.Table, name: str) -> None:
     field(table, name, "a query reads")
 
 
-def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Field]:
-    """The columns that aggregates read, as kernels want them. known: what the columns have been so far."""
+def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce | None = None) -> dict[str, Field]:
+    """The columns that aggregates read, as kernels want them. known: what the columns have been so far. once: the same
+    table, where others read it, too."""
+    once = once if once is not None and once.table is table else ReadOnce(table)
     found: dict[str, Field] = {}
     kinds: dict[str, pa.DataType] = {}
     for name, asked_by, counted, computed in reading.uses:
@@ -90,7 +140,7 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary) -> dict[str, Fi
                 raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by), known)
         else:
-            found[name] = _same_type(name, field(table, name, asked_by, as_they_are=not computed), known)
+            found[name] = _same_type(name, once.field(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:
         reading.check(kinds)

@@ -16,6 +16,7 @@ from swag.live.planner import Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.substreams import Substreams
+from swag.live.turns import require_alone
 from swag.query.families import check_columns, parts_of, result_type
 from swag.query.kind import KINDS, PRODUCT, Kind, Part
 from swag.query.lowering import depth
@@ -205,6 +206,7 @@ class Plan:
     def settle(self) -> None:
         """Spaces and structures for queries that have none yet, as far as their columns are known."""
         if not self._settled:
+            require_alone()
             self._make_groups()
 
     def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
@@ -229,6 +231,7 @@ class Plan:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
+                require_alone()
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)

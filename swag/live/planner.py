@@ -16,6 +16,7 @@ from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.space import Space
 from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, SortedRuns, Structure
+from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
 from swag.query.query import titles
@@ -78,6 +79,7 @@ class Group:
 
     def use(self, choice: "Choice") -> None:
         """Another structure from now on."""
+        require_alone()
         self.structure.drop()
         self.structure, self.reason = choice.structure(self.space, self.part), choice.reason
         self.stands_in = False

@@ -23,6 +23,7 @@ from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
+FEW_ROWS = 8  # that are taken before keys are looked after
 FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
 
 
@@ -81,6 +82,7 @@ class Store:
         self.retention = Retention()
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
         self._next_to_tidy = 0
+        self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
         self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
 
@@ -249,16 +251,20 @@ class Store:
     def tidy(self, rows: int) -> None:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
 
-        Every key is looked at within 64 batches. Of keys that come and go, two are looked at for each that comes, so
-        that those that are gone can not outnumber the others whatever the churn.
+        Every key is looked at within 64 batches, or a few more where these are small. Of keys that come and go, two
+        are looked at for each that comes, so that those that are gone can not outnumber the others whatever the churn.
         """
+        self._untidied, self._batches = self._untidied + rows, self._batches + 1
+        if 0 < self._untidied < FEW_ROWS:
+            return  # to look after some keys takes a tenth of appending one row
+        rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
         if self.dictionary.tables:
             self.dictionary.tidy(self.spaces.values())
         count = self.key_count
         if count == 0 or self.retention.everything:
             return
         new, self._known = max(0, count - self._known), count
-        some = min(count, max(16 + rows // 8 + 2 * new, count >> 6))
+        some = min(count, max(16 * batches + rows // 8 + 2 * new, count * batches >> 6))
         keys = (self._next_to_tidy + np.arange(some)) % count
         self._next_to_tidy = (self._next_to_tidy + some) % count
         self.tidy_keys(keys)

@@ -14,6 +14,7 @@ from kernels.windows import dyadic, landmark, running, sorted_runs
 from swag.durable.state import State, own_arrays
 from swag.live.arena import Arena, Column
 from swag.live.space import Space
+from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
 
@@ -251,6 +252,7 @@ class Landmark(Structure):
         """The group of a width, reaching at least `depth` rows back; made, or made deeper, from the raw rows."""
         group = self.groups.get(level)
         if group is None or group.depth < depth:
+            require_alone()
             group = LandmarkGroup(level, 1 << (depth - 1).bit_length(), self)
             self.groups[level] = group
         return group

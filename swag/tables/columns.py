@@ -14,6 +14,7 @@ from swag.tables.plain import ENCODED, plain
 from swag.tables.points import SMALLEST, point, whole_number
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
+AS_THEY_ARE = (pa.int64(), pa.float64())  # the types that kernels are given
 
 
 def as_table(events: Any, keep: bool = False) -> pa.Table:
@@ -221,7 +222,8 @@ def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
     if array.null_count:
         row = pc.index(pc.is_null(one_chunk(array)), True).as_py()
         raise BadEvents(f'row {row} has no timestamp: "{name}" is null.', "drop or repair such rows first")
-    return _integers(one_chunk(array), name)
+    only = one_chunk(array)
+    return only.to_numpy() if only.type == AS_THEY_ARE[0] else _integers(only, name)
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,11 @@ class Field:
 
 def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
     """as_they_are: values are only handed back, so uint64 beyond int64 may wrap: they come out as they went in."""
-    array = decoded(one_chunk(column(table, name, asked_by)))
+    array = one_chunk(column(table, name, asked_by))
+    kind = array.type
+    if array.null_count == 0 and kind in AS_THEY_ARE:  # as nearly all are: to look for the others takes as long again
+        return Field(array.to_numpy(), None, kind)
+    array = decoded(array)
     kind = array.type
     valid = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
     if pa.types.is_null(kind):

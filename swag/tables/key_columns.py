@@ -19,18 +19,24 @@ def key_name(by: tuple[str, ...]) -> str | None:
     return None if not by else by[0] if len(by) == 1 else f"({', '.join(by)})"
 
 
+def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
+    """The same table; raises if a column of the key is not there, or of a type that nothing is grouped by."""
+    for each in by:
+        own = column(table, each, "key is")
+        if pa.types.is_nested(own.type):
+            raise ungroupable(own.type)
+    return table
+
+
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
     name = key_name(by)
     if len(by) > 1 and name in table.column_names:
         return table
-    columns = [column(table, each, "key is") for each in by]
-    for own in columns:
-        if pa.types.is_nested(own.type):
-            raise ungroupable(own.type)
+    table = checked(table, by)
     if len(by) < 2:
         return table
-    columns = [one_chunk(own) for own in columns]
+    columns = [one_chunk(table.column(each)) for each in by]
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
 
 
@@ -56,6 +62,7 @@ def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The order of rows by these columns, those of a key of several one by one."""
     own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    # Arrow has no order of half floats.
     own = [
         each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own
     ]  # Arrow can not sort them

@@ -15,6 +15,7 @@ from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType, SwagError
 from swag.tables.columns import Clock, decoded, decoded_type, is_discrete, one_chunk
 
+INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
 PLACE = (1 << BITS) - 1
 
@@ -59,6 +60,11 @@ class KeyTable:
         array = self._checked(keys, name)
         plain = len(array) and not pa.types.is_dictionary(array.type)
         return self._add(array) if plain else self._through_dictionary(array, self._add)
+
+    def encode_columns(self, columns: list[pa.ChunkedArray]) -> np.ndarray:
+        """The same for a key of several columns."""
+        own = [part.encode(each, of.name) for part, each, of in zip(self._parts, columns, self.type, strict=False)]
+        return self._add_numbers(self._pairs(own, KeyTable.encode))
 
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
@@ -230,20 +236,9 @@ class KeyTable:
         return ids[np.asarray(array.indices)]
 
     def _add(self, array: pa.Array, raw: bool = False) -> np.ndarray:
-        ids = np.full(len(array), -1)
         if self._by_value:
-            values = np.asarray(array) if raw else self._numbers(array, KeyTable.encode)
-            if self.count:  # most batches bring few new keys: grow for those, not for every row
-                hashing.find_integers(values, self._table, self._values, ids)
-            new = int(np.count_nonzero(ids < 0))
-            if new:
-                most = self.count + new
-                self._values = _grown(self._values, most)
-                self._make_table(most)
-                self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
-                if self._table.size > 64 * max(self.count, 16):
-                    self._trim()
-            return ids
+            return self._add_numbers(np.asarray(array) if raw else self._numbers(array, KeyTable.encode))
+        ids = np.full(len(array), -1)
         data, offsets, hashes = self._bytes(array, raw)
         if self.count:
             hashing.find_bytes(data, offsets, hashes, self._table, self._known(), ids)
@@ -254,6 +249,20 @@ class KeyTable:
             self._text = _grown(self._text, int(self._ends[self.count] + np.diff(offsets)[new_rows].sum()))
             self._make_table(most)
             self.count = hashing.encode_bytes(data, offsets, hashes, self._table, self._known(), self.count, ids)
+            if self._table.size > 64 * max(self.count, 16):
+                self._trim()
+        return ids
+
+    def _add_numbers(self, values: np.ndarray) -> np.ndarray:
+        ids = np.full(values.size, -1)
+        if self.count:  # most batches bring few new keys: grow for those, not for every row
+            hashing.find_integers(values, self._table, self._values, ids)
+        new = int(np.count_nonzero(ids < 0))
+        if new:
+            most = self.count + new
+            self._values = _grown(self._values, most)
+            self._make_table(most)
+            self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
             if self._table.size > 64 * max(self.count, 16):
                 self._trim()
         return ids
@@ -293,6 +302,8 @@ class KeyTable:
         if self._parts:
             own = [ids_of(self._parts[i], array.field(i), each.name) for i, each in enumerate(self.type)]
             return self._pairs(own, ids_of)
+        if array.type == INT64:  # the usual one; to ask for the others takes longer than the rest
+            return array.to_numpy()
         if pa.types.is_uint64(array.type):
             return np.asarray(array).view(np.int64)
         if pa.types.is_floating(array.type):  # as SQL groups them: 0.0 is -0.0, and one NaN is another

@@ -8,7 +8,7 @@ in and taken apart on the way out (swag/tables/key_columns.py).
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
+from swag.live.intake import ReadOnce
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
@@ -53,7 +54,7 @@ class GroupedStream:
         self._reading = Reading([], ts, *default)
 
     def _made(self, by: By) -> LiveStream:
-        return LiveStream(self.ts, key_name(by), *self._options, time=self.time)
+        return LiveStream(self.ts, key_name(by), *self._options, time=self.time, by=by)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -166,37 +167,52 @@ class GroupedStream:
         """Events in order, with all that `reading` asks for: whole or not at all."""
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
-            stream.take(joined(table, by))
+            stream.take(joined(table, by) if stream.is_ticking else table)
         else:
             self.forget_keys()
             first = self.time.clock is None
             if first:
                 self.start(clock_of(table.column(self.ts), self.ts))
             try:
-                with ExitStack() as stack:
-                    batches = list(self._tried(stack, table))
-                    for stream, batch in batches:
-                        stream.check(batch)
+                batches = self._tried(table, self._key_counts(), ordered=True)
             except Exception:
                 if first:
                     self.restart()
                 raise
-            for stream, batch in batches:
+            for stream, batch in zip(self.active.values(), batches, strict=True):
                 stream.apply(batch)
         self.events += table.num_rows
 
-    def _tried(self, stack: ExitStack, table: pa.Table) -> Iterator[tuple[LiveStream, Incoming]]:
-        for by, stream in self.active.items():
-            yield stream, stack.enter_context(stream.core.trying(joined(table, by)))
+    @contextmanager
+    def trying(self, table: pa.Table) -> Iterator[list[Incoming]]:
+        """A batch that is to wait, as each grouping reads it; if anything inside raises, new keys are taken back."""
+        known = self._key_counts()
+        batches = self._tried(table, known, ordered=False)
+        try:
+            yield batches
+        except Exception:
+            self._take_back(known)
+            raise
 
-    def trying(self, stack: ExitStack, table: pa.Table) -> list[Incoming]:
-        """A batch that is to wait, as each grouping reads it: raises what is wrong with it other than its order. New
-        keys are taken back if anything raises while the stack is open."""
-        found = []
-        for stream, batch in self._tried(stack, table):
-            stream.check(batch, ordered=False)
-            found.append(batch)
+    def _tried(self, table: pa.Table, known: list[int], ordered: bool) -> list[Incoming]:
+        """A batch as each grouping reads it: raises what is wrong with it, and takes its new keys back. ordered: it is
+        to be applied right away, so that its order is looked at, too."""
+        once, found = ReadOnce(table), []
+        try:
+            for by, stream in self.active.items():
+                found.append(stream.core.read(joined(table, by) if stream.is_ticking else table, once))
+                stream.check(found[-1], ordered=ordered)
+        except Exception:
+            self._take_back(known)
+            raise
         return found
+
+    def _key_counts(self) -> list[int]:
+        return [stream.core.store.key_count for stream in self.active.values()]
+
+    def _take_back(self, known: list[int]) -> None:
+        for stream, count in zip(self.active.values(), known, strict=True):
+            stream.core.take_back(count)
 
     def take_known(self, rows: TimedRows) -> None:
         """Rows that were checked when they came, and have waited since. Their keys are known where there is one

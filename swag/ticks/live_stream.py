@@ -32,11 +32,13 @@ class LiveStream:
     """
 
     def __init__(
-        self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2, time: Time | None = None
-    ) -> None:
-        """time: that of a stream which is grouped in other ways, too."""
+        self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2, time: Time | None = None,
+        by: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """time: that of a stream which is grouped in other ways, too. by: the columns of a key of several, which are
+        one here; a batch may come without that one where only the core reads it."""
         self.ts, self.key = ts, key
-        self.core = Core(ts, key, algorithm, epsilon, time=time)
+        self.core = Core(ts, key, algorithm, epsilon, time=time, by=by)
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import in_step, timeline
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, Batch
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, SMALLEST, TAIL, Batch
 from swag.live.arena import Arena
 from swag.query.windows import Reach
 from tests.kernels.harness import Plan, Stream, check_arena, plans
@@ -191,7 +191,7 @@ def test_memory_follows_what_is_kept() -> None:
     arena.rings[0, TAIL] = 100_000
     assert arena.bytes >= 800_000
     arena.tidy(keys, keep_three)
-    assert arena.rings[0, CAPACITY] == 8 and arena.rings[0, OFFSET] % 8 == 0
+    assert arena.rings[0, CAPACITY] == SMALLEST and arena.rings[0, OFFSET] % SMALLEST == 0
 
 
 # -- masked spaces and windows ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from swag.tables.dispatch import NOTHING, Dispatch, Matches
 from swag.tables.predicate import holds
 
 FEW = 2  # predicates; of more, all are found by their constants in the time it takes to try these
+TYPES = 4  # of columns, for which indexes are kept
 Told = list[np.ndarray]  # of each predicate, which rows satisfy it
 
 
@@ -80,6 +81,7 @@ class Chooser:
 
     def __init__(self) -> None:
         self.dispatch: Dispatch | None = None
+        self._made: list[Dispatch] = []  # for a column that now and then has nulls alone, and no type
 
     def chosen(
         self,
@@ -91,14 +93,17 @@ class Chooser:
         """Which rows of a batch count where; raises where a predicate can not be computed. shared: where one holds, for
         whoever reads this batch."""
         if len(predicates) <= FEW:
-            self.dispatch = None
+            self.dispatch, self._made = None, []
             told = [holds(each, table) if shared is None else shared(each) for each in predicates]
             return Chosen(table.num_rows, fields, predicates, told)
         return Chosen(table.num_rows, fields, predicates, self._found(predicates, table))
 
     def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches:
         if self.dispatch is None or not self.dispatch.fits(predicates, table):
-            self.dispatch = Dispatch(predicates, table)
+            fitting = [each for each in self._made if each.fits(predicates, table)]
+            self.dispatch = fitting[0] if fitting else Dispatch(predicates, table)
+            same = [each for each in self._made if each.predicates == predicates and each is not self.dispatch]
+            self._made = [self.dispatch, *same][:TYPES]
         return self.dispatch.matches(table)
 
     def counts(self, predicates: Sequence[str]) -> tuple[int, int, int]:
@@ -107,4 +112,4 @@ class Chooser:
 
     @property
     def bytes(self) -> int:
-        return 0 if self.dispatch is None else self.dispatch.bytes
+        return sum(each.bytes for each in self._made)

@@ -30,7 +30,7 @@ class Mask(NamedTuple):
     @property
     def home(self) -> "Mask":
         """The mask of the space that its rows lie in, maybe among those of others."""
-        return self if self.where is None or self.alone else self._replace(where=EACH)
+        return self if self.where is None or self.alone else Mask(EACH, self.required, self.since)
 
     def to_json(self) -> dict[str, Any]:
         plain = {"where": self.where, "required": sorted(self.required), "since": self.since}

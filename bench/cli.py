@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|frames|frequency|sql|spark|
+"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|frames|frequency|late|sql|spark|
                  spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -29,6 +29,7 @@ SUBJECTS: dict[str, list[str]] = {
     "many-filters": ["many_filters"],
     "frames": ["frames_*"],
     "frequency": ["frequency"],
+    "late": ["late"],
     "sql": ["sql"],
     "spark": ["spark_batch"],
     "spark-features": ["spark_features"],

@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from frames.detector import Detector
 from frames.owning.owning import of_skips
+from frames.tables import Key
 from swag.stored.carried import CarriedRows
 from swag.tables.columns import column, instants
 
 
 def frames_by_chunk(
-    spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: str | None, check: Callable[[pa.Table], int]
+    spec: Any, query: Any, chunks: Iterator[pa.Table], ts: str, key: Key, check: Callable[[pa.Table], int]
 ) -> Iterator[pa.Table]:
     """The frames of each chunk as far as it decides them; with a query (frames/query.py), and what it says of each.
 

@@ -18,12 +18,13 @@ from frames.owning.origin import Fingerprint, Origin
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, Share, any_fields
 from frames.specs import Spec, check_spec
-from frames.tables import check_key, frames_table
+from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
 from swag.first_use import few
 from swag.tables.columns import Clock, as_table, column
+from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import KeyTable
 
 
@@ -32,21 +33,23 @@ def _rehearsal(spec: Spec, events: Any, **options: Any) -> Callable[[], Any]:
 
 
 @rehearsed(_rehearsal)
-def detect(spec: Spec, events: Any, *, ts: str = "ts", key: str | None = None) -> pa.Table:
+def detect(spec: Spec, events: Any, *, ts: str = "ts", key: Key = None) -> pa.Table:
     """The frames of stored events, in any order: frame_id, [key], start, end, rows, and kind, cells or value.
 
-    Frames are numbered in the order in which they become certain (within a key, that is the order of time). Events are
-    read once, in arrival order if every key's are in order of ts, else sorted first (stably). The schema's metadata say
-    which events these were, so that `fill` and `summarize` know them again: see frames/owning/origin.py.
+    A key is a column, or several: key=("router", "port"). Frames are numbered in the order in which they become certain
+    (within a key, that is the order of time). Events are read once, in arrival order if every key's are in order of ts,
+    else sorted first (stably). The schema's metadata say which events these were, so that `fill` and `summarize` know
+    them again: see frames/owning/origin.py.
 
     >>> import frames as fr
     >>> events = {"ts": [1, 2, 3, 4], "router": ["a", "b", "a", "b"], "load": [0.5, 0.1, 0.6, 0.9]}
     >>> fr.detect(fr.Threshold("load", ">", 0.3), events, key="router").to_pylist()[0]
     {'frame_id': 0, 'router': 'a', 'start': 1, 'end': 3, 'rows': 2}
     """
-    seen = Fingerprint()
-    found = search(spec, as_table(events), ts, key, seen)
-    return Origin.by(spec, ts, key).noted(found.table(), seen, whole=True)
+    check_spec(spec)
+    by, seen = key_of(key, spec), Fingerprint()
+    found = search(spec, joined(as_table(events), by), ts, key_name(by), seen)
+    return Origin.of_search(spec, ts, by).noted(apart(found.table(), by), seen, whole=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +78,7 @@ class FramesFound:
 
 
 def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerprint | None = None) -> FramesFound:
-    """The frames of a table. seen: takes the fingerprint of its rows, if one is wanted."""
-    check_spec(spec)
-    check_key(key, spec)
+    """The frames of a table, whose key is one column. seen: takes the fingerprint of its rows, if one is wanted."""
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
     table = table.select(list(dict.fromkeys(spec_columns(spec, table)))).combine_chunks()

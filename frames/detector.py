@@ -14,13 +14,15 @@ from frames.finding.intake import END_OF_TIME, START_OF_TIME
 from frames.finding.ties import Ties
 from frames.owning.origin import Fingerprint, Origin
 from frames.specs import Spec, check_spec
-from frames.state import nested
-from frames.tables import before_events, check_key
+from frames.state import key_setting, nested
+from frames.tables import Key, before_events, key_of
 from swag.arguments import check_flag, check_name
 from swag.durable.state import State
 from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery
+from swag.query.groupings import one_or_several
 from swag.tables.columns import as_table
+from swag.tables.key_columns import apart, joined, key_name
 
 
 class Detector:
@@ -42,14 +44,14 @@ class Detector:
     (frames/owning/origin.py). `state` hands all of it over, at any time.
     """
 
-    def __init__(self, spec: Spec, *, ts: str = "ts", key: str | None = None, fragments: bool = False) -> None:
+    def __init__(self, spec: Spec, *, ts: str = "ts", key: Key = None, fragments: bool = False) -> None:
         check_spec(spec)
         check_name(ts, "ts", 'ts="ts"')
-        check_key(key, spec)
+        self._by = key_of(key, spec)
         check_flag(fragments, "fragments")
-        self.spec, self.ts, self.key, self.fragments = spec, ts, key, fragments
-        self._core = DetectorCore(spec, ts, key, fragments)
-        self._origin, self._seen = Origin.by(spec, ts, key), Fingerprint()
+        self.spec, self.ts, self.key, self.fragments = spec, ts, one_or_several(self._by), fragments
+        self._core = DetectorCore(spec, ts, key_name(self._by), fragments)
+        self._origin, self._seen = Origin.of_search(spec, ts, self._by), Fingerprint()
         self._over = False
 
     @property
@@ -66,20 +68,20 @@ class Detector:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
         if self._over:
             raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
-        rows, fields = self._core.take(as_table(events, keep=True))
+        rows, fields = self._core.take(joined(as_table(events, keep=True), self._by))
         self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 
     def punctuate(self, t: Any) -> pa.Table:
         """No event with ts <= t is still to come. Returns the frames (or pieces) that this decides."""
         if self._core.clock is None:
             self._core.said.add(t, None)
-            return self._noted(before_events(self.spec, self.key, self.fragments))
+            return self._noted(before_events(self.spec, self._by, self.fragments))
         return self._noted(self._core.advance(self._core.clock.instant(t, "t")))
 
     def finish(self) -> pa.Table:
         """The stream is over: the rest of its frames."""
         if self._core.clock is None:
-            table = before_events(self.spec, self.key, self.fragments)
+            table = before_events(self.spec, self._by, self.fragments)
         else:
             table = self._core.advance(END_OF_TIME, over=True)
         self._over = True
@@ -118,7 +120,7 @@ class Detector:
 
     def _settings(self) -> dict[str, Any]:
         """What must be the same for a state to go on; functions are not compared."""
-        return {"spec": repr(self.spec), "ts": self.ts, "key": self.key, "fragments": self.fragments}
+        return {"spec": repr(self.spec), "ts": self.ts, "key": key_setting(self._by), "fragments": self.fragments}
 
     def _noted(self, table: pa.Table) -> pa.Table:
-        return self._origin.noted(table, self._seen, self._over)
+        return self._origin.noted(apart(table, self._by), self._seen, self._over)

@@ -27,14 +27,16 @@ from frames.finding.intake import (
     key_ids,
     timed,
 )
-from frames.state import keys_from_arrays, keys_to_arrays, nested
-from frames.tables import FramePieces, check_key, is_untyped, margins, pieces_of, shifted
+from frames.state import key_setting, keys_from_arrays, keys_to_arrays, nested
+from frames.tables import FramePieces, Key, is_untyped, key_of, margins, pieces_of, shifted
 from swag.arguments import check_name
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery, BadType
+from swag.query.groupings import one_or_several
 from swag.tables.columns import Clock, as_table, column
 from swag.tables.durations import Duration
+from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 
 NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended
@@ -54,11 +56,11 @@ class Filler:
     events that a frame to come may hold, and the punctuations of both streams. `state` hands all of it over.
     """
 
-    def __init__(self, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0) -> None:
+    def __init__(self, *, ts: str = "ts", key: Key = None, before: Duration = 0, after: Duration = 0) -> None:
         check_name(ts, "ts", 'ts="ts"')
-        check_key(key)
+        self._by = key_of(key)
         margins(before, after, "ns")  # what is no duration is refused here, not with the first events
-        self.ts, self.key, self.before, self.after = ts, key, before, after
+        self.ts, self.key, self.before, self.after = ts, one_or_several(self._by), before, after
         self._clock: Clock | None = None
         self._keys: KeyTable | None = None
         self._early = self._late = 0
@@ -90,7 +92,7 @@ class Filler:
                 "push tables of one schema",
             )
         check_promise(clock, instants, self._of_events.instant(clock), "event", "punctuate_events later")
-        self._keys, ids = key_ids(table, self.key, self._keys)
+        ids = self._key_ids(table)
         self._set_clock(clock)
         found = self._tag(table, instants, ids, self._frames)
         self._keep(table, instants, ids)
@@ -106,17 +108,22 @@ class Filler:
         starts = pieces.starts[pieces.there]
         check_promise(clock, starts, self._of_frames.instant(clock), "frame", "punctuate_frames later")
         ids = np.zeros(pieces.numbers.size, np.int64)
-        if self.key is not None:
-            array = column(table, self.key, "frames are found per")
-            if array.null_count:
-                raise BadEvents(f'a frame has no key: "{self.key}" is null.', "drop such frames")
-            self._keys, ids = key_ids(table, self.key, self._keys)
+        for name in self._by:
+            if column(table, name, "frames are found per").null_count:
+                raise BadEvents(f'a frame has no key: "{name}" is null.', "drop such frames")
+        if self._by:
+            ids = self._key_ids(table)
         self._set_clock(clock)
         intervals = self._intervals(pieces, ids)
         there = pa.table({}) if self._table is None else self._table
         found = self._tag(there, self._instants, self._ids, intervals)
         self._frames = self._awaited(np.concatenate([self._frames, intervals]))
         return found
+
+    def _key_ids(self, table: pa.Table) -> np.ndarray:
+        """Those of its rows; keys that are new are known from now on."""
+        self._keys, ids = key_ids(joined(table, self._by), key_name(self._by), self._keys)
+        return ids
 
     def punctuate_events(self, t: Any) -> pa.Table:
         """No event with ts <= t is still to come: frames that end by then are done."""
@@ -161,7 +168,7 @@ class Filler:
 
     def _settings(self) -> dict[str, Any]:
         """What must be the same for a state to go on."""
-        return {"ts": self.ts, "key": self.key, "before": repr(self.before), "after": repr(self.after)}
+        return {"ts": self.ts, "key": key_setting(self._by), "before": repr(self.before), "after": repr(self.after)}
 
     def _awaited(self, intervals: np.ndarray) -> np.ndarray:
         """Those that events to come may lie in."""

@@ -15,15 +15,17 @@ from frames.finding.intake import chunks, in_parallel
 from frames.finding.intervals import over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
-from frames.tables import united
+from frames.tables import Key, key_of, united
 from kernels.compile.ahead import rehearsed
 from kernels.frames import fill as frame_fill
 from swag.arguments import as_list
 from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
+from swag.query.groupings import By
 from swag.tables.columns import as_table, column, room, taken
 from swag.tables.durations import Duration
+from swag.tables.key_columns import joined, key_name
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def _filling(frames: Any, events: Any, **options: Any) -> Callable[[], Any]:
 
 @rehearsed(_filling)
 def fill(
-    frames: Any, events: Any, *, ts: str = "ts", key: str | None = None, before: Duration = 0, after: Duration = 0,
+    frames: Any, events: Any, *, ts: str = "ts", key: Key = None, before: Duration = 0, after: Duration = 0,
     own: bool | None = None,
 ) -> pa.Table:  # fmt: skip
     """The events with start - before <= ts <= end + after of a frame of their key, in input order, with its frame_id.
@@ -96,16 +98,15 @@ def fill(
     """
     table = as_table(events)
     check_free(table)
-    row, numbers = members(frames, table, ts, key, before, after, own)
+    row, numbers = members(frames, table, ts, key_of(key), before, after, own)
     return tagged(table, row, numbers)
 
 
 def members(
-    frames: Any, table: pa.Table, ts: str, key: str | None, before: Duration = 0, after: Duration = 0,
-    own: bool | None = None,
+    frames: Any, table: pa.Table, ts: str, by: By, before: Duration = 0, after: Duration = 0, own: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Every (row of an event, frame_id of a frame) that belong together, in order of rows."""
-    meeting, owner = meet(frames, table, ts, key, before, after, own)
+    meeting, owner = meet(frames, table, ts, by, before, after, own)
     if owner is None or not owner.must:
         intervals = placed(meeting.keys, meeting.count, meeting.starts, meeting.ends)
         row, frame = matches(meeting.instants, meeting.ids, intervals)
@@ -130,13 +131,13 @@ def rows_between(meeting: Meeting, lo: np.ndarray, hi: np.ndarray) -> tuple[np.n
 
 
 def meet(
-    frames: Any, table: pa.Table, ts: str, key: str | None, before: Duration, after: Duration, own: bool | None
+    frames: Any, table: pa.Table, ts: str, by: By, before: Duration, after: Duration, own: bool | None
 ) -> tuple[Meeting, Owner | None]:
     """Frames, put together from their pieces, and events; and who knows which of these are their own."""
     frames = as_table(frames)
-    whole = united(frames)
-    meeting = Meeting.of(whole, table, ts, key, before, after)
-    return meeting, of_origin(whole, meeting, ts, key, own, "final" in frames.column_names)
+    whole = joined(united(frames), by)
+    meeting = Meeting.of(whole, joined(table, by), ts, key_name(by), before, after)
+    return meeting, of_origin(whole, meeting, ts, by, own, "final" in frames.column_names)
 
 
 def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
@@ -158,7 +159,7 @@ def _summarizing(frames: Any, events: Any, *what: Any, **options: Any) -> Callab
 
 @rehearsed(_summarizing)
 def summarize(
-    frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: str | None = None,
+    frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: Key = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,
 ) -> pa.Table:  # fmt: skip
     """The frames, with a column per aggregate of the events in each: one pass over these for all of them.
@@ -174,7 +175,7 @@ def summarize(
     wanted = checked_aggregates(aggregates)
     whole, table = united(frames), as_table(events)
     check_names(wanted, whole.column_names)
-    summary = Summary(*meet(frames, table, ts, key, before, after, own))
+    summary = Summary(*meet(frames, table, ts, key_of(key), before, after, own))
     answers = summary.answers([(aggregate, None) for aggregate in wanted])
     for aggregate, each in zip(wanted, answers, strict=True):
         whole = whole.append_column(str(aggregate), each)

@@ -69,7 +69,7 @@ def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts") ->
     inside = []
     for intervals in (frames, windows):
         mask = np.zeros(instants.size, bool)
-        mask[members(intervals, table, ts, None)[0]] = True
+        mask[members(intervals, table, ts, ())[0]] = True
         inside.append(mask)
     return int(np.count_nonzero(inside[0] != inside[1]))
 

@@ -22,7 +22,8 @@ FRAME, GAP, LINE, EDGE = "#f2a65a", "#d9dde3", "#274060", "#c1121f"
 def plot(
     frames: Any, events: Any, *, y: str, ts: str = "ts", key: Any = None, ax: Any = None, label: str = ""
 ) -> "Axes":
-    """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both.
+    """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both; where a key
+    has several columns, (("router", "port"), ("r1", 80)).
 
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
     spike is lost. Frames narrower than two columns are drawn that wide; those that touch there share one shade, with a
@@ -42,7 +43,8 @@ def plot(
         table, whole = _only(table, key, "key is"), _only(whole, key, "frames are found per")
     elif set(whole.column_names) & set(table.column_names) - {*OURS, ts, y}:
         shared = sorted(set(whole.column_names) & set(table.column_names) - {*OURS, ts, y})
-        raise BadQuery(f'the frames are of several keys ("{shared[0]}"); a plot shows one.', f'key=("{shared[0]}", …)')
+        names = repr(shared[0] if len(shared) == 1 else tuple(shared))
+        raise BadQuery(f"the frames are of several keys ({names}); a plot shows one.", f"key=({names}, …)")
     clock, instants = timed(table, ts)
     _, pieces = pieces_of(whole, clock)
     values = field(table, y, "the plot shows")
@@ -73,12 +75,19 @@ def _only(table: pa.Table, key: Any, asked_by: str) -> pa.Table:
     """The rows of one substream."""
     if not isinstance(key, tuple) or len(key) != 2:
         raise BadQuery(f"key={key!r} is not a column and the value to show.", 'key=("router", "r1")')
-    name, value = key
-    array = column(table, name, asked_by)
-    try:
-        return table.filter(pc.equal(array, pa.scalar(value)))
-    except pa.ArrowException:
-        raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.') from None
+    names, values = ([each] for each in key) if isinstance(key[0], str) else key
+    if not all(isinstance(each, list | tuple) for each in (names, values)) or len(names) != len(values):
+        raise BadQuery(
+            f"key={key!r} are not columns and a value for each.",
+            'key=(("router", "port"), ("r1", 80)), or ("router", "r1")',
+        )
+    for name, value in zip(names, values, strict=True):
+        array = column(table, name, asked_by)
+        try:
+            table = table.filter(pc.equal(array, pa.scalar(value)))
+        except pa.ArrowException:
+            raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.') from None
+    return table
 
 
 def envelope(t: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

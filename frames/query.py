@@ -13,6 +13,7 @@ from frames.owning.meeting import Meeting
 from frames.owning.origin import Fingerprint, Origin
 from frames.owning.owning import Owner, of_found
 from frames.specs import Spec, check_spec
+from frames.tables import Key, key_of
 from swag.arguments import check_name, key_columns
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
@@ -21,6 +22,7 @@ from swag.query.expression import Expression, Operators, leaves
 from swag.query.over_frames import OverFrames
 from swag.query.query import check_options
 from swag.tables.columns import as_table, one_chunk
+from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.predicate import canonical, columns_of, conjunction
 
 EXAMPLE = 'fr.FrameQuery(fr.Delta("fl", 0.05), [sw.mean("depth"), sw.count().alias("n")])'
@@ -77,19 +79,20 @@ class FrameQuery(OverFrames):
             read += [*leaf.aggregate.columns, *(columns_of(leaf.where) if leaf.where else ())]
         return tuple(dict.fromkeys(read))
 
-    def evaluate(self, events: Any, ts: str = "ts", key: str | None = None) -> pa.Table:
+    def evaluate(self, events: Any, ts: str = "ts", key: Key = None) -> pa.Table:
         """One row per frame: frame_id, [key], start, end, rows, one column per value."""
-        table, seen = as_table(events), Fingerprint()
-        found = search(self.spec, table, ts, key, seen)
-        frames = Origin.by(self.spec, ts, key).noted(found.table(), seen, whole=True)
+        by, seen = key_of(key, self.spec), Fingerprint()
+        table = joined(as_table(events), by)
+        found = search(self.spec, table, ts, key_name(by), seen)
+        frames = Origin.of_search(self.spec, ts, by).noted(apart(found.table(), by), seen, whole=True)
         return self.say(frames, table, ts, key, of_found(found))
 
-    def say(self, found: pa.Table, table: pa.Table, ts: str, key: str | None, owner: Owner) -> pa.Table:
+    def say(self, found: pa.Table, table: pa.Table, ts: str, key: Key, owner: Owner) -> pa.Table:
         """The frames, with a column per value; the table holds all of their events, and owner knows which these are."""
-        keys = [] if key is None else [key]
-        self.check_key(keys)
-        found = found.select(["frame_id", *keys, "start", "end", "rows"])
-        answers, passing = self.answers(found, table, ts, key, owner)
+        by = key_of(key)
+        self.check_key(list(by))
+        found = found.select(["frame_id", *by, "start", "end", "rows"])
+        answers, passing = self.answers(joined(found, by), joined(table, by), ts, key_name(by), owner)
         for (name, _), each in zip(self.values, answers, strict=True):
             found = found.append_column(name, each)
         return found if passing is None else found.filter(pa.array(passing))

@@ -1,5 +1,6 @@
 """Frames out, and frames in again: a table of frame_id, [key], start, end, rows, and what goes with them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,23 @@ import pyarrow.compute as pc
 
 from frames.specs import Spec
 from kernels.frames import framing
-from swag.arguments import LARGEST, check_name
+from swag.arguments import LARGEST, check_name, key_columns
 from swag.errors import BadEvents, BadQuery, BadType
+from swag.query.groupings import By
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
 from swag.tables.durations import Duration, in_units
 from swag.tables.keys import KeyTable
 
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
+Key = str | Sequence[str] | None  # as users name it: a column, several, or none
+
+
+def key_of(key: Any, spec: Spec | None = None) -> By:
+    """The columns of a key, in order, none of which is named as a column of frames is."""
+    by = key_columns(key, "key", 'key="router"')
+    for name in by:
+        check_key(name, spec)
+    return by
 
 
 def check_key(key: str | None, spec: Spec | None = None) -> None:
@@ -46,9 +57,9 @@ def frames_table(
     return pa.table({**columns, **extra})
 
 
-def before_events(spec: Spec, key: str | None, fragments: bool) -> pa.Table:
+def before_events(spec: Spec, by: By, fragments: bool) -> pa.Table:
     """No frames, before there is any event: all columns; those whose type only events can tell are of type null."""
-    types = {"frame_id": pa.int64()} | ({} if key is None else {key: pa.null()})
+    types = {"frame_id": pa.int64()} | dict.fromkeys(by, pa.null())
     types |= {"start": pa.null(), "end": pa.null(), "rows": pa.int64(), **spec.reported_types()}
     return pa.schema(types | ({"final": pa.bool_()} if fragments else {})).empty_table()
 

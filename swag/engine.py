@@ -20,6 +20,7 @@ from swag.first_use import of_append
 from swag.live import intake
 from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
+from swag.live.refused import Refused, due_before
 from swag.live.turns import NotAlone, Turns, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
@@ -27,12 +28,13 @@ from swag.query.query import Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.answers import answers_table
-from swag.tables.columns import clock_of
+from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units, length
-from swag.tables.key_columns import apart, joined
+from swag.tables.key_columns import apart
 from swag.tables.waiting import NO_IDS
 from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream
+from swag.ticks.in_place import InPlaceStream
 from swag.ticks.live_stream import LiveStream
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
@@ -72,13 +74,14 @@ class Engine:
     """Answers any registered window, by rows or by time, ending now or in the past, on lookup.
 
     ts, key: names of columns; a key may have several, no key is one stream. A query may be grouped otherwise (`by`);
-    all groupings share intake, time, order and lateness. lateness: how far out of order events may come. epsilon: how
-    far off the candidates of an index over keys may be (a smaller one takes more memory and checks fewer keys).
-    algorithm: "auto", or one of swag.live.planner.ALGORITHMS for every group that it can serve.
+    all groupings share intake, time, order and lateness. lateness: how far out of order events may come. hold: False
+    applies them as they come, late ones in their place. epsilon: how far off the candidates of an index over keys may
+    be (a smaller one takes more memory and checks fewer keys). algorithm: "auto", or one of
+    swag.live.planner.ALGORITHMS for every group that it can serve.
 
     With `lateness` answers are as of the watermark, `lateness` before the latest time: all that it has passed is
-    applied, so windows are whole. Any number of threads may use one engine: lookups run beside each other, and
-    see every batch whole.
+    applied, so windows are whole. With hold=False they are as of the latest time, and hold what has come so far. Any
+    number of threads may use one engine: lookups run beside each other, and see every batch whole.
 
     >>> import swag as sw
     >>> engine = sw.Engine(ts="ts", key="symbol")
@@ -99,6 +102,7 @@ class Engine:
         ts: str = "ts",
         key: str | Iterable[str] | None = None,
         lateness: Duration | None = None,
+        hold: bool = True,
         epsilon: float = 0.2,
         algorithm: str = "auto",
     ) -> None:
@@ -114,14 +118,17 @@ class Engine:
                 f'algorithm="{algorithm}" is for comparison, on one stream; this engine has key={key!r}.',
                 'algorithm="auto"',
             )
-        self.ts, self.algorithm, self.lateness = ts, algorithm, lateness
+        self.ts, self.algorithm, self.lateness, self.hold = ts, algorithm, lateness, hold
         self.key = one_or_several(by)
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
+        self._check_hold()
         self._turns = Turns()
-        self._streams, self._epsilon = GroupedStream(ts, by, algorithm, epsilon), epsilon
+        kind = GroupedStream if hold else InPlaceStream
+        self._streams, self._epsilon = kind(ts, by, algorithm, epsilon), epsilon
         self._features = Features(self._streams)
-        self._held: Held | None = None  # once there is a first event, where there is lateness
+        self._held: Held | None = None  # once there is a first event, where events wait
+        self._refused = Refused()
         self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -138,6 +145,21 @@ class Engine:
         if self._held is not None and len(self._streams.active) > 1:
             self._held.forget_ids()
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
+
+    def _check_hold(self) -> None:
+        check_flag(self.hold, "hold")
+        if self.hold:
+            return
+        if self.lateness is None:
+            raise BadQuery(
+                "hold=False puts late events into their place, but without `lateness` none may be late.",
+                'sw.Engine(lateness="10s", hold=False)',
+            )
+        if self.algorithm in COMPARED:
+            raise BadQuery(
+                f'algorithm="{self.algorithm}" is for comparison, over events that come in order, not hold=False.',
+                'algorithm="auto"',
+            )
 
     def _check_grouping(self, query: Query) -> None:
         by = grouping_of(query, self._streams.default)
@@ -168,10 +190,7 @@ class Engine:
     def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
         """The events that wait, as these queries of a grouping will read them when they are due; None if there are
         none."""
-        held = self._held
-        if held is None or held.waiting.count == 0:
-            return None
-        return joined(intake.with_missing(held.waiting.rows.table, Reading(readers, self.ts, *by), keys=True), by)
+        return None if self._held is None else self._held.as_read(readers, self.ts, by)
 
     def _unread(self, readers: list[Query], by: By) -> int:
         """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
@@ -186,7 +205,7 @@ class Engine:
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
         streams = self._streams
-        waits = self.lateness is not None or streams.is_ticking
+        waits = (self.lateness is not None and self.hold) or streams.is_ticking
         table = intake.read(events, streams.reading, keep=waits)
         if table.num_rows == 0:
             return 0
@@ -196,6 +215,8 @@ class Engine:
                 self._start(table)
             if self._held is not None:
                 return self._hold(self._held, table)
+            if not self.hold:
+                return self._place(table)
             streams.take(table)
         except Exception:
             if first:
@@ -212,10 +233,28 @@ class Engine:
         promised = EARLIEST if self._advanced is None else clock.instant(self._advanced, "advance")
         if self.lateness is None:
             time.go_on(promised, promised - 1 if promised > EARLIEST else EARLIEST)
-        else:
-            self._held = Held(in_units(self.lateness, clock.unit))
+        elif self.hold:
+            self._held = Held(in_units(self.lateness, clock.unit), self._refused)
             self._held.now = promised
             time.go_on(self._held.watermark)
+        else:
+            time.lateness = in_units(self.lateness, clock.unit)
+            time.go_on(promised)
+
+    def _place(self, table: pa.Table) -> int:
+        """Events are applied as they come, each in its place; what is too late for that is refused, of any key."""
+        streams, time = self._streams, self._streams.time
+        assert time.clock is not None and time.lateness is not None
+        ts = intake.timestamps(table, self.ts, time.clock)
+        late = ts < due_before(ts, time.now, time.lateness)
+        fresh = table
+        if late.any():
+            with streams.trying(table):  # a batch with something else wrong is refused as a whole
+                fresh = taken(table, np.flatnonzero(~late))
+        if fresh.num_rows:
+            streams.take(fresh)
+        self._refused.add(table, late, f"more than lateness={self.lateness!r} behind the latest ts")
+        return fresh.num_rows
 
     def _hold(self, held: Held, table: pa.Table) -> int:
         """Events wait until the watermark passes them. Where they are grouped in several ways, they are judged as one:
@@ -258,7 +297,7 @@ class Engine:
         """Time goes on to `instant`; what waited for that is applied."""
         held, streams = self._held, self._streams
         if held is None:
-            streams.pass_time(instant, instant - 1 if instant > EARLIEST else EARLIEST)
+            streams.pass_time(instant, instant - 1 if self.hold and instant > EARLIEST else EARLIEST)
             return
         held.now = max(held.now, instant)
         streams.time.go_on(held.watermark)
@@ -326,7 +365,7 @@ class Engine:
         parts = parts or {streams.default: []}
         for each in asked:
             parts[streams.grouping(each)].append((each, streams.of(each).passing(each, at)))
-        return answers_table(parts, {by: streams.streams[by].core.key_types for by in parts}, [], {}, "filters")
+        return answers_table(parts, {by: streams.key_types(by) for by in parts}, [], {}, "filters")
 
     @alone
     def emitted(self, name: str | None = None) -> pa.Table:
@@ -341,8 +380,22 @@ class Engine:
             if not waiting and self._known(name).every is None:  # maybe of a query that is gone
                 raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
             by = next(iter(waiting)) if waiting else self._streams.grouping(name)
-            emissions = {by: self._streams.streams[by].emission}
+            emissions = {by: self._streams.emission(by)}
         return emitted_table(emissions, name)
+
+    @alone
+    def refused(self) -> pa.Table:
+        """The events that came too late since the last call, with the reason; until fetched, the last million are kept.
+
+        Their columns: ts, key, and what queries read of them.
+        """
+        streams = self._streams
+        known = {name: kind for each in streams.active.values() for name, kind in each.core.dictionary.types.items()}
+        for by, stream in streams.active.items():
+            known |= dict(zip(by, stream.core.key_types, strict=False))
+        if streams.time.clock is not None:
+            known[self.ts] = streams.time.clock.type
+        return self._refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
 
     @beside
     def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
@@ -374,7 +427,8 @@ class Engine:
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
         held = 0 if self._held is None else self._held.waiting.count
-        return Text(explain(self._streams.active, held, self._streams.events))
+        parts = [explain(each.active, held + waits, each.events) for each, waits in self._streams.parts]
+        return Text("\n\nonce events have waited:\n".join(parts))
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f", key={quoted(self.key)}"
@@ -391,19 +445,19 @@ class Engine:
         keys: of the engine's own grouping; groupings: the keys of each, and what is kept for it, by its key columns.
         """
         held, streams = self._held, self._streams
-        cores = [stream.core for stream in streams.streams.values()]
+        cores = [stream.core for stream in streams.every_stream]
         return {
             "events": streams.events + (0 if held is None else held.waiting.count),
-            "held": 0 if held is None else held.waiting.count,
-            "late": 0 if held is None else held.late,
+            "held": sum(waits for _, waits in streams.parts) if held is None else held.waiting.count,
+            "late": self._refused.count,
             "keys": streams.main.core.store.key_count if streams.default else 0,
             "kept": streams.kept,
             "structures": sum(len(core.plan.groups) for core in cores),
             "bytes": streams.bytes,
             "updates": sum(core.plan.updates for core in cores),
             "lookups": sum(core.asked for core in cores),
-            "undelivered": sum(stream.emission.undelivered for stream in streams.streams.values()),
-            "groupings": {by: _about(stream, bool(by)) for by, stream in streams.active.items()},
+            "undelivered": sum(stream.emission.undelivered for stream in streams.every_stream),
+            "groupings": _groupings(streams),
             "complete_since": streams.complete_since(),
         }
 
@@ -431,6 +485,7 @@ class Engine:
     def state(self) -> State:
         """As one plain value: see swag/durable/state.py."""
         options = {"ts": self.ts, "key": self.key, "algorithm": self.algorithm, "epsilon": self._epsilon}
+        options |= {} if self.hold else {"hold": False}
         header = {
             "engine": options,
             "lateness": duration_to_json(self.lateness),
@@ -438,22 +493,35 @@ class Engine:
         }
         held = None if self._held is None else self._held.state()
         early = {} if self._advanced is None else {"advanced": table_to_array(pa.table({"ts": [self._advanced]}))}
-        return with_arrays(nested(header, {"stream": self._streams.state(), "held": held}), early)
+        inside = {"stream": self._streams.state(), "held": held, "refused": self._refused.state()}
+        return with_arrays(nested(header, inside), early)
 
     def restore(self, state: State) -> None:
         """An engine with the same options and queries, and no events, goes on where this state was handed over."""
         header, arrays = state
         self._streams.restore(part(state, "stream"))
         if header["held"] is not None:
-            self._held = Held(0)
+            self._held = Held(0, self._refused)
             self._held.restore(part(state, "held"))
+        if header.get("refused") is not None:
+            self._refused.restore(part(state, "refused"))
+        clock = self._streams.time.clock
+        if not self.hold and self.lateness is not None and clock is not None:
+            self._streams.time.lateness = in_units(self.lateness, clock.unit)
         if "advanced" in arrays:
             self._advanced = table_from_array(arrays["advanced"]).column(0)[0].as_py()
 
 
-def _about(stream: LiveStream, keyed: bool) -> dict[str, int]:
-    keys = stream.core.store.key_count if keyed else 0
-    return {"queries": len(stream.queries), "keys": keys, "kept": stream.kept}
+def _groupings(streams: GroupedStream) -> dict[By, dict[str, int]]:
+    """About each: its queries, keys, and what is kept for it."""
+    found: dict[By, dict[str, int]] = {}
+    for each, _ in streams.parts:
+        for by, stream in each.active.items():
+            about = found.setdefault(by, {"queries": 0, "keys": 0, "kept": 0})
+            about["queries"] += len(stream.queries)
+            about["keys"] = max(about["keys"], stream.core.store.key_count if by else 0)
+            about["kept"] += stream.kept
+    return found
 
 
 def quoted(key: Any) -> str:

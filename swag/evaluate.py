@@ -71,18 +71,23 @@ def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By
     groups = by_grouping(asked, default)
     if all(query.is_plain for query in asked):
         return answered_by(groups, [query.label for query in asked], table, at, ts, default, progress)
+    by, queries = one_of(groups)
+    for query in queries:
+        if query.label in by:
+            raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
+    requests = None if at is None else joined(as_table(at), by)
+    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
+
+
+def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
+    """The grouping that queries with `every` or `source` share."""
     if len(groups) > 1:
         shown = "; ".join(shown_by(by) for by in groups)
         raise BadQuery(
             f"queries with `every` or `source` that are evaluated together share one grouping, but these have {shown}.",
             "one sw.evaluate for each grouping; or an engine",
         )
-    ((by, queries),) = groups.items()
-    for query in queries:
-        if query.label in by:
-            raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
-    requests = None if at is None else joined(as_table(at), by)
-    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
+    return next(iter(groups.items()))
 
 
 def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:

@@ -10,6 +10,7 @@ from swag.arguments import as_list, check_name
 from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
 from swag.live.composites import answer_before_events
 from swag.live.features import FeaturePlan
+from swag.live.time import Time
 from swag.live.turns import require_alone
 from swag.query.groupings import By
 from swag.query.query import Query
@@ -56,10 +57,12 @@ def col(name: str) -> Col:
 
 @dataclass(eq=False)
 class Part:
-    """The queries that one stream answers: by which key columns, and where in the answer they stand."""
+    """The queries that one stream answers: by which key columns, and where in the answer they stand. time: that of the
+    stream around, if it is one inside."""
 
     by: By
     stream: LiveStream
+    time: Time
     plan: FeaturePlan
     places: np.ndarray
 
@@ -102,7 +105,7 @@ class Features:
         for part in asked.parts:
             now = instants_of
             if now is None:
-                now = max(self._streams.time.now, part.stream.core.time.now)
+                now = max(part.time.now, part.stream.core.time.now)
             words, there, columns = part.plan.answer(_ids(part, front), now)
             values[part.places], valid[part.places] = words, there
             others |= {int(part.places[i]): column for i, column in columns.items()}
@@ -146,8 +149,8 @@ class Features:
             _, _, places, queries = parts.setdefault(id(stream), (self._streams.grouping(name), stream, [], []))
             places.append(i)
             queries.append(query)
-        made = [Part(by, stream, FeaturePlan(stream.core, queries), np.array(places))
-                for by, stream, places, queries in parts.values()]  # fmt: skip
+        made = [Part(by, stream, self._streams.of(chosen[places[0]]).core.time, FeaturePlan(stream.core, queries),
+                     np.array(places)) for by, stream, places, queries in parts.values()]  # fmt: skip
         kinds: dict[int, pa.DataType] = {}
         for part in made:
             kinds |= {int(part.places[i]): kind for i, kind in enumerate(part.plan.kinds) if i not in part.plan.others}

@@ -130,8 +130,8 @@ def refuse_nulls(row: int, e: Event, key: str | None) -> None:
 class Engine:
     """Takes events one by one, so how a stream is cut into batches cannot matter."""
 
-    def __init__(self, key: str | None = None, lateness: int | None = None) -> None:
-        self.key, self.lateness, self.late = key, lateness, 0
+    def __init__(self, key: str | None = None, lateness: int | None = None, hold: bool = True) -> None:
+        self.key, self.lateness, self.late, self.hold = key, lateness, 0, hold
         self.taken: list[Event] = []  # in arrival order, those still held too
         self.now = -math.inf  # the largest ts appended or given to `advance`
         self.promised = -math.inf  # without lateness: nothing older is to come
@@ -151,7 +151,7 @@ class Engine:
         """Older than what is applied of its substream: an error, or with lateness counted and dropped."""
         refuse_nulls(row, e, self.key)
         applied = substream(self.applied(), self.key, e.get(self.key))
-        latest = max([self.promised, *(a["ts"] for a in applied)])
+        latest = max([self.promised, *(a["ts"] for a in applied)]) if self.hold else self.now - (self.lateness or 0)
         if latest > e["ts"]:
             if self.lateness is None:
                 raise BadBatch(f"event {row} has ts {e['ts']}, after ts {latest} was applied")
@@ -167,8 +167,8 @@ class Engine:
 
     @property
     def watermark(self) -> float:
-        """The time as of which lookups answer: with lateness L, now - L."""
-        return self.now - (self.lateness or 0)
+        """The time as of which lookups answer: with lateness L, now - L; unless events are not held."""
+        return self.now - (self.lateness or 0) if self.hold else self.now
 
     def applied(self) -> list[Event]:
         """What lookups see: with lateness, the events that the watermark has passed."""

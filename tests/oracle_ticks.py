@@ -141,10 +141,13 @@ class Stream:
     """What an engine has applied, event by event: order, lateness, and how far its slots are decided.
 
     slots: the lengths of the slots in use; an event in one that was passed is late. together: keys are judged as one.
+    hold: False refuses all that is older than the watermark.
     """
 
-    def __init__(self, key: str | None, lateness: int | None, slots: Sequence[int], together: bool) -> None:
-        self.key, self.lateness, self.slots, self.together = key, lateness, slots, together
+    def __init__(
+        self, key: str | None, lateness: int | None, slots: Sequence[int], together: bool, hold: bool = True
+    ) -> None:
+        self.key, self.lateness, self.slots, self.together, self.hold = key, lateness, slots, together, hold
         self.applied: list[Event] = []
         self.held: list[Event] = []
         self.now: float = -math.inf
@@ -152,6 +155,8 @@ class Stream:
 
     def arrive(self, e: Event) -> bool:
         """False if it is refused: out of order, or late."""
+        if not self.hold and e["ts"] < self.now - (self.lateness or 0):
+            return False
         newer = any(
             a["ts"] > e["ts"] and (self.together or self.key is None or a[self.key] == e[self.key])
             for a in self.applied

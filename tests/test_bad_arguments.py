@@ -365,12 +365,15 @@ def test_frames(name: str) -> None:
     assert list(refusals(FRAMES[name])) == []
 
 
-@pytest.mark.parametrize("key", [["a", "a"], ("a", 5), [None], ["a", ""]])
-def test_key_columns_that_are_none_are_refused_where_they_are_named(key: Any) -> None:
+@pytest.mark.parametrize("key", [["a", 1], ("a", None), [""], ["a", "b", "a"], {"a": 1}, [["a", "b"]], 5, ""])
+def test_what_names_no_columns_is_refused_as_a_key(key: Any) -> None:
+    spec = fr.Delta("x", 2)
     calls: list[Callable[[], Any]] = [
         lambda: sw.Engine(key=key),
-        lambda: sw.evaluate(sw.Query(sw.count(), sw.Rows(2)), EVENTS, key=key),
-        lambda: sw.Query(sw.count(), sw.Rows(2), by=key),
+        lambda: sw.evaluate(sw.Query(sw.count(), sw.Rows(1)), EVENTS, key=key),
+        lambda: fr.detect(spec, EVENTS, key=key),
+        lambda: fr.Detector(spec, key=key),
+        lambda: fr.Filler(key=key),
     ]
     for call in calls:
         with pytest.raises(sw.BadQuery, match=r"is no name of a column|names a column twice"):

@@ -105,6 +105,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     ([*GOOD, "--ts", "when"], 'ts is "when", but the events have: ts, k, x'),
     ([*GOOD, "--ts", "k"], 'ts column "k" is string'),
     ([*GOOD, "--key", "who"], 'key is "who", but the events have: ts, k, x'),
+    ([*GOOD, "--key", "k", "--key", "k"], "--key=('k', 'k') names a column twice"),
+    ([*GOOD, "--key", ""], "is no name of a column"),
     ([*GOOD, "--engine", "flink"], "'flink' is not one of 'embedded', 'spark'"),
     ([*GOOD, "--engine", "spark"], "--engine spark writes a file. Hint: --out answers.parquet"),
     ([*GOOD, "--engine", "spark", "--out", "a.csv", "--at", "nothing.csv"], '"nothing.csv" can not be read'),

@@ -305,3 +305,15 @@ def test_a_key_of_several_columns_is_a_tuple_of_all_of_them():
         engine.register(sw.Query(sw.count(), sw.Rows(9), name="m", by="ts"))
     with pytest.raises(sw.BadQuery, match="no query groups by shop"):
         engine.lookup_all(by="shop")
+
+
+def test_ticks_of_a_grouping_that_is_gone_are_handed_out_after_loading(tmp_path):
+    engine = sw.Engine(key="card")
+    engine.register([sw.Query(sw.count(), sw.Rows(9), name="n"), sw.Query(sw.count(), sw.Rows(9), name="t", by="shop",
+                                                                          every=sw.Every(2))])  # fmt: skip
+    engine.append({"ts": [1, 2], "card": ["a", "b"], "shop": [7, 7]})
+    engine.unregister("t")
+    engine.save(tmp_path / "engine.swag")
+    loaded = sw.Engine.load(tmp_path / "engine.swag")
+    assert loaded.emitted("t").to_pylist() == [{"query": "t", "tick": 1, "ts": 2, "shop": 7, "value": 2}]
+    assert loaded.append({"ts": [3], "card": ["a"]}) == 1  # nobody groups by shop any more

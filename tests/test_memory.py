@@ -23,6 +23,7 @@ CASES = {
     ],
     "expressions": [sw.Query(sw.max("x") - sw.min("x"), RANGE, having=(sw.count() > 2) & (sw.sum("i") > 7))],
 }
+OPTIONS = [{}, {"lateness": 500}, {"lateness": 500, "hold": False}, {"algorithm": "l-int"}]
 
 
 def batch(first: int, keys: Any = None, rows: int = BATCH) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def names(ids: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("options", [{}, {"lateness": 500}, {"algorithm": "l-int"}], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_keys_seen_once_are_let_go(case: str, options: dict[str, Any]) -> None:
     engine = sw.Engine(key="k", **options)
     engine.register(CASES[case])

@@ -59,7 +59,7 @@ def test_ticks_of_a_file_are_those_of_a_table_however_it_is_written(column: Any)
     for of in (sw.count("c"), sw.last("c")):
         query = sw.Query(of, sw.Rows(4), name="n", every=sw.Every(1))
         parts = [table.slice(0, 3), table.slice(3)]
-        found = pa.concat_tables(Ticking([query], "ts", None).ticks(iter(parts)), promote_options="permissive")
+        found = pa.concat_tables(Ticking([query], "ts", ()).ticks(iter(parts)), promote_options="permissive")
         assert found["n"].to_pylist() == sw.evaluate(query, table)["n"].to_pylist()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from tests.every_type import ALL, FLOATS, HANDED_BACK, NESTED, NOTHING, TIMES, WHOLE, column, in_units
+from tests.every_type import ALL, FLOATS, HANDED_BACK, NESTED, NOTHING, TIMES, WHOLE, column
 
 REFUSED = "refused on purpose"
 AGGREGATES = {
@@ -126,57 +126,6 @@ def test_answers_keep_the_type_of_their_column(kind: pa.DataType, name: str) -> 
     assert engine.emitted("e").schema.field("value").type == plain
     stored = sw.evaluate([query], table).schema.field("q").type
     assert stored in (plain, kind)  # rows are taken as they are: of a dictionary, with it
-
-
-# -- keys -------------------------------------------------------------------------------------------------------------
-
-GROUPED = {kind: values for kind, values in ALL.items() if kind not in NESTED and kind not in NOTHING}
-
-
-def total_by(rows: list[dict[str, Any]], value: str) -> dict[Any, Any]:
-    return {row["k"]: row[value] for row in rows}
-
-
-@pytest.mark.parametrize("kind", GROUPED, **ids)
-def test_keys_of_every_type(kind: pa.DataType, tmp_path: Path) -> None:
-    keys = [*GROUPED[kind][:3], GROUPED[kind][0]]
-    table = pa.table({"ts": range(4), "k": column(kind, keys), "x": [1, 2, 4, 8]})
-    wanted: dict[Any, int] = {}
-    for key, x in zip(keys, [1, 2, 4, 8], strict=True):
-        wanted[in_units(kind, key)] = wanted.get(in_units(kind, key), 0) + x
-    total = sw.Query(sw.sum("x"), sw.Range(99), name="q")
-    ticks = sw.Query(sw.sum("x"), sw.Range(99), name="e", every=sw.Every(4))
-    per_key = sw.Query(sw.sum("x"), sw.Range(99), name="p", every=sw.Every(1, per_key=True))
-    passing = sw.Query(sw.sum("x"), sw.Range(99), name="h", having=(">", 0))
-    requests = sw.evaluate([total], table, at=table.set_column(0, "ts", [[9] * 4]), key="k")
-    assert total_by(requests.to_pylist(), "q") == wanted
-    assert total_by(sw.evaluate([ticks], table, key="k").to_pylist(), "e") == wanted
-    for engine in (sw.Engine(key="k"), sw.Engine(key="k", lateness=1)):
-        engine.register([ticks, per_key, passing])
-        engine = in_two_batches(engine, total, table, tmp_path)
-        assert total_by(engine.lookup("q", at=20).to_pylist(), "value") == wanted
-        assert total_by(engine.lookup_all(at=9).to_pylist(), "q") == wanted
-        assert total_by(engine.filters(at=9).to_pylist(), "value") == wanted
-        assert total_by(engine.emitted("e").to_pylist(), "value") == wanted
-        assert total_by(engine.emitted("p").to_pylist(), "value") == wanted
-        assert {key: engine.lookup("q", key=key, at=20) for key in wanted} == wanted
-    frames = fr.detect(fr.Threshold("x", ">", 0), table, key="k")
-    assert total_by(fr.summarize(frames, table, sw.sum("x"), key="k").to_pylist(), "sum(x)") == wanted
-
-
-@pytest.mark.parametrize("kind", NESTED | NOTHING, **ids)
-def test_keys_of_other_types_are_refused(kind: pa.DataType) -> None:
-    table = pa.table({"ts": range(4), "k": column(kind, ALL[kind]), "x": [1, 2, 4, 8]})
-    query, engine = sw.Query(sw.sum("x"), sw.Rows(9), name="q"), sw.Engine(key="k")
-    engine.register(query)
-    for call in (
-        lambda: sw.evaluate([query], table, key="k"),
-        lambda: engine.append(table),
-        lambda: fr.detect(fr.Threshold("x", ">", 0), table, key="k"),
-    ):
-        with pytest.raises(sw.BadType, match="can not be grouped by"):
-            call()
-    engine.append({"ts": [1], "k": ["a"], "x": [1]})  # nothing is left of what was refused
 
 
 # -- ts ---------------------------------------------------------------------------------------------------------------

@@ -63,12 +63,14 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
         return None, NO_KEY
     array = one_chunk(column(table, key, "key is"))
     keys = known or KeyTable(array.type)
-    if len(array) < 2 * SAMPLE or array.null_count:  # which is refused, as a whole
+    if len(array) < 2 * SAMPLE or has_nulls(array):  # which is refused, as a whole
         return keys, keys.encode(array, key).astype(ID)
-    if array.null_count == 0 and changes(array, slice(0, SAMPLE)) is not None:
+    if changes(array, slice(0, SAMPLE)) is not None:
         found = in_parallel(lambda s: changes(array, s), chunks(len(array)))
         if all(rows is not None for rows in found):
             return keys, by_runs(keys, array, np.concatenate([[0], *found]), key)
+    if are_many(array[:SAMPLE], key):
+        return keys, keys.encode(array, key).astype(ID)
     keys.encode(array[:SAMPLE], key)
     ids = room(len(array), ID)
     find = finder(keys, array, key)
@@ -79,10 +81,28 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     return keys, ids
 
 
+def has_nulls(keys: pa.Array) -> bool:
+    """Is any key null, or any column of one that has several?"""
+    return any(each.null_count for each in (keys.flatten() if pa.types.is_struct(keys.type) else [keys]))
+
+
+def are_many(sample: pa.Array, key: str) -> bool:
+    """Are most rows of a sample of different keys? Then it lacks most of them, and most rows would be looked up in
+    vain: 2M rows of 300,000 keys took 225 ms, and take 64 ms entered one by one."""
+    seen = KeyTable(sample.type)
+    seen.encode(sample, key)
+    return seen.count > SAMPLE // 2
+
+
 def changes(array: pa.Array, where: slice) -> np.ndarray | None:
     """The rows of a slice whose key differs from the one before; None if they are many."""
-    values = array.indices if pa.types.is_dictionary(array.type) else array
     first, most = max(where.start, 1), (where.stop - where.start) // SHORT
+    if pa.types.is_struct(array.type):
+        found = [changes(each, where) for each in array.flatten()]
+        some = [rows for rows in found if rows is not None]
+        together = np.unique(np.concatenate(some)) if len(some) == len(found) else None
+        return together if together is not None and together.size <= most else None
+    values = array.indices if pa.types.is_dictionary(array.type) else array
     if not pa.types.is_primitive(values.type) or values.type.bit_width % 8:
         rows = np.flatnonzero(pc.not_equal(values[first : where.stop], values[first - 1 : where.stop - 1])) + first
         return rows if rows.size <= most else None

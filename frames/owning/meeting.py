@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import ID, NO_KEY, chunks, finder, in_parallel, timed
+from frames.finding.intake import ID, NO_KEY, chunks, finder, has_nulls, in_parallel, timed
 from frames.finding.layout import LaidOut, laid_out
 from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels.frames import fill as frame_fill
@@ -76,6 +76,8 @@ def rows_of(frames: pa.Table) -> np.ndarray | None:
 def found_keys(keys: KeyTable, array: pa.ChunkedArray, key: str) -> np.ndarray:
     """The id of each event's key, -1 for keys without frames, on all cores."""
     one, ids = one_chunk(array), room(len(array), ID)
+    if has_nulls(one):
+        keys.find(one, key)  # refused, as a whole: so it is said in which row
     find = finder(keys, one, key)
     in_parallel(lambda s: find(one[s.start : s.stop], ids[s]), chunks(len(array)))
     return ids

@@ -22,7 +22,9 @@ from frames.specs import Spec, spec_from_json
 from kernels.frames.fingerprint import mix_all
 from swag.durable.state import State
 from swag.errors import SwagError
+from swag.query.groupings import By, one_or_several
 from swag.tables.columns import Field, column
+from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 
 NAME = b"swag.frames"
@@ -74,22 +76,22 @@ class Fingerprint:
 class Origin:
     """What the note says: how frames were found, and in which events.
 
-    The first `rows` events of the stream had this digest; whole: there were no others.
+    The first `rows` events of the stream had this digest; whole: there were no others. key: a name, several, or None.
     """
 
     spec: dict[str, Any]
     columns: tuple[str, ...]
     ts: str
-    key: str | None
+    key: str | By | None
     rows: int = 0
     digest: str = ""
     whole: bool = False
     format: int = FORMAT
 
     @classmethod
-    def by(cls, spec: Spec, ts: str, key: str | None) -> "Origin":
+    def of_search(cls, spec: Spec, ts: str, by: By) -> "Origin":
         """Of frames that are still to be found: see `noted`."""
-        return cls(spec.to_json(), spec.columns, ts, key)
+        return cls(spec.to_json(), spec.columns, ts, one_or_several(by))
 
     @classmethod
     def of(cls, frames: pa.Table) -> "Origin | None":
@@ -97,7 +99,11 @@ class Origin:
         note = (frames.schema.metadata or {}).get(NAME)
         try:
             entry = {} if note is None else json.loads(note)
-            return cls(**{**entry, "columns": tuple(entry["columns"])}) if entry.get("format") == FORMAT else None
+            if entry.get("format") != FORMAT:
+                return None
+            key = entry["key"]
+            several = {"columns": tuple(entry["columns"]), "key": tuple(key) if isinstance(key, list) else key}
+            return cls(**{**entry, **several})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -105,6 +111,11 @@ class Origin:
         """Frames that were found in the events seen, with the note."""
         note = {**vars(self), "rows": seen.rows, "digest": seen.digest(), "whole": whole}
         return frames.replace_schema_metadata({**(frames.schema.metadata or {}), NAME: json.dumps(note)})
+
+    @property
+    def by(self) -> By:
+        """The columns of the key."""
+        return () if self.key is None else (self.key,) if isinstance(self.key, str) else self.key
 
     def found_by(self) -> Spec | None:
         """None: by functions that this process does not have, or by a kind of spec that it does not know."""
@@ -124,7 +135,7 @@ class Origin:
         seen = Fingerprint()
         try:
             _, instants = timed(events, self.ts)
-            keys, ids = key_ids(events, self.key, None)
+            keys, ids = key_ids(joined(events, self.by), key_name(self.by), None)
             for name in self.columns:
                 column(events, name, "the spec reads")
             seen.add(any_fields(events, self.columns, "the fingerprint reads"), instants, ids, keys)

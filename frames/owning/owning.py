@@ -17,7 +17,9 @@ from frames.owning.meeting import Meeting
 from frames.owning.origin import Origin
 from kernels.frames.framing import BEGIN, COUNT, KEY
 from swag.errors import BadEvents, BadQuery
+from swag.query.groupings import By
 from swag.tables.columns import column
+from swag.tables.key_columns import key_name
 
 Spans = tuple[np.ndarray, np.ndarray]  # positions lo … hi of each frame's events, in the layout of a meeting
 BY_TIME = "own=False takes all events from start to end"
@@ -53,9 +55,7 @@ def of_skips(skips: np.ndarray, rows: np.ndarray) -> Owner:
     return Owner(lambda meeting: _from(meeting, skips, rows))
 
 
-def of_origin(
-    whole: pa.Table, meeting: Meeting, ts: str, key: str | None, own: bool | None, partial: bool
-) -> Owner | None:
+def of_origin(whole: pa.Table, meeting: Meeting, ts: str, by: By, own: bool | None, partial: bool) -> Owner | None:
     """Of frames that were found any time before. partial: some may lack their last pieces.
 
     own=True: the events must be those that the frames were found in. None: they are, or they are filled by time.
@@ -67,7 +67,7 @@ def of_origin(
     if own is False or meeting.moved:
         return None
     origin = Origin.of(whole)
-    if origin is None or (origin.ts, origin.key) != (ts, key):
+    if origin is None or (origin.ts, origin.by) != (ts, by):
         return _refuse(origin) if own else None
 
     def ask(meeting: Meeting) -> Spans | None:
@@ -92,7 +92,7 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
             " functions are that it was found by.",
             f"fr.detect again; {BY_TIME}",
         )
-    found = search(spec, meeting.table, origin.ts, origin.key)
+    found = search(spec, meeting.table, origin.ts, key_name(origin.by))
     empty = meeting.ends < meeting.starts  # the last piece of a frame, alone
     known = (meeting.numbers >= 0) & (meeting.numbers < found.count)
     at = meeting.numbers[known]

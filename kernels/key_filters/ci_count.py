@@ -268,6 +268,16 @@ def expire(state, begin, end, horizon):
             b = above
 
 
+@kernel
+def forget(state, ids):
+    """All that is kept of some keys."""
+    levels = opened(state)
+    keys = levels.keys
+    for i in range(ids.size):
+        drop_chain(levels, keys[ids[i], FIRST_BLOCK])
+        keys[ids[i], FIRST_BLOCK] = keys[ids[i], TOTAL] = 0
+
+
 # -- lookups ----------------------------------------------------------------------------------------------------------
 
 

@@ -255,6 +255,19 @@ def expire(state, begin, end, horizon):
 
 
 @kernel
+def forget(state, ids):
+    """All that is kept of some keys."""
+    state = opened(state)
+    keys = state.keys
+    for i in range(ids.size):
+        stair = keys[ids[i], NEWEST]
+        while stair > 0:
+            stair = free_stair(state, stair)
+        keys[ids[i], NEWEST] = 0
+        keys[ids[i], LAST_TIME] = keys[ids[i], NAN_TIME] = EARLIEST
+
+
+@kernel
 def newer(state, threshold, x, end, out):
     """out = the keys that reached a threshold after x; how many, or out.size + 1 if they do not fit.
 

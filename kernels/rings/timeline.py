@@ -36,6 +36,11 @@ class Batch(NamedTuple):
         """How many rows each run has."""
         return np.diff(self.starts)
 
+    def only(self, chosen: np.ndarray) -> "Batch":
+        """Of the same runs the rows that are chosen."""
+        keep = chosen[self.order]
+        return Batch(self.order[keep], self.keys, np.concatenate([[0], np.cumsum(keep)])[self.starts])
+
 
 @kernel
 def group_by_key(ids, seen, order, keys, starts):

@@ -88,7 +88,9 @@ def warm() -> None:
 
 EVENTS = click.option("--events", required=True, type=FILE, help="Parquet, CSV or Arrow, by its ending.")
 TS = click.option("--ts", default="ts", show_default=True, help="The column of time.")
-KEY = click.option("--key", help="The column of the key. If not said: that of GROUP BY.")
+KEY = click.option(
+    "--key", multiple=True, help="A column of the key; several times for several. If not said: those of GROUP BY."
+)
 CHUNK = click.option("--chunk", default=1_000_000, show_default=True, type=Whole(1), help="Events in memory at a time.")
 OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its ending. Without it, answers are shown.")
 
@@ -102,7 +104,7 @@ OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its endin
 @click.option("--at", type=FILE, help="A file of requests: a row of answers for each, as of its time (and key).")
 @click.option("--engine", default="embedded", show_default=True, type=click.Choice(["embedded", "spark"]))
 @CHUNK
-def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None, at: Path | None, engine: str,
+def run(queries: Path, events: Path, ts: str, key: tuple[str, ...], out: Path | None, at: Path | None, engine: str,
         chunk: int) -> None:  # fmt: skip
     """Answer the statements in QUERIES over a file of events: a row per event, or per request.
 
@@ -129,7 +131,9 @@ def run(queries: Path, events: Path, ts: str, key: str | None, out: Path | None,
 @OUT
 @click.option("--plot", type=FILE, help="A picture of the frames, e.g. frames.png.")
 @CHUNK
-def frames(spec: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None, chunk: int) -> None:
+def frames(
+    spec: str, events: Path, ts: str, key: tuple[str, ...], out: Path | None, plot: Path | None, chunk: int
+) -> None:
     """Find frames by SPEC, a FRAME clause ("DELTA fl 0.05") or a statement that has one.
 
     A clause alone gives the frames; a statement also what it selects of each.

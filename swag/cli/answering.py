@@ -24,7 +24,7 @@ from swag.cli.ticking import Ticking, needs_whole_file
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
-from swag.query.groupings import grouping_of
+from swag.query.groupings import By, grouping_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
 from swag.query.query import Events, Query, check_names
@@ -50,9 +50,7 @@ def statements(path: Path) -> list[Any]:
         raise click.UsageError(f"{path}: {why}") from None
 
 
-def run(
-    queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None, chunk: int
-) -> None:
+def run(queries: list[Any], events: Path, ts: str, key: By, out: Path | None, at: Path | None, chunk: int) -> None:
     """All queries over a file of events, written to another (or shown)."""
     if out is not None:
         kind_of(out)
@@ -62,14 +60,11 @@ def run(
     queries, source.where = of_one_condition(queries)
     check_alone(queries, at)
     if any(not isinstance(query, Query) for query in queries):
-        _find_frames(queries[0].spec, queries[0], source, columns, ts, key, chunk, out)
+        by = grouping_of(queries[0], key)
+        _find_frames(queries[0].spec, queries[0], source, columns, ts, by, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
-        why = (
-            needs_all(queries)
-            or several_groupings(queries, key)
-            or ("" if not _ticking(queries) else needs_whole_file(queries))
-        )
+        why = needs_all(queries) or ("" if not _ticking(queries) else needs_whole_file(queries, key))
         if not why:
             try:
                 _chunk_by_chunk(queries, source, columns, ts, key, requests, chunk, sink, advance)
@@ -106,29 +101,18 @@ def _ticking(queries: list[Any]) -> bool:
     return any(isinstance(query, Query) and query.every is not None for query in queries)
 
 
-def key_of(queries: list[Any], key: Any) -> Any:
+def key_of(queries: list[Any], key: By) -> By:
     """The key, said or as all statements group by it."""
     groups = {query.by for query in queries}
-    names: tuple[str, ...] = (groups.pop() or ()) if len(groups) == 1 else ()
-    return (names[0] if len(names) == 1 else names) if key is None and names else key
+    return key_columns(key, "--key", KEY) or ((groups.pop() or ()) if len(groups) == 1 else ())
 
 
-def several_groupings(queries: list[Any], key: Any) -> str:
-    """Why a file can not be gone through chunk by chunk; nothing if it can."""
-    default = key_columns(key, "key", KEY)
-    if len(default) > 1:
-        return "its key has several columns"
-    return (
-        "" if all(grouping_of(query, default) == default for query in queries) else "its statements group differently"
-    )
-
-
-def columns_read(queries: list[Any], source: Source, ts: str, key: Any) -> list[str]:
+def columns_read(queries: list[Any], source: Source, ts: str, key: By) -> list[str]:
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
-    keys = dict.fromkeys(name for query in queries for name in grouping_of(query, key_columns(key, "key", KEY)))
+    keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
-    wanted = dict(Reading(asked, ts, *key_columns(key, "key", KEY), *keys).columns)
+    wanted = dict(Reading(asked, ts, *keys).columns)
     for query in queries:
         if not isinstance(query, Query):
             wanted |= dict.fromkeys(query.columns, "a frame statement reads")
@@ -144,7 +128,7 @@ def _there(wanted: dict[str, str], source: Source) -> list[str]:
 
 
 def _chunk_by_chunk(
-    queries: list[Query], source: Source, columns: list[str], ts: str, key: str | None,
+    queries: list[Query], source: Source, columns: list[str], ts: str, key: By,
     requests: pa.Table | None, size: int, sink: Any, advance: Any,
 ) -> None:  # fmt: skip
     def chunks() -> Iterator[pa.Table]:
@@ -178,7 +162,7 @@ def _chunk_by_chunk(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, plot: Path | None, chunk: int) -> None:
+def frames(text: str, events: Path, ts: str, key: By, out: Path | None, plot: Path | None, chunk: int) -> None:
     """Frames by a statement or by a FRAME clause alone."""
     from swag.sql import frame_spec
 
@@ -191,7 +175,7 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
         queries = sql(text)
         if len(queries) != 1 or isinstance(queries[0], Query):
             raise click.UsageError("swag frames takes one statement with a FRAME clause. Hint: swag run")
-        key = key_of(queries, key)
+        key = grouping_of(queries[0], key_of(queries, key))
         columns = columns_read(queries, source, ts, key)
         spec = queries[0].spec
     else:
@@ -206,7 +190,7 @@ def frames(text: str, events: Path, ts: str, key: str | None, out: Path | None, 
 
 
 def _find_frames(
-    spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: str | None, size: int, out: Path | None
+    spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: By, size: int, out: Path | None
 ) -> None:
     """With a query, and what it says of each frame. Chunk by chunk, unless the events are in disorder."""
     of_frames, order = frames_package(), FileStream([], ts, key)
@@ -233,8 +217,8 @@ def _find_frames(
             )
 
 
-def _frame_columns(spec: Any, source: Source, ts: str, key: str | None) -> list[str]:
-    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
+def _frame_columns(spec: Any, source: Source, ts: str, key: By) -> list[str]:
+    wanted = {ts: "ts is"} | dict.fromkeys(key_columns(key, "--key", KEY), "key is")
     wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
     return _there(wanted, source)
 

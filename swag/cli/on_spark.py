@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import pyarrow.dataset
 from swag.cli.answering import check_alone, columns_read, key_of
 from swag.cli.files import Source, kind_of, written
 from swag.errors import NEEDS_SPARK
+from swag.query.groupings import By
 
 
-def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out: Path | None, at: Path | None) -> None:
+def run_on_spark(queries: list[Any], events: Path, ts: str, key: By, out: Path | None, at: Path | None) -> None:
     """Spark writes its part files beside `out`; they are put together there, batch by batch."""
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
@@ -24,7 +24,6 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
     columns_read(queries, Source(events), ts, key)
     if at is not None:
         Source(at)  # what can not be read is said before Spark is started
-    queries = [replace(query, by=None) for query in queries]  # which was found to be the key
     try:
         from pyspark.sql import SparkSession
 
@@ -36,7 +35,7 @@ def run_on_spark(queries: list[Any], events: Path, ts: str, key: str | None, out
         session.sparkContext.setLogLevel("FATAL")  # what goes wrong is raised, and said once
     with written(out) as sink, _mistakes_in_one_line():
         requests = None if at is None else _frame(session, at)
-        answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=key)
+        answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=list(key))
         assert sink.folder is not None
         answers.write.mode("overwrite").parquet(str(sink.folder / "parts"))
         parts = pyarrow.dataset.dataset(sink.folder / "parts", format="parquet")

@@ -6,9 +6,9 @@ from typing import Any
 import click
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from swag.durable.atomic_file import reason, replacing, target_of
+from swag.query.groupings import By
 from swag.query.over_frames import frames_package
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
@@ -31,14 +31,17 @@ def check_plot(path: Path, spec: Any) -> None:
         raise _impossible(path, why) from None
 
 
-def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: str | None) -> None:
+def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: By) -> None:
     """The frames of the key that has most of them, over the column that they are cut by."""
     plot = frames_package().plot
 
     picked = None
-    if key is not None and found.num_rows:
-        counts = pc.value_counts(found[key])
-        picked = key, counts[int(np.argmax(counts.field("counts").to_numpy()))]["values"].as_py()
+    if key and found.num_rows:
+        places = [str(i) for i in range(len(key))]  # of the columns: names may be anything
+        counts = found.select(list(key)).rename_columns(places).group_by(places, use_threads=False)
+        counts = counts.aggregate([([], "count_all")])
+        most = int(np.argmax(counts["count_all"].to_numpy()))
+        picked = key, tuple(counts[place][most].as_py() for place in places)
     axes = plot(found, table, y=spec.columns[0], ts=ts, key=picked)
     try:
         with replacing(path) as draft:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from swag.live.planner import choose
 from swag.query.families import parts_of
+from swag.query.groupings import by_grouping, shown_by
 from swag.query.lowering import lower, simple_ones
 from swag.query.query import Query
 from swag.query.windows import Range
@@ -40,8 +41,9 @@ def explain(queries: list[Any]) -> str:
             lines += _notes(query)
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
-    simple = simple_ones([query for query in queries if isinstance(query, Query)])
-    lines += ["", *_structures(simple)] if simple else []
+    groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
+    for by, some in groups.items():  # each has structures of its own
+        lines += ["", *([f"by {shown_by(by)}"] if len(groups) > 1 else []), *_structures(simple_ones(some))]
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@
     answered       |       |  answered     |       |
 
 Events in order of ts are all this takes. The rows kept between two chunks are those of the longest window of time, and
-of the longest window of rows per key (swag/stored/carried.py).
+of the longest window of rows per key, of every grouping (swag/stored/carried.py).
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from swag.errors import BadEvents
 from swag.evaluate import evaluate
+from swag.query.groupings import By, by_grouping
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.windows import Depth
 from swag.stored.carried import CarriedRows, first_needed
 from swag.stored.ordered_rows import Stored, as_clock
 from swag.tables.columns import Clock, clock_of, column, instants
+from swag.tables.key_columns import joined, key_name
 
 
 class Disorder(Exception):
@@ -37,7 +39,7 @@ class FileStream:
 
     queries: list[Query]
     ts: str
-    key: str | None
+    key: By
     clock: Clock | None = None
     last: int | None = None
     seen: int = 0  # events, in chunks before this one
@@ -88,19 +90,20 @@ class FileStream:
 
     def _carry(self, rows: pa.Table, now: int) -> None:
         """Keep the rows that a window may hold which ends at `now`, or later."""
-        far = self.depth
-        stored = Stored.of(rows, self.ts, self.key if far.rows else None)  # as they lie, if time alone decides
+        assert self.clock is not None
+        needed = np.zeros(rows.num_rows, bool)
+        for by, some in by_grouping(self.queries, self.key).items():
+            needed |= self._needed(rows, by, depth(some, self.clock.unit), now)
+        self.carried.keep(rows.filter(pa.array(needed)).combine_chunks())
+
+    def _needed(self, rows: pa.Table, by: By, far: Depth, now: int) -> np.ndarray:
+        by = by if far.rows else ()  # as they lie, if time alone decides
+        stored = Stored.of(joined(rows, by), self.ts, key_name(by))
         first = first_needed(far, stored.ts, stored.starts, now)
         needed = np.empty(rows.num_rows, bool)
         place = slice(None) if stored.order is None else stored.order
         needed[place] = np.arange(rows.num_rows) >= np.repeat(first, np.diff(stored.starts))
-        self.carried.keep(rows.filter(pa.array(needed)).combine_chunks())
-
-    @property
-    def depth(self) -> Depth:
-        """How far back windows reach."""
-        assert self.clock is not None
-        return depth(self.queries, self.clock.unit)
+        return needed
 
 
 def needs_all(queries: list[Any]) -> str:

@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
-from swag.query.groupings import ungrouped
+from swag.query.groupings import By, grouping_of, ungrouped
 from swag.query.query import Query
 from swag.tables.columns import as_table, column, instants
+from swag.tables.key_columns import apart, joined, key_name
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.schedule import slots_of
 
@@ -26,7 +27,7 @@ class Ticking(FileStream):
         The events of a chunk's last instant wait for the next one, as more may come: so answers at one instant are
         decided together, and come in the order of their keys.
         """
-        stream, waiting = LiveStream(self.ts, self.key), None
+        stream, waiting = LiveStream(self.ts, key_name(self._by)), None
         stream.add([ungrouped(query) for query in self.queries])
         for chunk in map(as_table, chunks):
             rows = chunk if waiting is None else pa.concat_tables([waiting, chunk])
@@ -36,6 +37,11 @@ class Ticking(FileStream):
             yield self._decided(stream, rows.slice(0, over), last - 1)
         if waiting is not None:
             yield self._decided(stream, waiting, self._end())
+
+    @property
+    def _by(self) -> By:
+        """The grouping that all queries share."""
+        return grouping_of(self.queries[0], self.key)
 
     def _end(self) -> int:
         """The end of the file decides the slot that the last event is in."""
@@ -49,18 +55,20 @@ class Ticking(FileStream):
         said = evaluate(self.queries, rows.slice(0, 0), ts=self.ts, key=self.key, progress=False)
         every = self.queries[0].every
         assert every is not None
-        stream.take(rows)
+        stream.take(joined(rows, self._by))
         for answers in stream.emission.decided(closed, kept=True):
             columns = [
                 values if query.having is None else pc.if_else(pa.array(speaks), values, None)
                 for query, values, speaks in zip(self.queries, answers.columns, answers.speaks, strict=True)
             ]
-            front = stream.emission.front(answers, every)
+            front = apart(stream.emission.front(answers, every), self._by)
             said = pa.table([*front.columns, *columns], schema=said.schema)
         stream.emission.raise_error()
         return said
 
 
-def needs_whole_file(queries: list[Query]) -> str:
+def needs_whole_file(queries: list[Query], key: By) -> str:
     """Why ticks can not be told chunk by chunk; nothing if they can."""
-    return "its statements answer at different times" if len({query.every for query in queries}) != 1 else ""
+    if len({query.every for query in queries}) != 1:
+        return "its statements answer at different times"
+    return "its statements group differently" if len({grouping_of(query, key) for query in queries}) > 1 else ""

@@ -79,6 +79,7 @@ def _windows(table: pa.Table, key: str | None) -> None:
     asked = [*queries(), *(filters() if key is not None else [])]
     for lateness in (None, "4s"):
         use_engine(sw.Engine, {"ts": "ts", "key": key, "lateness": lateness}, [*asked, *ticks()], table)
+    use_engine(sw.Engine, {"ts": "ts", "key": key, "lateness": "1h", "hold": False}, asked, table)
     requests = table.select(["ts", "word", "number"])
     sw.evaluate(queries(), table, key=key)
     sw.evaluate(queries(), table, at=requests, key=key)

@@ -37,6 +37,16 @@ class Chosen:
         which = np.repeat(np.arange(len(rows)), [each.size for each in rows])
         return Matches(np.concatenate([NOTHING, *rows]), which)
 
+    def some(self, places: np.ndarray, fields: dict[str, Field]) -> "Chosen":
+        """Of the rows at these places, in that order. fields: those of these rows."""
+        if not isinstance(self._found, Matches):
+            return Chosen(places.size, fields, self.predicates, [each[places] for each in self._found])
+        place = np.full(self.rows, -1)
+        place[places] = np.arange(places.size)
+        rows = place[self._found.rows]
+        order = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
+        return Chosen(places.size, fields, self.predicates, Matches(rows[order], self._found.which[order]))
+
     def __getitem__(self, mask: Mask) -> np.ndarray | None:
         if mask not in self._known:
             self._known[mask] = self._of(mask)

@@ -270,28 +270,29 @@ class Core:
 
     def value(self, query: Query, key: Any, at: Any) -> Any:
         """The answer for one stream, or for one key, as a Python value."""
-        self.asked += 1
         columns, present = self.answer([query], self.ids(key), at)
+        self.asked += 1  # now: an answer that has to wait until this thread is alone is asked for twice
         if len(columns[0]) == 0:
             return answer_before_events(query)
         return columns[0][0].as_py() if query.having is None or present[0, 0] else None
 
     def passing(self, query: Query, at: Any, exact: bool = True) -> pa.Table:
         """Table([key], value) of the keys, or the one stream, that have an event in the window and pass `having`."""
-        self.asked += 1
         ids = self._candidates(query, at)
         if not exact and query.having is not None:
+            self.asked += 1
             return pa.table(self.keyed(ids))
         columns, present = self.answer([query], ids, at)
+        self.asked += 1
         chosen = np.flatnonzero(present[:, 0])
         value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
 
     def table(self, queries: list[Query], at: Any) -> pa.Table:
         """One row (or one per key with an event in some window), one column per query."""
-        self.asked += len(queries)
         ids = self.ids()
         columns, present = self.answer(queries, ids, at)
+        self.asked += len(queries)
         names = [query.label for query in queries]
         if self.key is None:
             if self.time.clock is None:

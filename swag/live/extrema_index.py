@@ -89,6 +89,9 @@ class ExtremaIndex(SubstreamIndex):
         while (begin := ci_extrema.update(self.state, ids, ts, values, begin)) < ids.size:
             self.state = ci_extrema.with_room(self.state)
 
+    def forget(self, keys: np.ndarray) -> None:
+        ci_extrema.forget(self.state, keys)
+
     def _expire(self, begin: int, end: int, horizon: int) -> None:
         ci_extrema.expire(self.state, begin, end, horizon)
 

@@ -13,6 +13,7 @@ from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
 from swag.live.key_filters import Filters
+from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.store import CheckedRows, Store
@@ -84,9 +85,15 @@ class Grouping:
         if filtering:
             self.filters.prepare()
         self.store.time.go_on(int(rows.ts.max(initial=self.store.time.now)))
-        self.plan.update(self.store.append(rows, batch))
-        if filtering:
+        displaced = displacing(self.store, rows, batch)
+        if displaced is None:
+            self.plan.update(self.store.append(rows, batch))
+        else:
+            self.plan.update(put_in_place(self.store, rows, batch, displaced))
+        if filtering and self.store.time.lateness is None:
             self.filters.update(rows)
+        elif filtering:
+            self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
         self.store.tidy(rows.ts.size)
         self.plan.forget_substreams()
 

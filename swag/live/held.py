@@ -15,22 +15,29 @@ from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import judge
 from swag.durable.state import State
 from swag.errors import BadType
+from swag.live import intake
 from swag.live.arena import group
+from swag.live.refused import Refused, due_before
+from swag.query.groupings import By
+from swag.query.query import Query
+from swag.query.reading import Reading
+from swag.tables.key_columns import joined
 from swag.tables.waiting import TimedRows, Waiting
+
+WHY = "older than what was applied when it came"
 
 
 class Held:
     """The events that wait (`waiting`): the columns that queries need, their timestamps and key ids.
 
     It owns them until they are released, and the latest time, from which the watermark follows. Asked of it: to take
-    events that are not late, and those that are due.
+    events that are not late, and those that are due. The others it gives to `refused`, which is the engine's.
     """
 
-    def __init__(self, lateness: int) -> None:
-        self.lateness = lateness
+    def __init__(self, lateness: int, refused: Refused) -> None:
+        self.lateness, self.refused = lateness, refused
         self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
         self.waiting = Waiting()
-        self.late = 0
         self._lacking: dict[str, int] = {}  # columns that some events came without, and the latest time then
 
     def add(
@@ -55,7 +62,7 @@ class Held:
         if late.any():
             fresh = fresh.some(np.flatnonzero(~late))
         self.waiting.add(*fresh, narrow=True)
-        self.late += ts.size - fresh.ts.size
+        self.refused.add(table, late, WHY)
         return fresh.ts.size
 
     @property
@@ -80,6 +87,12 @@ class Held:
         """Are the keys of those that wait numbered?"""
         return self.waiting.count == 0 or bool(self.waiting.rows.ids.size)
 
+    def as_read(self, readers: list[Query], ts: str, by: By) -> pa.Table | None:
+        """The events that wait, as queries of a grouping will read them when they are due; None if there are none."""
+        if self.waiting.count == 0:
+            return None
+        return joined(intake.with_missing(self.waiting.rows.table, Reading(readers, ts, *by), keys=True), by)
+
     def unread(self, columns: Iterable[str]) -> int:
         """Events up to this time came without some of these columns: nobody read them then."""
         if self.waiting.count:
@@ -88,12 +101,12 @@ class Held:
         return max((self._lacking.get(name, EARLIEST) for name in columns), default=EARLIEST)
 
     def state(self) -> State:
-        header = {"lateness": self.lateness, "now": self.now, "late": self.late, "lacking": self._lacking}
+        header = {"lateness": self.lateness, "now": self.now, "late": self.refused.count, "lacking": self._lacking}
         return header, self.waiting.state()[1]
 
     def restore(self, state: State) -> None:
         header = state[0]
-        self.lateness, self.now, self.late = header["lateness"], header["now"], header["late"]
+        self.lateness, self.now, self.refused.count = header["lateness"], header["now"], header["late"]
         self._lacking = header.get("lacking", {})
         self.waiting.restore(state)
 
@@ -106,9 +119,7 @@ class Held:
         slots: Iterable[int],
         together: bool,
     ) -> np.ndarray:
-        before = np.maximum.accumulate(np.concatenate([[self.now], ts]))[:-1]  # `now` as each event arrives
-        with np.errstate(over="ignore"):
-            due = np.where(before < EARLIEST + self.lateness, EARLIEST, before - self.lateness)
+        due = due_before(ts, self.now, self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)
         missed = np.zeros(ts.size, bool)

@@ -98,6 +98,10 @@ class SubstreamIndex:
         self._expire(begin, end, self.horizon)
         self._next_to_expire = end % count
 
+    def forget(self, keys: np.ndarray) -> None:
+        """All that is known of these keys: their rows are given again."""
+        raise NotImplementedError
+
     @property
     def horizon(self) -> int:
         return EARLIEST if self.longest is None else max(EARLIEST, self.now - self.longest)
@@ -209,6 +213,9 @@ class CountIndex(SubstreamIndex):
     def _grow(self, keys: int) -> None:
         self.state = ci_count.with_keys(self.state, keys)
 
+    def forget(self, keys: np.ndarray) -> None:
+        ci_count.forget(self.state, keys)
+
     def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
         begin = 0
         while (begin := ci_count.update(self.state, ids, ts, begin, self.horizon)) < ids.size:
@@ -290,6 +297,11 @@ class SumIndex(CountIndex):
         rest = np.zeros(keys if self.floats else 0)
         rest[: self.rest.size] = self.rest
         self.rest = rest
+
+    def forget(self, keys: np.ndarray) -> None:
+        super().forget(keys)
+        if self.floats:
+            self.rest[keys] = 0
 
     def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
         assert values is not None

@@ -17,6 +17,7 @@ import pyarrow as pa
 from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
+from swag.live.arena import Batch
 from swag.live.chosen import Chosen
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SumIndex
@@ -148,6 +149,16 @@ class Filters:
         """A batch was applied."""
         for entry in self.entries.values():
             entry.update(self.store, rows)
+
+    def redo(self, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> None:
+        """A batch was applied that displaced so many rows of each of its keys. Those of which it displaced none are
+        brought up to date, with their rows in order of time."""
+        in_order = np.repeat(displaced == 0, batch.counts)
+        others, again = rows.some(batch.order[in_order]), batch.keys[displaced > 0]
+        for entry in self.entries.values():
+            entry.update(self.store, others)
+            if again.size:
+                entry.redo(self.store, again)
 
     # -- lookups ------------------------------------------------------------------------------------------------------
 

@@ -61,14 +61,30 @@ class IndexEntry:
     def make(self, store: Store, p: int) -> None:
         """From those rows kept that windows reach, now or later."""
         longest = self.longest(store)
-        ids, ts, values = kept_rows(store, self.key.mask, self.key.column)
-        reached = ts > max(EARLIEST, store.now - longest)
-        ids, ts, values = ids[reached], ts[reached], None if values is None else values[reached]
+        ids, ts, values = self._reached(store, np.arange(store.key_count))
         if self._takes(store, ts, values):
             self.index = self._empty(store, p, longest)
             self.index.add_keys(store.key_count)
             self.index.update(ids, ts, values)
             self.index.expire(store.now)
+
+    def redo(self, store: Store, keys: np.ndarray) -> None:
+        """What it knows of some keys is made again, from the rows kept: late ones were put in between."""
+        if self.index is None:
+            return
+        ids, ts, values = self._reached(store, keys)
+        if not self._takes(store, ts, values):
+            self.index = None
+            return
+        self.index.add_keys(store.key_count)
+        self.index.forget(keys)
+        self.index.update(ids, ts, values)
+
+    def _reached(self, store: Store, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Ids, timestamps and values of the rows of some keys that windows reach, now or later."""
+        ids, ts, values = kept_rows(store, self.key.mask, self.key.column, keys)
+        reached = ts > max(EARLIEST, store.now - self.longest(store))
+        return ids[reached], ts[reached], None if values is None else values[reached]
 
     def update(self, store: Store, rows: CheckedRows) -> None:
         """A batch was applied."""
@@ -137,11 +153,13 @@ def answers_floats(key: Key, store: Store) -> bool:
     return key.column is not None and bool(pa.types.is_floating(store.types[key.column]))
 
 
-def kept_rows(store: Store, mask: Mask, column: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ids, timestamps and values of the rows kept for a mask, key by key, oldest first."""
+def kept_rows(
+    store: Store, mask: Mask, column: str | None, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Ids, timestamps and values of the rows of some keys kept for a mask, key by key, oldest first."""
     space = store.find(mask)
     assert space is not None
-    ids, positions, slots = space.kept_rows(mask, store.key_count)
+    ids, positions, slots = space.kept_rows(mask, keys)
     rings = store.main.arena.rings[ids]
     ts = store.ts.data[rings[:, OFFSET] + (positions & (rings[:, CAPACITY] - 1))]
     if column is None or column not in space.raw:

@@ -1,7 +1,7 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -100,7 +100,7 @@ class Plan:
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
-        if query.where is not None and self.store.find(Mask(query.where, since=since)) is None:
+        if query.where is not None and self.store.find(self.presence(query)._replace(since=since)) is None:
             return False
         read = query.aggregate.columns
         space = self.store.find(self.mask(query)._replace(since=since))
@@ -177,12 +177,13 @@ class Plan:
     def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
-        alone = query.where is not None and query.aggregate.user is not None
+        alone = query.where is not None and (query.aggregate.user is not None or self.store.displaces)
         return Mask(query.where, required, self._since.get(query.label, 0), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
-        return Mask(query.where, since=self._since.get(query.label, 0))
+        alone = query.where is not None and self.store.displaces
+        return Mask(query.where, since=self._since.get(query.label, 0), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
         """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
@@ -209,10 +210,11 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: dict[Mask, tuple[np.ndarray, np.ndarray]]) -> None:
+    def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
+        """runs: of spaces that got any the rings, their rows that are new, and maybe how many were only displaced."""
         for (home, _), group in self.groups.items():
             if home in runs:
-                group.update(*runs[home], group.space.arena.rings.shape[0])
+                group.update(group.space.arena.rings.shape[0], *runs[home])
 
     def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
         """Ring kept[space][i] of a space is ring i from now on."""

@@ -85,11 +85,12 @@ class Group:
         self.stands_in = False
         self.bring(lambda: self.structure.rebuild(self.space.arena.rings.shape[0]))
 
-    def update(self, keys: np.ndarray, counts: np.ndarray, key_count: int) -> None:
+    def update(self, key_count: int, keys: np.ndarray, counts: np.ndarray, again: np.ndarray | None = None) -> None:
+        """The last rows of some keys are new; again: or were displaced by such, so many of them."""
         structure = self.structure
         before = structure.updates
         structure.add_keys(key_count)
-        self.bring(lambda: structure.update(keys, counts))
+        self.bring(lambda: structure.update(keys, counts) if again is None else structure.redo(keys, counts, again))
         self.updates += structure.updates - before
 
     def renumber(self, kept: np.ndarray) -> None:

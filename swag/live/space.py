@@ -97,17 +97,17 @@ class Space:
             timeline.to_ranks(edge, keys, self.parent.arena.rings, self.rank.data, self.arena.rings)
         return lo, hi
 
-    def kept_rows(self, mask: Mask, key_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the rows kept for a mask: keys, positions in the main space and slots here, key by key, oldest first."""
+    def kept_rows(self, mask: Mask, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows kept for a mask, of some keys: their keys, positions in the main space and slots here, oldest first."""
         main = self if self.parent is None else self.parent
-        rings = main.arena.rings[:key_count]
-        counts = rings[:, TAIL] - rings[:, HEAD]
-        ids = np.repeat(np.arange(key_count), counts)
+        rings = main.arena.rings
+        counts = rings[keys, TAIL] - rings[keys, HEAD]
+        ids = np.repeat(keys, counts)
         at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
         slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
         if self.rank is None:
             return ids, at, slots
-        rank, own = self.rank.data[slots], self.arena.rings[:key_count]
+        rank, own = self.rank.data[slots], self.arena.rings
         after = np.append(rank[1:], 0)
         last = np.cumsum(counts)[counts > 0] - 1
         after[last] = own[ids[last], TAIL]

@@ -36,6 +36,15 @@ class CheckedRows:
     fields: dict[str, Field]
     chosen: Chosen
 
+    def some(self, rows: np.ndarray) -> "CheckedRows":
+        """Those at these places."""
+        fields = {
+            name: Field(each.values[rows] if each.values.size else each.values,
+                        None if each.valid is None else each.valid[rows], each.type)
+            for name, each in self.fields.items()
+        }  # fmt: skip
+        return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows, fields))
+
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
     """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats)."""
@@ -112,14 +121,23 @@ class Store:
         """The space that the rows of a mask lie in, from now on if there was none."""
         home = mask.home
         if home not in self.spaces:
-            self.spaces[home] = Space(home, self.main) if mask.where is None else Substreams(home, self.main)
-            if mask.where is None:
+            self.spaces[home] = self._made(home)
+            if not isinstance(self.spaces[home], Substreams):
                 self.spaces[home].arena.add_keys(self.main.arena.rings.shape[0])
         space = self.spaces[home]
         if isinstance(space, Substreams):
             assert mask.where is not None
             space.add(mask.where)
         return space
+
+    @property
+    def displaces(self) -> bool:
+        """May late rows be put in between? Then filters have spaces of their own, whose ranks follow."""
+        return self.time.lateness is not None
+
+    def _made(self, home: Mask) -> Space:
+        ranked = home.where is None or self.displaces
+        return Space(home, self.main) if ranked else Substreams(home, self.main)
 
     def find(self, mask: Mask) -> Space | None:
         """The space that holds the rows of a mask, if one does."""
@@ -147,9 +165,15 @@ class Store:
         """Rows at or before this time are in no time window that ends now (one for all keys, or for each its own)."""
         if not self.retention.depth.time:
             return np.array([LATEST])
-        now = self.latest if self.keeps_own_time else np.array([min(self.now, self.retention.since)])
+        now = self.latest if self.keeps_own_time else np.array([min(self.now, self.since)])
         far = min(self.retention.depth.time, int(LATEST))
         return np.where(now < EARLIEST + far, EARLIEST, now - far)
+
+    @property
+    def since(self) -> int:
+        """Windows that end at this time, or later, are still to be asked for, and rows put in between theirs."""
+        lateness = self.time.lateness
+        return self.retention.since if lateness is None else max(EARLIEST, self.now - lateness)
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
@@ -167,14 +191,24 @@ class Store:
             self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
 
     def grouped(self, rows: CheckedRows) -> Batch:
-        """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest."""
+        """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest.
+        Where late rows are put into their place, each run is brought in order."""
         batch = group(rows.ids, self.seen)
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
+        if bad >= 0 and self.time.lateness is not None:
+            return self._by_key_and_time(rows)
         early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
         wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
         if wrong:
             raise self._disorder(rows, min(wrong))
         return batch
+
+    def _by_key_and_time(self, rows: CheckedRows) -> Batch:
+        """Tried: a kernel that sorts only the rows that are behind. It won a tenth of an append, and took seconds to
+        compile."""
+        by_time = np.argsort(rows.ts, kind="stable")
+        batch = group(rows.ids[by_time], self.seen)
+        return batch._replace(order=by_time[batch.order])
 
     def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
         assert self.clock is not None
@@ -227,9 +261,7 @@ class Store:
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
         timeline.take_ranks(counted, tuple(batch), space.arena.rings, slots, space.rank.data)
-        keep = counted[batch.order]
-        ends = np.concatenate([[0], np.cumsum(keep)])[batch.starts]
-        own = Batch(batch.order[keep], batch.keys, ends)
+        own = batch.only(counted)
         space.arena.make_room(own.keys, own.counts, space.expire_with_parent)
         self._write(space, rows.fields, own.order, space.arena.take_slots(own))
         return own.keys, own.counts
@@ -242,9 +274,9 @@ class Store:
         if self.retention.everything:
             return
         rings = self.main.arena.rings
-        if self.retention.since < LATEST:  # rows after it push none out of a window by rows
+        if self.since < LATEST:  # rows after it push none out of a window by rows
             seen = np.empty(keys.size, np.int64)
-            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.retention.since), seen)
+            timeline.seen_at(rings, self.ts.data, keys, np.full(keys.size, self.since), seen)
             coming = np.minimum(coming, seen - rings[keys, TAIL])
         timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.depth.rows)
 
@@ -445,11 +477,14 @@ class Store:
         self.ts.data = arrays["ts"]
         for saved in parts(state, "spaces"):
             mask = Mask.from_json(saved[0])
-            if mask.where is not None and "filters" not in saved[0]:  # of a version that had a space for each of them
+            if (
+                mask.where is not None and "filters" not in saved[0] and not mask.alone
+            ):  # of a version that had a space for each of them
                 self._restore_filter(mask, saved)
                 continue
             if mask not in self.spaces:
-                self.spaces[mask] = Space(mask, self.main) if mask.where is None else Substreams(mask, self.main)
+                ranked = mask.where is None or "filters" not in saved[0]
+                self.spaces[mask] = Space(mask, self.main) if ranked else Substreams(mask, self.main)
             self.spaces[mask].restore(saved)
 
     def _restore_filter(self, mask: Mask, saved: State) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels.operators import monoids
-from kernels.rings.timeline import HEAD, TAIL
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from kernels.windows import dyadic, landmark, running, sorted_runs
 from swag.durable.state import State, own_arrays
 from swag.live.arena import Arena, Column
@@ -63,6 +63,13 @@ class Structure:
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         raise NotImplementedError
+
+    def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
+        """The last counts[r] rows of each key are new, or were displaced by such: it knew again[r] rows from there on.
+
+        What is made of rows from their own partials on upwards needs no more than `update`.
+        """
+        self.update(keys, counts)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         """Partials, flat, one per (key, window); those of empty windows hold anything."""
@@ -139,6 +146,16 @@ class Running(Structure):
         running.update(self.op, self.columns, partials_of(self.op, self.held), self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
 
+    def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
+        """Running on from the first displaced row, before which nothing has changed."""
+        back = np.flatnonzero(again)
+        ring = self.rings[keys[back]]
+        slots = ring[:, OFFSET] + ((ring[:, TAIL] - counts[back]) & (ring[:, CAPACITY] - 1))
+        arrays = self.total if isinstance(self.total, tuple) else (self.total,)
+        for total, column in zip(arrays, self.held, strict=True):
+            total[keys[back]] = column.data[slots]
+        self.update(keys, counts)
+
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtype, lo.size)
         running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, (lo, hi), out)
@@ -175,6 +192,17 @@ class RunningFloats(Structure):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
         self.updates += int(counts.sum())
+
+    def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
+        """Running on from the group of the first displaced row. Of one that begins before the head there is no sum any
+        more; no window takes it off, so any will do."""
+        back = np.flatnonzero(again)
+        ring = self.rings[keys[back]]
+        first = (ring[:, TAIL] - counts[back]) >> running.STRIDE << running.STRIDE
+        slots = ring[:, OFFSET] + (first & (ring[:, CAPACITY] - 1))
+        sums = self.held[0].data[slots >> running.STRIDE]
+        self.total[keys[back]] = np.where(first >= ring[:, HEAD], sums, 0)
+        self.update(keys, counts)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = np.empty(lo.size)
@@ -236,6 +264,11 @@ class Landmark(Structure):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         for group in self.groups.values():
             group.update(self, keys, counts)
+        self.updates += int(counts.sum())
+
+    def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
+        for group in self.groups.values():
+            group.redo(self, keys, counts, again)
         self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
@@ -302,6 +335,16 @@ class LandmarkGroup:
         self.arena.make_room(keys, coming, expire)
         self.arena.rings[keys, TAIL] += coming
         landmark.update(owner.op, owner.columns, owner.rings, self.record(owner), keys, coming)
+
+    def redo(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
+        """From the stretch on in which the first displaced row is: aggregates from its start may have been replaced by
+        those to the end of their block. A block that ends again is looked back through as a whole."""
+        self.arena.add_keys(owner.rings.shape[0])
+        rings = self.arena.rings
+        shift = min(self.level, landmark.STRETCH_BITS)
+        first = np.maximum((owner.rings[keys, TAIL] - counts) >> shift << shift, rings[keys, HEAD])
+        rings[keys, TAIL] = np.where(again > 0, np.minimum(rings[keys, TAIL], first), rings[keys, TAIL])
+        self.update(owner, keys, owner.rings[keys, TAIL] - rings[keys, TAIL])
 
 
 class SortedRuns(Structure):

@@ -150,7 +150,7 @@ class Substreams(Space):
         substreams.to_own(self.arena.rings, self.position.data, keys, (lo, hi))
         return lo, hi
 
-    def kept_rows(self, mask: Mask, key_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def kept_rows(self, mask: Mask, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         own = self._pairs.of_filter(self.filters[mask.where or EACH])
         self.expire_with_parent(own, own)
         rings = self.arena.rings[own]
@@ -222,7 +222,7 @@ class Substreams(Space):
 
     def adopt(self, mask: Mask, other: Space, key_count: int) -> None:
         """The rows of a filter, from a space that holds no others."""
-        keys, positions, slots = other.kept_rows(mask, key_count)
+        keys, positions, slots = other.kept_rows(mask, np.arange(key_count))
         for name, column in other.raw.items():
             self.add_raw(name, column.data.dtype.type)
         self.keep_filters(self.filters.keys())

@@ -12,11 +12,15 @@ class Time:
 
     closed: every event with ts <= closed has come (EARLIEST: nobody has promised anything). There is one promise, which
     includes its instant: whoever promises that nothing *older* than t comes has closed t - 1.
+
+    lateness: an event may come so much behind the latest, and is put into its place among the others. None: events come
+    in order.
     """
 
     clock: Clock | None = None
     now: int = EARLIEST
     closed: int = EARLIEST
+    lateness: int | None = None
 
     @property
     def promised(self) -> int:

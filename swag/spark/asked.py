@@ -5,23 +5,37 @@ from typing import Any
 
 from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
-from swag.query.groupings import levels, ungrouped
+from swag.query.groupings import grouping_of, levels, shown_by, ungrouped
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query
 from swag.tables.predicate import columns_of
 
 
-def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
-    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
+def over_windows(queries: Any) -> list[Query]:
+    """Queries as a list, of which none is over frames."""
     asked = checked(queries)
     for query in asked:
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
+    return asked
+
+
+def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
+    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
+    asked = over_windows(queries)
     check_grouping(asked, keys)
     return [ungrouped(query) for query in asked]
 
 
 def check_grouping(asked: list[Query], keys: list[str]) -> None:
+    """Raise if queries are grouped by anything but the key."""
+    groupings = list(dict.fromkeys(grouping_of(query, tuple(keys)) for query in asked))
+    if len(groupings) > 1:
+        shown = "; ".join(map(shown_by, groupings))
+        raise BadQuery(
+            f"these queries are grouped in several ways ({shown}); here they are grouped in one.",
+            "one call for each grouping; swag.spark.evaluate takes several at once",
+        )
     for query in (each for one in asked for each in levels(one)):
         if query.by is not None and query.by != tuple(keys):
             said = f"GROUP BY {', '.join(query.by)}" if query.by else "no GROUP BY"

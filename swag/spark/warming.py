@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame
 
 from kernels.compile.folder import cache_folder
 from swag.errors import BadQuery
+from swag.query.groupings import by_grouping
 from swag.query.query import Query
 from swag.spark import schema
-from swag.spark.asked import grouped_by
+from swag.spark.asked import over_windows
 from swag.spark.batch.evaluate import planned
 from swag.spark.batch.layout import Layout
 from swag.spark.batch.tasks import answers
@@ -28,7 +29,8 @@ def warm(
     Workers on this machine find it there. For others, put it where they see it, and set $SWAG_CACHE_DIR for them.
     """
     schema.check_frame(events, "events")
-    asked = grouped_by(queries, schema.key_names(key))
+    groups = by_grouping(over_windows(queries), tuple(schema.key_names(key)))
+    asked = [query for some in groups.values() for query in some]
     if any(query.every is not None or query.source is not None for query in asked):
         raise BadQuery("queries with `every` or `source` are compiled when they run.", "warm the others")
     schema.field(events, ts, "ts is")

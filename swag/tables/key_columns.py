@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.errors import BadEvents
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
 from swag.tables.keys import ungroupable
@@ -31,13 +32,24 @@ def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
     name = key_name(by)
-    if len(by) > 1 and name in table.column_names:
+    if len(by) > 1 and _is_joined(table, by):
         return table
     table = checked(table, by)
     if len(by) < 2:
         return table
     columns = [one_chunk(table.column(each)) for each in by]
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
+
+
+def _is_joined(table: pa.Table, by: tuple[str, ...]) -> bool:
+    """Is the one column there? A user's own may have its name; that is refused, as it would be taken for the key."""
+    found = table.schema.get_all_field_indices(key_name(by))
+    if not found:
+        return False
+    kind = table.schema.types[found[0]]
+    if len(found) > 1 or not pa.types.is_struct(kind) or tuple(each.name for each in kind) != by:
+        raise BadEvents(f'the events have a column "{key_name(by)}", as the key of several is called.', "rename it")
+    return True
 
 
 def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
@@ -62,10 +74,7 @@ def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The order of rows by these columns, those of a key of several one by one."""
     own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
-    # Arrow has no order of half floats.
-    own = [
-        each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own
-    ]  # Arrow can not sort them
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
     if len(own) == 1:
         return np.asarray(pc.sort_indices(own[0]))
     table = pa.table(own, [str(i) for i in range(len(own))])

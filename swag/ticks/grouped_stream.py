@@ -142,6 +142,14 @@ class GroupedStream:
             if by in self.active or stream.emission.undelivered or stream.emission.errors
         }
 
+    def emission(self, by: By) -> Emission:
+        """That of one grouping."""
+        return self.streams[by].emission
+
+    def key_types(self, by: By) -> list[pa.DataType]:
+        """Of the key columns of a grouping; null as long as no key has come."""
+        return self.streams[by].core.key_types
+
     @property
     def is_ticking(self) -> bool:
         """Does any query answer at ticks, or over the answers of others?"""
@@ -168,19 +176,27 @@ class GroupedStream:
         if len(self.active) == 1:
             ((by, stream),) = self.active.items()
             stream.take(joined(table, by) if stream.is_ticking else table)
+            self.events += table.num_rows
         else:
-            self.forget_keys()
-            first = self.time.clock is None
+            self.take_each(table)
+
+    def take_each(self, table: pa.Table, last: Callable[[], None] = lambda: None) -> None:
+        """The same by steps: all of its streams check the events before any takes them. last: what else may refuse."""
+        self.forget_keys()
+        first = self.time.clock is None
+        if first:
+            self.start(clock_of(table.column(self.ts), self.ts))
+        known = self._key_counts()
+        try:
+            batches = self._tried(table, known, ordered=True)
+            last()
+        except Exception:
+            self._take_back(known)
             if first:
-                self.start(clock_of(table.column(self.ts), self.ts))
-            try:
-                batches = self._tried(table, self._key_counts(), ordered=True)
-            except Exception:
-                if first:
-                    self.restart()
-                raise
-            for stream, batch in zip(self.active.values(), batches, strict=True):
-                stream.apply(batch)
+                self.restart()
+            raise
+        for stream, batch in zip(self.active.values(), batches, strict=True):
+            stream.apply(batch)
         self.events += table.num_rows
 
     @contextmanager
@@ -266,6 +282,15 @@ class GroupedStream:
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @property
+    def every_stream(self) -> list[LiveStream]:
+        return list(self.streams.values())
+
+    @property
+    def parts(self) -> "list[tuple[GroupedStream, int]]":
+        """The streams that it is made of, itself first, and how many events wait in front of each."""
+        return [(self, 0)]
+
+    @property
     def kept(self) -> int:
         return sum(stream.kept for stream in self.streams.values())
 
@@ -292,8 +317,9 @@ class GroupedStream:
             return
         self.events = state[0]["events"]
         saved = dict(zip((tuple(by) for by in state[0]["groupings"]), parts(state, "streams"), strict=True))
-        if saved.keys() != self.streams.keys():
+        if not self.streams.keys() <= saved.keys():
             raise ValueError(f"groupings {list(saved)} were saved, of queries by {list(self.streams)}")
+        self.streams |= {by: self._made(by) for by in saved if by not in self.streams}  # whose ticks nobody has fetched
         for by, stream in self.streams.items():
             stream.restore(saved[by])
         self.streams = {by: self.streams[by] for by in saved}

@@ -5,6 +5,7 @@ A case is a stream of its own: its keys are (case, key). What is expected is sai
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,28 @@ def queries() -> list[tuple[sw.Query, oracle.Q]]:
             found.append((sw.Query(ours, window, name, where=where, having=having, index=ours.kind != "sum"),
                           oracle.Q(theirs, same, where=WHERE[where], having=having)))  # fmt: skip
     return found
+
+
+GROUPINGS: list[tuple[str, ...] | None] = [None, ("case",), ("case", "k"), ("k", "half"), ()]
+
+
+def in_groupings() -> list[tuple[sw.Query, oracle.Q]]:
+    """Some of the queries, in every grouping in turn; None: by the key."""
+    return [
+        (replace(query, by=GROUPINGS[n % len(GROUPINGS)]), q)
+        for n, (query, q) in enumerate([pair for i, pair in enumerate(queries()) if i % 4 == 0 or pair[0].having])
+    ]
+
+
+def with_other_keys(table: pa.Table) -> pa.Table:
+    """Two columns more to group by: the case, and a float that is -0.0 here and there."""
+    rows = table["row"].to_pylist()
+    case = pa.array([int(key.split("/")[0]) for key in table["k"].to_pylist()], pa.int32())
+    return table.append_column("case", case).append_column("half", pa.array([[0.0, -0.0, 1.5][n % 3] for n in rows]))
+
+
+def key_of(row: dict[str, Any], by: tuple[str, ...] | None) -> tuple[Any, ...]:
+    return tuple(row[name] + 0 if name == "half" else row[name] for name in (("k",) if by is None else by))
 
 
 def streams(count: int = 16, seed: int = 7) -> list[list[dict[str, Any]]]:

@@ -1,5 +1,6 @@
 """One suite for every way of running: windows, requests, filters, ticks and frames give the answers of the oracle."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import frames as fr
 import frames.spark as on_spark
 import swag as sw
+import swag.spark
 from tests import oracle
 from tests.conformance import cases
 from tests.conformance.runners import RUNNERS
@@ -23,6 +25,9 @@ IDENTITY = sw.Query(sw.last("row"), sw.Rows(1), "row")
 
 
 every_way = pytest.mark.parametrize("make", RUNNERS, ids=lambda runner: runner.name)
+every_stored_way = pytest.mark.parametrize(
+    "make", [runner for runner in RUNNERS if hasattr(runner, "fill")], ids=lambda runner: runner.name
+)
 
 
 def values(table: pa.Table, queries: list[sw.Query]) -> list[list[Any]]:
@@ -60,6 +65,48 @@ def test_at_requests(make, spark):
         oracle.mismatches(values(found, asked), [q for _, q in pairs], events.to_pylist(), requests.to_pylist(), "k")
         == []
     )
+
+
+@every_stored_way
+def test_at_every_event_in_several_groupings(make, spark):
+    grouped, events = cases.in_groupings(), cases.with_other_keys(cases.in_one_table(STREAMS))
+    found = make(spark).at_events([IDENTITY, *(query for query, _ in grouped)], events, "ts", "k").sort_by("row")
+    assert found.column_names == ["k", "case", "half", "ts", "row", *(query.label for query, _ in grouped)]
+    assert found["k"].to_pylist() == events["k"].to_pylist()
+    assert_grouped(found, grouped, events, None)
+
+
+@every_stored_way
+def test_at_requests_in_several_groupings(make, spark):
+    grouped, events = cases.in_groupings(), cases.with_other_keys(cases.in_one_table(STREAMS))
+    keys, rng = (
+        events.select(["half", "k", "case"]).take(pa.array(range(0, events.num_rows, 3))),
+        np.random.default_rng(5),
+    )
+    times = rng.choice([-1, 0, 3, 7, 10, 31, 10**12 // 2, 2 * 10**12], keys.num_rows)
+    requests = keys.append_column("ts", pa.array(times)).append_column("request", pa.array(range(keys.num_rows)))
+    found = make(spark).at_requests([query for query, _ in grouped], events, requests, "ts", "k").sort_by("request")
+    assert found.column_names == [*requests.column_names, *(query.label for query, _ in grouped)]
+    assert_grouped(found, grouped, events, requests)
+
+
+def assert_grouped(found: pa.Table, grouped: Any, events: pa.Table, requests: pa.Table | None) -> None:
+    """The oracle's key is one value: here, that of all columns of a grouping."""
+    for by in dict.fromkeys(query.by for query, _ in grouped):
+        of_group = [(query, q) for query, q in grouped if query.by == by]
+        keyed = [
+            None if table is None else [{**row, "key": cases.key_of(row, by)} for row in table.to_pylist()]
+            for table in (events, requests)
+        ]
+        answers = values(found, [query for query, _ in of_group])
+        assert oracle.mismatches(answers, [q for _, q in of_group], *keyed, "key") == []
+
+
+def test_a_stream_of_several_groupings_is_refused_by_name(spark):
+    events = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    queries = [sw.Query(sw.count(), sw.Range("5s"), name) for name in ("n", "m")]
+    with pytest.raises(sw.BadQuery, match=r"grouped in several ways \(value; nothing \(the whole stream\)\)"):
+        swag.spark.stream([queries[0], replace(queries[1], by=())], events, key="value")
 
 
 @every_way
@@ -164,9 +211,7 @@ def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: (*row[:4], *(repr(value) for value in row[4:])))
 
 
-@pytest.mark.parametrize(
-    "make", [runner for runner in RUNNERS if hasattr(runner, "fill")], ids=lambda runner: runner.name
-)
+@every_stored_way
 def test_frames_filled_and_summarised(make, spark):
     events, runner = cases.in_one_table(STREAMS), make(spark)
     frames = fr.detect(cases.SPECS[1], events, ts="ts", key="k")

@@ -101,9 +101,12 @@ class Compared:
         since = self.engine.stats()["complete_since"][name]
         if since is None:
             return True
-        time, ask = self.truth.engine.watermark if at is None else at, self.truth.told[name].ask
+        ask, now = self.truth.told[name].ask, self.truth.engine.watermark
+        if ask.source is not None and not self.truth.engine.hold:
+            now -= self.truth.engine.lateness or 0
+        time = now if at is None else at
         if any(isinstance(of.window or ask.window, Rows) for of in aggregates_of(ask)):
-            time = min(time, self.truth.engine.watermark)  # those are filled by events, not by time that passes
+            time = min(time, now)  # those are filled by events, not by time that passes
         column = pa.array([since], clocks.TYPES[self.clock])
         return time >= clocks.integers(pa.chunked_array([column]))[0]
 

@@ -31,15 +31,19 @@ class Driven(Compared):
     "Look up the third query" is that of those registered then: so steps can be left out, and a case is still one.
     """
 
-    def __init__(self, key: str | None, lateness: int | None, algorithm: str, clock: str) -> None:
-        calls.append(f"engine = sw.Engine(key={key!r}, lateness={lateness!r}, algorithm={algorithm!r})  # ts: {clock}")
-        engine = sw.Engine(key=key, lateness=lateness, algorithm=algorithm)
-        super().__init__(engine, Truth(key, lateness), clock)
+    def __init__(self, key: str | None, lateness: int | None, hold: bool, algorithm: str, clock: str) -> None:
+        hold = hold or lateness is None
+        options = {"key": key, "lateness": lateness, "algorithm": algorithm, "hold": hold}
+        shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        calls.append(f"engine = sw.Engine({shown})  # ts: {clock}")
+        super().__init__(sw.Engine(**options), Truth(key, lateness, hold), clock)
         self.time = 0
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def register(self, name: str, ask: Ask) -> None:
+        if self._begins_behind(ask):
+            return
         calls.append(f"engine.register({code(ask, name)})")
         refused = name in self.truth.told or self._is_refused(ask)
         try:
@@ -51,6 +55,12 @@ class Driven(Compared):
         if name in self.truth.told:
             raise wrong("a name is taken twice", name)
         self.truth.register(name, ask)
+
+    def _begins_behind(self, ask: Ask) -> bool:
+        """Where events are not held, the first query that waits for them counts rows from when it comes."""
+        known = [told.ask for told in self.truth.told.values()]
+        first = not any(map(_is_decided_later, known)) and bool(self.truth.engine.taken)
+        return not self.truth.engine.hold and _is_decided_later(ask) and first
 
     def _is_refused(self, ask: Ask) -> bool:
         per_key = ask.every is not None and ask.every.per_key and self.key is None
@@ -234,6 +244,10 @@ class Driven(Compared):
         columns = {name: pa.array([e[name] for e in events], kind) for name, kind in TYPES.items()}
         ts = clocks.column([e["ts"] for e in events], self.clock)
         return pa.table({"ts": ts, "k": pa.array([e["k"] for e in events], pa.string()), **columns})
+
+
+def _is_decided_later(ask: Ask) -> bool:
+    return ask.every is not None or ask.source is not None
 
 
 def _is_looked_up(ask: Ask) -> bool:

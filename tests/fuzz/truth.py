@@ -29,10 +29,10 @@ class Told:
 class Truth:
     """Every event that was taken, and every query that is registered."""
 
-    def __init__(self, key: str | None, lateness: int | None) -> None:
+    def __init__(self, key: str | None, lateness: int | None, hold: bool = True) -> None:
         self.key = key
-        self.stream = oracle_ticks.Stream(key, lateness, [], together=False)
-        self.engine = oracle.Engine(key, lateness)
+        self.stream = oracle_ticks.Stream(key, lateness, [], together=False, hold=hold)
+        self.engine = oracle.Engine(key, lateness, hold)
         self.told: dict[str, Told] = {}
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -83,7 +83,8 @@ class Truth:
 
     def answer(self, ask: Ask, key: Any = None, at: int | None = None) -> Expected:
         seen = copy.copy(self.engine)
-        if ask.source is not None:
+        if ask.source is not None:  # which is decided at the watermark, whoever else waits
+            seen.hold = True
             seen.taken = [event for event in seen.taken if WHERE[ask.source](event)]
         return expected(ask, lambda query: seen.window(query, key, at))
 

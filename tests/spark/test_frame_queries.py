@@ -104,8 +104,6 @@ def test_what_is_refused_before_any_job(spark):
         swag.spark.evaluate(f"{STATEMENTS[0]}; SELECT MAX(x) AS high FROM s [ROWS 2]", df)
     with pytest.raises(sw.BadQuery, match="nor does it take requests"):
         swag.spark.evaluate(STATEMENTS[0], df, at=df)
-    with pytest.raises(sw.BadQuery, match="has no GROUP BY, but the stream has key"):
-        swag.spark.evaluate(STATEMENTS[0], df, key="key")
     with pytest.raises(sw.UnknownColumn, match='reads "m", but the events have: ts, key, x, n, id'):
         swag.spark.evaluate("SELECT COUNT(*) FROM s [FRAME DELTA x 1] WHERE m > 1", df)
     with pytest.raises(sw.BadType, match="can not be computed: key is"):

@@ -117,11 +117,26 @@ def laid_out(
     if requests is not None:
         asking = _with_pieces(requests, "start", columns, pieces).withColumn("asks", F.lit(True))
         rows = rows.withColumn("asks", F.lit(False)).unionByName(asking, allowMissingColumns=True)
-    rows = _spread(rows, columns, pieces, layout)
+    return _in_order(_spread(rows, columns, pieces, layout), columns, pieces)
+
+
+def laid_out_again(
+    rows: DataFrame, columns: Columns, pieces: CutPieces | None, layout: Layout
+) -> tuple[DataFrame, Columns]:
+    """Rows that are events, or requests if they ask, wherever they lie: by task, in order."""
+    return _in_order(_spread(_with_pieces(rows, "since", columns, pieces), columns, pieces, layout), columns, pieces)
+
+
+def laid_out_in_place(rows: DataFrame, columns: Columns) -> tuple[DataFrame, Columns]:
+    """Rows of which those of a key are in one partition already."""
+    return _in_order(rows, columns, None)
+
+
+def _in_order(rows: DataFrame, columns: Columns, pieces: CutPieces | None) -> tuple[DataFrame, Columns]:
     if pieces is not None:
         known = pieces.keys.select(_follow_from_the_piece(columns))
         columns = replace(columns, by=(*columns.by, "piece"), cut=Cut(known, pieces.starts, pieces.since))
-    order = [*columns.by, "t", *(["asks"] if requests is not None else []), *(["seq"] if columns.ties else [])]
+    order = [*columns.by, "t", *(["asks"] if columns.asks else []), *(["seq"] if columns.ties else [])]
     return rows.sortWithinPartitions(*order).select(*columns.all), columns
 
 
@@ -143,6 +158,8 @@ def _with_pieces(rows: DataFrame, since: str, columns: Columns, pieces: CutPiece
         return rows
     # Keys that are not cut are in no piece; nor are rows without a time, which are to be refused, not lost.
     joined, known = pieces.around(rows, columns.by, since), _follow_from_the_piece(columns)
+    if since == "since" and "asks" in rows.columns:  # a request is no halo
+        joined = joined.where(~F.col("asks") | F.col("piece").isNull() | (F.col("t") >= F.col("start")))
     own = [F.when(F.col("piece").isNull(), F.col(name)).alias(name) if name in known else name for name in rows.columns]
     return joined.select(*own, F.coalesce("piece", F.lit(WHOLE).cast("long")).alias("piece"))
 

@@ -7,7 +7,7 @@ is that of a block and a window, whatever the partition holds.
 mapInArrow, not mapInPandas: with 100 answers per row, the way through pandas takes half as long again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,11 @@ SHARE = 8  # … those of one row in so many: to answer some, all rows that thei
 
 @dataclass(frozen=True)
 class WindowTask:
-    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the answers' schema."""
+    """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the answers' schema.
+
+    front: the columns of rows that come before the answers (None: as users want them). passes_on: events come out, too,
+    without answers: for the next grouping.
+    """
 
     queries: tuple[Query, ...]
     columns: Columns
@@ -47,6 +51,8 @@ class WindowTask:
     out: pa.Schema
     block_rows: int
     promise: Promise | None = None  # that rows are in order, if Spark has not put them so
+    front: tuple[str, ...] | None = None
+    passes_on: bool = False
 
     @property
     def at_requests(self) -> bool:
@@ -70,9 +76,11 @@ def answers(task: WindowTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         batches = in_order(task.promise, batches)
     carried = CarriedRows()
     for table, _ in carried.blocks(batches, task.block_rows, task.prepared):
-        block = SortedBlock.of(task, table, carried.count)
+        block, old = SortedBlock.of(task, table, carried.count), carried.count
         carried.keep(block.halo())
         yield from block.answers()
+        if task.passes_on:
+            yield from block.events(old)
 
 
 @dataclass(eq=False)
@@ -151,10 +159,24 @@ class SortedBlock:
                 requests = Requests(self.t[rows[mine]], end[mine], self._runs(rows[mine]), None, False)
             yield from self._answered(Evaluation(stored, requests, selections=selections), rows[mine])
 
+    def events(self, carried: int) -> Iterator[pa.RecordBatch]:
+        """Those that are here for the first time, and no halo. carried: how many rows are the block's before."""
+        own, cut = ~self.asks, self.task.columns.cut
+        own[:carried] = False
+        if cut is not None:
+            own &= cut.asks(np.asarray(one_chunk(self.table.column("piece"))), self.t)
+        rows = np.flatnonzero(own)
+        if rows.size:
+            front = self._front(rows)
+            nothing = [pa.nulls(rows.size, want.type) for want in list(self.task.out)[len(front) :]]
+            yield from self._handed_out([*front, *nothing])
+
     def _answered(self, evaluation: Evaluation, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
         columns = [evaluation.add(query) for query in self.task.queries]
         evaluation.run()
-        arrays = [*self._front(rows), *(column.array(evaluation.stored) for column in columns)]
+        yield from self._handed_out([*self._front(rows), *(column.array(evaluation.stored) for column in columns)])
+
+    def _handed_out(self, arrays: list[Any]) -> Iterator[pa.RecordBatch]:
         arrays = [of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=self.task.out)
         yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
@@ -182,7 +204,8 @@ class SortedBlock:
 
     def _front(self, rows: np.ndarray) -> list[pa.ChunkedArray]:
         """The columns before the answers."""
-        table = self.table.select(self._named("r") if self.task.at_requests else [*self.task.columns.keys, "t"])
+        front: Sequence[str] = self._named("r") if self.task.at_requests else [*self.task.columns.keys, "t"]
+        table = self.table.select(list(front if self.task.front is None else self.task.front))
         if rows[-1] - rows[0] == rows.size - 1:
             return list(table.slice(rows[0], rows.size).columns)
         return list(table.take(pa.array(rows)).columns)

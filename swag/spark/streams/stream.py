@@ -58,6 +58,7 @@ def stream(
     asked = asked_queries(queries)
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
+    asked = grouped_by(asked, key_names(key))
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
     wanted = Reading((each for query in asked for each in readers(query)), ts, key).columns
@@ -79,7 +80,6 @@ def _keyed_by_several(
     lateness: Duration | None, shards: int | None, metrics: str,
 ) -> "DataFrame":  # fmt: skip
     keys = key_names(key)
-    asked = grouped_by(asked, keys)
     if len(keys) < 2:
         one = keys[0] if keys else None
         return stream(

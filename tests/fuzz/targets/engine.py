@@ -59,6 +59,7 @@ CASES = st.fixed_dictionaries(
     {
         "key": st.sampled_from([None, "k"]),
         "lateness": st.sampled_from([None, None, 0, 3, 20]),
+        "hold": st.sampled_from([True, True, False]),
         "algorithm": st.sampled_from(["auto", "auto", "auto", "b-int", "l-int", "r-int"]),
         "clock": st.sampled_from(["integer", "integer", *clocks.TYPES]),
         "queries": st.lists(ASKS, max_size=4),
@@ -68,7 +69,7 @@ CASES = st.fixed_dictionaries(
 
 
 def check(case: dict[str, Any]) -> None:
-    driven = Driven(case["key"], case["lateness"], case["algorithm"], case["clock"])
+    driven = Driven(case["key"], case["lateness"], case["hold"], case["algorithm"], case["clock"])
     with contextlib.suppress(Ended):
         for name, ask in zip(NAMES, case["queries"], strict=False):
             driven.register(name, ask)

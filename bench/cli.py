@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|groupings|filters|alerts|frames|frequency|late|sql|spark|
+"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|alerts|frames|frequency|late|sql|spark|
                  spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -27,6 +27,7 @@ SUBJECTS: dict[str, list[str]] = {
     "groupings": ["groupings"],
     "filters": ["filters_figure12", "filters_growth", "filters_updates", "filters_extrema", "filters_engine"],
     "alerts": ["alerts"],
+    "many-filters": ["many_filters"],
     "frames": ["frames_*"],
     "frequency": ["frequency"],
     "late": ["late"],

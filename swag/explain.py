@@ -69,7 +69,7 @@ def _head(core: Core, queries: int, kept: int, size: int, held: int) -> list[str
 
 def _lookups(core: Core) -> list[str]:
     """The groups of queries that are answered on lookup, and the indexes over keys."""
-    lines: list[str] = []
+    lines = _filters(core)
     for group in core.plan.groups.values():
         lines += ["", *_group(group)]
     free = [query.label for query in core.plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
@@ -80,6 +80,21 @@ def _lookups(core: Core) -> list[str]:
     lines += ["", *filters] if filters else []
     combined = [line for query in core.queries.values() if not query.is_simple for line in _combined(core, query)]
     return lines + (["", *combined] if combined else [])
+
+
+def _filters(core: Core) -> list[str]:
+    """How events are led to the filters that they satisfy, and where the rows of those lie."""
+    chooser, families, predicates = core.grouping.chooser, core.store.families, core.plan.predicates
+    if not families:
+        return []
+    alone, with_rest, tried = chooser.counts(predicates)
+    ways = {"found by constants alone": alone, "by constants, then a rest that is tried": with_rest,
+            "tried on every event": tried}  # fmt: skip
+    said = ", ".join(f"{count:,} {way}" for way, count in ways.items() if count)
+    pairs, size = sum(space.used for space in families), chooser.bytes + sum(space.bytes for space in families)
+    places = many(len(families), "arena")
+    return ["", f"{many(len(predicates), 'where')}: {said}",
+            f"    {pairs:,} (filter, key) with rows of their own, in {places}, {_size(size)}"]  # fmt: skip
 
 
 def _foot(core: Core) -> list[str]:

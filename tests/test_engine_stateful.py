@@ -216,7 +216,7 @@ class EngineMachine(RuleBasedStateMachine):
             before = self.engine.stats()
             with pytest.raises(sw.OutOfOrder):
                 self.engine.append(table)
-            assert self.engine.stats() | {"bytes": 0} == before | {"bytes": 0}
+            assert without_bytes(self.engine.stats()) == without_bytes(before)
         else:
             assert self.engine.append(table) == taken
             assert self.engine.stats()["late"] == self.truth.late
@@ -327,6 +327,11 @@ class ForgetfulMachine(EngineMachine):
     def events(self, drawn, back=0):
         rows = super().events(drawn, back)
         return [row | {"k": f"{row['k']}{row['ts'] // 7 % 5}"} for row in rows]
+
+
+def without_bytes(stats):
+    """Scratch, room for keys and what is made when needed may stay when a batch is refused, and are not saved."""
+    return stats | {"bytes": 0, "groupings": {by: about | {"bytes": 0} for by, about in stats["groupings"].items()}}
 
 
 def assert_identical(left, right):

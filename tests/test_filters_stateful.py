@@ -19,7 +19,7 @@ import swag as sw
 from swag.live import store
 from swag.query.windows import reach
 from tests import oracle
-from tests.test_engine_stateful import assert_identical
+from tests.test_engine_stateful import assert_identical, without_bytes
 
 MOST, LEAST = 2**63 - 1, -(2**63)
 EVENT = st.fixed_dictionaries(
@@ -169,7 +169,7 @@ class FilterMachine(RuleBasedStateMachine):
             before = self.engine.stats()
             with pytest.raises(sw.BadEvents, match="index=False"):
                 self.engine.append(table)
-            assert self.engine.stats() | {"bytes": 0} == before | {"bytes": 0}
+            assert without_bytes(self.engine.stats()) == without_bytes(before)
         else:
             assert self.engine.append(table) == self.truth.append(rows)
         for filter in gone:

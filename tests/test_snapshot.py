@@ -14,7 +14,7 @@ import pytest
 import swag as sw
 from swag.tables.keys import KeyTable
 from tests.snapshots import recipe
-from tests.test_engine_stateful import assert_identical
+from tests.test_engine_stateful import assert_identical, without_bytes
 
 AGGREGATES = [
     sw.count(), sw.sum("x"), sw.sum("i"), sw.mean("x"), sw.max("x"), sw.min("i"), sw.std("y"), sw.first("x"),
@@ -55,7 +55,7 @@ def test_answers_after_loading_are_those_of_before(tmp_path, options):
     more = batch(rng, 3000, 700)
     assert engine.append(more) == loaded.append(more)
     assert_identical(loaded.lookup_all(), engine.lookup_all())
-    assert loaded.stats() | {"bytes": 0} == engine.stats() | {"bytes": 0}
+    assert without_bytes(loaded.stats()) == without_bytes(engine.stats())
 
 
 def test_an_engine_without_events_can_be_saved(tmp_path):

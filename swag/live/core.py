@@ -21,12 +21,12 @@ from swag.errors import BadQuery, TooFarBack
 from swag.live import intake
 from swag.live.alerts import Alerts
 from swag.live.arena import Batch
+from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
 from swag.live.grouping import Grouping
 from swag.live.lookups import Edges
 from swag.live.rules import Rules
-from swag.live.space import Mask
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
@@ -49,7 +49,7 @@ class Incoming:
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    chosen: dict[Mask, np.ndarray | None]
+    chosen: Chosen
     by_key: Batch | None = None  # once it was found to be in order
 
     @cached_property
@@ -103,7 +103,8 @@ class Core:
         table = waiting(simple)
         if table is not None:
             found = intake.fields(table, Reading(simple), self.dictionary)
-            intake.chosen_rows([Mask(query.where) for query in simple], table, found)
+            predicates = tuple(dict.fromkeys(query.where for query in simple if query.where is not None))
+            Chooser().chosen(predicates, table, found)
 
     def add(
         self, queries: list[Query], flowing: bool = False, unread: Callable[[Query], int] = lambda query: EARLIEST

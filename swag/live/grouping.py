@@ -9,13 +9,13 @@ import pyarrow as pa
 from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
+from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
 from swag.live.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
-from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.live.time import Time
 from swag.query.query import Query
@@ -25,9 +25,9 @@ from swag.tables.columns import Field
 class Grouping:
     """The queries of one grouping, and all that is kept for them.
 
-    It owns its keys and rows (`store`), the structures over them (`plan`, `lookups`) and the indexes over its keys
-    (`filters`). Time and dictionary are the stream's, and shared with its other groupings. Asked of it: to follow
-    queries and batches, and which of its keys nobody needs any more.
+    It owns its keys and rows (`store`), the structures over them (`plan`, `lookups`), the indexes over its keys
+    (`filters`) and over the constants of its predicates (`chooser`). Time and dictionary are the stream's, and shared
+    with its other groupings. Asked of it: to follow queries and batches, and which of its keys nobody needs any more.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Grouping:
         self.plan = Plan(self.store, algorithm)
         self.lookups = Lookups(self.store, self.plan)
         self.filters = Filters(self.store, self.plan, epsilon)
+        self.chooser = Chooser()
         self.numbering = 0  # how often keys were numbered anew
         self._shared = Shared()
 
@@ -65,13 +66,12 @@ class Grouping:
         self.store.grow_keys()
         return ids
 
-    def chosen(
-        self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None
-    ) -> dict[Mask, np.ndarray | None]:
+    def chosen(self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None) -> Chosen:
         """Which rows of a batch count where: every `where` is computed, or raises."""
-        return intake.chosen_rows(self.plan.masks(fields), table, fields, once)
+        shared = None if once is None or once.table is not table else once.holds
+        return self.chooser.chosen(self.plan.predicates, table, fields, shared)
 
-    def check(self, fields: dict[str, Field], chosen: dict[Mask, np.ndarray | None], lifted: list[Query]) -> None:
+    def check(self, fields: dict[str, Field], chosen: Chosen, lifted: list[Query]) -> None:
         """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""
         if self._has_filters:
             self.filters.check(fields, chosen)
@@ -95,6 +95,7 @@ class Grouping:
         elif filtering:
             self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
         self.store.tidy(rows.ts.size)
+        self.plan.forget_substreams()
         return displaced is not None
 
     @property
@@ -123,8 +124,7 @@ class Grouping:
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, and there are no others. The table of keys has been seen to."""
-        self.store.renumber(kept)
-        self.plan.renumber(kept)
+        self.plan.renumber(self.store.renumber(kept))
         self.filters.forget()
         self.numbering += 1
 
@@ -138,7 +138,7 @@ class Grouping:
 
     @property
     def bytes(self) -> int:
-        return self.store.bytes + self.plan.bytes + self.filters.bytes
+        return self.store.bytes + self.plan.bytes + self.filters.bytes + self.chooser.bytes
 
     def state(self) -> State:
         saved = {"store": self.store.state(), "plan": self.plan.state(), "filters": self.filters.state()}

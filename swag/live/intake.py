@@ -1,6 +1,5 @@
 """From a table to checked rows: nothing is applied until everything about a batch was found to be right."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 
 from swag.errors import BadType
 from swag.live.dictionary import Dictionary
-from swag.live.space import Mask
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
@@ -175,22 +173,3 @@ def _same_type(name: str, new: Field, seen: Dictionary) -> Field:
         carrier = np.float64 if pa.types.is_floating(known) else np.int64
         return Field(np.zeros(new.values.size, carrier), new.valid, known)
     raise _foreign(name, new.type, known)
-
-
-def chosen_rows(
-    masks: Iterable[Mask], table: pa.Table, found: dict[str, Field], once: ReadOnce | None = None
-) -> dict[Mask, np.ndarray | None]:
-    """For every mask, which rows count (None: all of them)."""
-    once = once if once is not None and once.table is table else ReadOnce(table)
-    chosen: dict[Mask, np.ndarray | None] = {}
-    for mask in masks:
-        where, required, _ = mask
-        keep: np.ndarray | None = None
-        if where is not None:
-            keep = once.holds(where)
-        for name in required:
-            valid = found[name].valid
-            if valid is not None:
-                keep = valid if keep is None else keep & valid
-        chosen[mask] = keep
-    return chosen

@@ -18,17 +18,19 @@ from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.arena import Batch
+from swag.live.chosen import Chosen
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.key_index import IndexEntry, Key, asked
 from swag.live.plan import Plan
-from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
+from swag.live.substreams import Substreams
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.tables import constants
 from swag.tables.columns import Field, is_number
 
+FEW = 8  # predicates, up to which each has indexes of its own: an index that has nothing to do costs 20 us per batch
 NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
 
 
@@ -57,8 +59,14 @@ class Filters:
             return f"negative values of {entry.key.column} came before there was an index"
         return ""
 
+    def is_crowded(self, query: Query) -> bool:
+        """Is it one of many filters? Then the keys to look at are those that have rows of it."""
+        return query.where is not None and query.index and self.store.keyed and len(self.plan.predicates) > FEW
+
     def why_never(self, query: Query) -> str:
         """The same, whatever has come so far."""
+        if self.is_crowded(query):
+            return f"one of {len(self.plan.predicates):,} filters: of the keys that have rows of it"
         kind, condition = query.aggregate.kind, query.condition
         if not self.store.keyed or condition is None:
             return "one stream has no keys to look through"
@@ -111,14 +119,14 @@ class Filters:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def check(self, found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+    def check(self, found: dict[str, Field], chosen: Chosen) -> None:
         """Refuse a batch that CI-SUM can not take."""
         if self.changed:
             self.register()
         for key, entry in self.entries.items():
             if key.kind == "sum":
                 values = found[key.columns[0]].values
-                keep = chosen.get(self.plan.mask(entry.queries[0], self.plan.nullable_with(found)))
+                keep = chosen[self.plan.mask(entry.queries[0], self.plan.nullable_with(found))]
                 negative = np.flatnonzero(values < 0 if keep is None else (values < 0) & keep)
                 if negative.size:
                     raise self._negative(int(negative[0]), values[negative[0]], key, entry)
@@ -157,6 +165,8 @@ class Filters:
 
     def candidates(self, query: Query, at: int) -> np.ndarray | None:
         """The keys that may pass, in order; None: no index can tell, look at them all."""
+        if self.is_crowded(query) and at >= self.store.now and self.store.clock is not None:
+            return self._met(query)
         index = self.index(query, at)
         if index is None or self.store.clock is None:
             return None
@@ -181,6 +191,14 @@ class Filters:
     def asked(self, query: Query) -> tuple[Any, Any]:
         """A query's condition, as its index is asked."""
         return asked(query, self.key(query), self.store)
+
+    def _met(self, query: Query) -> np.ndarray:
+        """The keys that have rows of a filter."""
+        self.plan.settle()
+        mask = self.plan.presence(query)
+        space = self.store.find(mask)
+        assert isinstance(space, Substreams)
+        return space.keys_of(mask)
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
@@ -215,8 +233,13 @@ class Filters:
                 precision = f", p = {self.p} (ε = {self.epsilon:g})" if key.kind in ("count", "sum") else ", exact"
                 lines.append(f"filters on {what}: {_listed(served)}")
                 lines.append(f"    {NAMES[key.kind]}{precision}: candidates, then checked in the structures above")
-        for query in queries:
-            if query.having is not None and query.is_simple and self.why_not(query):
+        filters = [query for query in queries if query.having is not None and query.is_simple]
+        crowded = [query.label for query in filters if self.is_crowded(query)]
+        if crowded:
+            lines.append(f"filters with a where: {_listed(crowded)}")
+            lines.append("    no index: looked up for the keys that have rows of their where")
+        for query in filters:
+            if query.label not in crowded and self.why_not(query):
                 lines.append(f"filter {query.label}: every key is looked at ({self.why_not(query)})")
         return lines
 

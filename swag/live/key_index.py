@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.rings.timeline import CAPACITY, OFFSET
 from swag.live.extrema_index import ExtremaIndex
 from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
-from swag.live.space import Mask, Space
+from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.query.lowering import depth
 from swag.query.query import Query
@@ -56,7 +56,7 @@ class IndexEntry:
 
     def can_be_made(self, store: Store) -> bool:
         typed = self.key.column is None or self.key.column in store.types  # else there are only nulls so far
-        return typed and self.waits_for <= store.now and self.key.mask in store.spaces
+        return typed and self.waits_for <= store.now and store.find(self.key.mask) is not None
 
     def make(self, store: Store, p: int) -> None:
         """From those rows kept that windows reach, now or later."""
@@ -82,7 +82,7 @@ class IndexEntry:
 
     def _reached(self, store: Store, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Ids, timestamps and values of the rows of some keys that windows reach, now or later."""
-        ids, ts, values = kept_rows(store, store.spaces[self.key.mask], self.key.column, keys)
+        ids, ts, values = kept_rows(store, self.key.mask, self.key.column, keys)
         reached = ts > max(EARLIEST, store.now - self.longest(store))
         return ids[reached], ts[reached], None if values is None else values[reached]
 
@@ -154,23 +154,14 @@ def answers_floats(key: Key, store: Store) -> bool:
 
 
 def kept_rows(
-    store: Store, space: Space, column: str | None, keys: np.ndarray
+    store: Store, mask: Mask, column: str | None, keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ids, timestamps and values of the rows of some keys kept in a space, key by key, oldest first."""
-    rings = store.main.arena.rings
-    counts = rings[keys, TAIL] - rings[keys, HEAD]
-    ids = np.repeat(keys, counts)
-    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
-    slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
-    ts = store.ts.data[slots]
-    if space.rank is not None:
-        rank, own = space.rank.data[slots], space.arena.rings
-        after = np.append(rank[1:], 0)
-        last = np.cumsum(counts)[counts > 0] - 1
-        after[last] = own[ids[last], TAIL]
-        counted = after > rank
-        ids, ts, at = ids[counted], ts[counted], rank[counted]
-        slots = own[ids, OFFSET] + (at & (own[ids, CAPACITY] - 1))
+    """Ids, timestamps and values of the rows of some keys kept for a mask, key by key, oldest first."""
+    space = store.find(mask)
+    assert space is not None
+    ids, positions, slots = space.kept_rows(mask, keys)
+    rings = store.main.arena.rings[ids]
+    ts = store.ts.data[rings[:, OFFSET] + (positions & (rings[:, CAPACITY] - 1))]
     if column is None or column not in space.raw:
         return ids, ts, None if column is None else np.zeros(ids.size)
     return ids, ts, space.raw[column].data[slots]

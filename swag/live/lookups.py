@@ -11,6 +11,7 @@ from kernels.rings.timeline import CAPACITY, OFFSET
 from kernels.windows import running
 from swag.errors import SumOverflow
 from swag.live.plan import Plan, Route
+from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures import SortedRuns
@@ -22,6 +23,7 @@ from swag.query.windows import Reach, reach
 from swag.tables.columns import to_arrow
 
 AskedParts = dict[tuple[Mask, Part], list[int]]  # the windows for which a part of some rows is asked
+MOST_EDGES = 1 << 20  # that are worked out at once
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
 
@@ -92,6 +94,7 @@ class Lookups:
         self.plan.settle()
         one = Request(self, ids, edges)
         routes = [self.plan.routes[query.label] for query in queries]
+        one.locate(dict.fromkeys(route.presence for route in routes))
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         partials = one.fetched(asked_parts(zip(routes, which, strict=True)))
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
@@ -109,28 +112,74 @@ class Request:
 
     def __init__(self, lookups: Lookups, ids: np.ndarray, edges: Edges) -> None:
         self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, {EVERY_EVENT: edges}
+        self._rings = {EVERY_EVENT: ids}
 
     def edges(self, mask: Mask) -> Edges:
         if mask not in self._edges:
             lo, hi = self._edges[EVERY_EVENT]
-            self._edges[mask] = self.store.spaces[mask].to_positions(self.ids, lo, hi)
+            self._edges[mask] = self.store.spaces[mask.home].to_positions(self.rings(mask), lo, hi)
         return self._edges[mask]
+
+    def rings(self, mask: Mask) -> np.ndarray:
+        """In the space of a mask: where the rows of the keys lie."""
+        if mask not in self._rings:
+            self._rings[mask] = self.store.spaces[mask.home].located(mask, self.ids)
+        return self._rings[mask]
+
+    def locate(self, masks: Iterable[Mask]) -> None:
+        """The rings and edges of many filters at once: two calls of kernels for all that lie in one space."""
+        lo, hi = self._edges[EVERY_EVENT]
+        some: dict[Mask, list[Mask]] = {}
+        for mask in masks:
+            if mask.where is not None and mask not in self._rings:
+                some.setdefault(mask.home, []).append(mask)
+        for home, own in some.items():
+            if len(own) * lo.size > MOST_EDGES:
+                continue  # one after the other, as they are asked for
+            space, each = self.store.spaces[home], self.ids.size
+            rings = space.located_each(own, self.ids)
+            starts, ends = space.to_positions(rings, np.tile(lo, (len(own), 1)), np.tile(hi, (len(own), 1)))
+            for i, mask in enumerate(own):
+                rows = slice(i * each, (i + 1) * each)
+                self._rings[mask], self._edges[mask] = rings[rows], (starts[rows], ends[rows])
 
     def states(self, asked: AskedParts) -> dict[tuple[Mask, Part], Any]:
         """Ask each group once, for all windows of its queries: arrays of a row per key and a column per window."""
-        found = {}
-        for (mask, part), chosen in asked.items():
-            group = self.plan.groups[mask, part]
-            lo, hi = self.edges(mask)
-            if len(chosen) < lo.shape[1] or chosen != list(range(len(chosen))):
-                lo, hi = lo[:, chosen], hi[:, chosen]
-            lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
-            state = group.lookup(self.ids, lo, hi)
+        self.locate(dict.fromkeys(mask for mask, _ in asked))
+        together: dict[Any, list[Mask]] = {}
+        for (mask, part), windows in asked.items():
+            together.setdefault((mask.home, part, tuple(windows)), []).append(mask)
+        found: dict[tuple[Mask, Part], Any] = {}
+        for (home, part, windows), masks in together.items():
+            found |= self._states_of(self.plan.groups[home, part], masks, list(windows))
+        return {of: found[of] for of in asked}
+
+    def _states_of(self, group: Group, masks: list[Mask], windows: list[int]) -> dict[tuple[Mask, Part], Any]:
+        """Of filters that ask for the same windows: one lookup for all of them."""
+        edges = [self._chosen(mask, windows) for mask in masks]
+        if len(masks) == 1:
+            lo, hi, rings = *edges[0], self.rings(masks[0])
+        else:
+            lo, hi = (np.concatenate(each) for each in zip(*edges, strict=True))
+            rings = np.concatenate([self.rings(mask) for mask in masks])
+        state, size, part = group.lookup(rings, lo, hi), edges[0][0].size, group.part
+        found: dict[tuple[Mask, Part], Any] = {}
+        for i, (mask, own) in enumerate(zip(masks, edges, strict=True)):
+            some = _taken(state, slice(i * size, (i + 1) * size)) if len(masks) > 1 else state
             if part.columns[0] in self.plan.largest:
-                state = self._without_overflow(part, mask, lo, hi, state)
-            shaped = (each.reshape(lo.shape) for each in state) if isinstance(state, tuple) else None
-            found[mask, part] = state.reshape(lo.shape) if shaped is None else tuple(shaped)
+                some = self._without_overflow(part, mask, *own, some)
+            shape = own[0].shape
+            found[mask, part] = (
+                tuple(each.reshape(shape) for each in some) if isinstance(some, tuple) else some.reshape(shape)
+            )
         return found
+
+    def _chosen(self, mask: Mask, windows: list[int]) -> Edges:
+        """The edges of some windows, as kernels take them."""
+        lo, hi = self.edges(mask)
+        if len(windows) < lo.shape[1] or windows != list(range(len(windows))):
+            lo, hi = lo[:, windows], hi[:, windows]
+        return np.ascontiguousarray(lo), np.ascontiguousarray(hi)
 
     def fetched(self, asked: AskedParts) -> dict[Any, Any]:
         """The same, by (mask, part, window)."""
@@ -163,8 +212,8 @@ class Request:
 
     def ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """first and last need no structure: they are the values at the two ends of the window."""
-        space = self.store.spaces[mask]
-        rings = space.arena.rings[self.ids]
+        space = self.store.spaces[mask.home]
+        rings = space.arena.rings[self.rings(mask)]
         at = lo if aggregate.kind == "first" else hi - 1
         offset, capacity = (rings[:, i].reshape(-1, *[1] * (lo.ndim - 1)) for i in (OFFSET, CAPACITY))
         slots = np.where(hi > lo, offset + (at & (capacity - 1)), 0)
@@ -176,10 +225,12 @@ class Request:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of a quantile: the elements that its rank falls between, and how far."""
         assert route.parts is not None
-        group = self.plan.groups[route.mask, route.parts[0]]
+        group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(self.ids, lo[:, None].copy(), hi[:, None].copy(), rank[:, None])
+        low, high = group.structure.select(
+            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
+        )
         return low[:, 0], high[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
@@ -189,9 +240,10 @@ class Request:
         most = int((hi - lo).max(initial=0))
         if most * self.plan.largest[part.columns[0]] < 2**63:
             return state
-        space = self.store.spaces[mask]
+        space = self.store.spaces[mask.home]
         about = np.empty(lo.size)
-        running.add_up_each(space.raw[part.columns[0]].data, space.arena.rings, self.ids, (lo, hi), about)
+        values, own = space.raw[part.columns[0]].data, self.rings(mask)
+        running.add_up_each(values, space.arena.rings, own, (lo, hi), about)
         exact = state[1] if isinstance(state, tuple) else state
         wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
         if not wrapped.any():
@@ -204,6 +256,10 @@ class Request:
             )
         floats = np.where(wrapped, about, exact)
         return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
+
+
+def _taken(state: Any, some: slice) -> Any:
+    return tuple(each[some] for each in state) if isinstance(state, tuple) else state[some]
 
 
 def asked_parts(routes: Iterable[tuple[Route, int]]) -> AskedParts:

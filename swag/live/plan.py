@@ -1,5 +1,6 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,9 +11,11 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, parts
 from swag.live.baselines import MaterializeAll
+from swag.live.chosen import Chosen
 from swag.live.planner import Group, choose
-from swag.live.space import Mask, Space
+from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.substreams import Substreams
 from swag.live.turns import require_alone
 from swag.query.families import check_columns, parts_of, result_type
 from swag.query.kind import KINDS, PRODUCT, Kind, Part
@@ -49,12 +52,13 @@ class Plan:
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
+        self._sinces: Counter[int] = Counter()  # how many queries have each
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
         self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
-        self._masks: dict[frozenset[str], set[Mask]] = {}  # by the columns with nulls
+        self._predicates: tuple[str, ...] | None = None
         self.routes: dict[str, Route] = {}  # by query, once it is settled
         self._settled = True  # every query has its spaces and structures
         self.version = 0  # changes with the queries, and with what they are answered from
@@ -84,9 +88,10 @@ class Plan:
     def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
         store = self.store
-        since = min((s for s in {0, *self._since.values()} if self._is_kept(query, s)), default=store.events)
+        since = min((s for s in {0, *self._sinces} if self._is_kept(query, s)), default=store.events)
         if since:
             self._since[query.label] = since
+            self._sinces[since] += 1
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
         if max(missing, unread) > EARLIEST:
             self._kept_since[query.label] = max(missing, unread)
@@ -95,10 +100,10 @@ class Plan:
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
-        if query.where is not None and Mask(query.where, since=since) not in self.store.spaces:
+        if query.where is not None and self.store.find(self.presence(query)._replace(since=since)) is None:
             return False
         read = query.aggregate.columns
-        space = self.store.spaces.get(Mask(query.where, frozenset(read) & self.nullable, since))
+        space = self.store.find(self.mask(query)._replace(since=since))
         if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
             return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
         return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
@@ -112,6 +117,7 @@ class Plan:
     def remove(self, queries: list[Query]) -> None:
         for query in queries:
             del self.queries[query.label]
+            self._sinces -= Counter([self._since[query.label]] if query.label in self._since else [])
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
             self._unread.discard(query.label)
@@ -122,7 +128,7 @@ class Plan:
 
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
-        self._readers, self._masks, self.routes, self._settled = None, {}, {}, False
+        self._readers, self._predicates, self.routes, self._settled = None, None, {}, False
         self.version += 1
 
     def retain(self) -> None:
@@ -134,14 +140,12 @@ class Plan:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def masks(self, found: dict[str, Field]) -> set[Mask]:
-        """The sets of rows that count, once this batch is in."""
-        nullable = self.nullable_with(found)
-        if nullable not in self._masks:
-            queries = self.readers
-            some = {self.mask(q, nullable) for q in queries} | {self.presence(q) for q in queries}
-            self._masks[nullable] = {EVERY_EVENT} | some
-        return self._masks[nullable]
+    @property
+    def predicates(self) -> tuple[str, ...]:
+        """Of its queries, each once. The same tuple as long as they are the same."""
+        if self._predicates is None:
+            self._predicates = tuple(dict.fromkeys(q.where for q in self.readers if q.where is not None))
+        return self._predicates
 
     @property
     def readers(self) -> list[Query]:
@@ -154,7 +158,7 @@ class Plan:
             self._readers = list(ways.values())
         return self._readers
 
-    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: dict[Mask, np.ndarray | None]) -> None:
+    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: Chosen) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
         for query in lifted:
             values = found[query.aggregate.columns[0]].values
@@ -173,11 +177,13 @@ class Plan:
     def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
-        return Mask(query.where, required, self._since.get(query.label, 0))
+        alone = query.where is not None and (query.aggregate.user is not None or self.store.displaces)
+        return Mask(query.where, required, self._since.get(query.label, 0), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
-        return Mask(query.where, since=self._since.get(query.label, 0))
+        alone = query.where is not None and self.store.displaces
+        return Mask(query.where, since=self._since.get(query.label, 0), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
         """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
@@ -205,14 +211,23 @@ class Plan:
             self._make_groups()
 
     def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
-        """runs: of every space the keys, their rows that are new, and maybe how many of these were only displaced."""
-        for (mask, _), group in self.groups.items():
-            group.update(self.store.key_count, *runs[mask])
+        """runs: of spaces that got any the rings, their rows that are new, and maybe how many were only displaced."""
+        for (home, _), group in self.groups.items():
+            if home in runs:
+                group.update(group.space.arena.rings.shape[0], *runs[home])
 
-    def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on."""
-        for group in self.groups.values():
-            group.structure.renumber(kept)
+    def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
+        """Ring kept[space][i] of a space is ring i from now on."""
+        for (home, _), group in self.groups.items():
+            if home in kept:
+                group.renumber(kept[home])
+
+    def forget_substreams(self) -> None:
+        """Filters and keys that have no rows in common any more take no memory, where they are half of all."""
+        for space in self.store.families:
+            kept = space.forget_empty()
+            if kept is not None:
+                self.renumber({space.mask: kept})
 
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
@@ -233,7 +248,7 @@ class Plan:
     def _serving(self, mask: Mask, part: Part) -> Part:
         """The part that serves another: its own, or the moments of the column where those are kept."""
         moments = _moments(part)
-        return moments if (mask, moments) in self.groups else part
+        return moments if (mask.home, moments) in self.groups else part
 
     def _route(self, query: Query) -> Route:
         mask, aggregate = self.mask(query), query.aggregate
@@ -245,13 +260,14 @@ class Plan:
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
-        space = self.store.spaces.get(mask)
-        served = all((mask, part) in self.groups for part in parts)
-        return space is not None and served and self._raw_of(query) <= set(space.raw)
+        space = self.store.find(mask)
+        served = all((mask.home, part) in self.groups for part in parts)
+        return space is not None and served and self._raw_of(query) <= space.raw.keys()
 
     def sums_asked(self, mask: Mask, part: Part) -> bool:
         """Does any query want the sum itself (a mean or variance does not overflow)?"""
-        return any(self.queries[name].aggregate.kind == "sum" for name in self.groups[mask, part].queries)
+        asking = (self.queries[name] for name in self.groups[mask.home, part].queries)
+        return any(query.aggregate.kind == "sum" and self.mask(query) == mask for query in asking)
 
     def _make_groups(self, found: dict[str, Field] | None = None) -> None:
         """One structure per set of rows and part; those that nobody asks for any more go."""
@@ -262,23 +278,23 @@ class Plan:
             raw.setdefault(self.presence(query), set())
             raw.setdefault(mask, set()).update(self._raw_of(query))
             for part in parts_of(query.aggregate):
-                wanted.setdefault((mask, part), []).append(query.label)
-        for mask, part in list(wanted):  # var of a column serves its sum and mean too
-            if _moments(part) != part and (mask, _moments(part)) in wanted:
-                wanted[mask, _moments(part)] += wanted.pop((mask, part))
+                wanted.setdefault((mask.home, part), []).append(query.label)
+        for home, part in list(wanted):  # var of a column serves its sum and mean too
+            if _moments(part) != part and (home, _moments(part)) in wanted:
+                wanted[home, _moments(part)] += wanted.pop((home, part))
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
-        self._settled = all(names <= set(self.store.spaces[mask].raw) for mask, names in raw.items())
-        for (mask, part), names in wanted.items():
-            if (mask, part) not in self.groups:
-                if not all(name in self.store.spaces[mask].raw for name in part.columns):
+        self._settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
+        for (home, part), names in wanted.items():
+            space = self.store.spaces[home]
+            if (home, part) not in self.groups:
+                if not all(name in space.raw for name in part.columns):
                     continue  # its columns have not been seen yet
-                space = self.store.spaces[mask]
                 dtype = space.raw[part.columns[0]].data.dtype
-                self.groups[mask, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
-            group = self.groups[mask, part]
+                self.groups[home, part] = Group.of(space, part, choose(part, dtype, self.algorithm))
+            group = self.groups[home, part]
             group.queries = names
-            if isinstance(group.structure, MaterializeAll) and self.store.clock is not None:
+            if isinstance(group.structure, MaterializeAll) and home.where is None and self.store.clock is not None:
                 unit, all_windows = self.store.clock.unit, group.structure
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
@@ -295,13 +311,19 @@ class Plan:
     def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
         for key in [key for key in self.groups if key not in wanted]:
             self.groups.pop(key).structure.drop()
-        for mask, space in list(self.store.spaces.items()):
-            for name in set(space.raw) - raw.get(mask, set()):
+        names: dict[Mask, set[str]] = {}
+        filters: dict[Mask, set[str]] = {}
+        for mask, some in raw.items():
+            names.setdefault(mask.home, set()).update(some)
+            filters.setdefault(mask.home, set()).add(mask.where or EACH)
+        for home, space in list(self.store.spaces.items()):
+            for name in space.raw.keys() - names.get(home, set()):
                 space.arena.release([space.raw.pop(name)])
-            if mask not in raw and mask != EVERY_EVENT:
-                assert space.rank is not None
-                self.store.main.arena.release([space.rank])
-                del self.store.spaces[mask]
+            if home not in names and home != EVERY_EVENT:
+                self.store.drop(home)
+            elif isinstance(space, Substreams):
+                kept = space.keep_filters(filters[home])
+                self.renumber({} if kept is None else {home: kept})
         read = {name for query in self.queries.values() for name in query.aggregate.columns}
         self._columns = {name: since for name, since in self._columns.items() if name in read}
         self.nullable &= read
@@ -313,9 +335,9 @@ class Plan:
             self.nullable |= {column}
             for label, query in self.queries.items():
                 old, new = before[label], self.mask(query)
-                if new != old and new not in self.store.spaces and old in self.store.spaces:
-                    self.store.spaces[new] = self.store.spaces[old].narrowed(column)
-                    self.store.spaces[new].copy_raw(self.store.spaces[old])
+                if new != old and new.home not in self.store.spaces and old.home in self.store.spaces:
+                    self.store.spaces[new.home] = self.store.spaces[old.home].narrowed(column)
+                    self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
     def _raw_of(self, query: Query) -> set[str]:
         """The raw columns a query needs kept."""
@@ -381,12 +403,13 @@ class Plan:
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
-        self._unread = set(header["unread"])
+        self._sinces, self._unread = Counter(self._since.values()), set(header["unread"])
         for saved in parts(state, "groups"):
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
-            mask, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
-            self.groups[mask, of] = Group.restored(saved, self.store.spaces[mask], of)
+            home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
+            if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
+                self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 
 

@@ -93,6 +93,12 @@ class Group:
         self.bring(lambda: structure.update(keys, counts) if again is None else structure.redo(keys, counts, again))
         self.updates += structure.updates - before
 
+    def renumber(self, kept: np.ndarray) -> None:
+        """Ring kept[i] is ring i from now on. What is for comparison only is built anew."""
+        self.structure.renumber(kept)
+        if type(self.structure) in COMPARED.values():
+            self.use(Choice(type(self.structure), self.reason))
+
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         self._note_lookups(lo, hi)
         while True:

@@ -1,18 +1,22 @@
 """A space: the rows that count for some queries, key by key, in rings (kernels/rings/timeline.py), with what is kept.
 
-The main space holds every event. Queries with a `where`, or over a column with nulls, have a space of their own that
-holds only the rows that count for them; the main space then keeps, per event, its *rank* there (how many rows of that
-key counted before it), so window edges in the main space become edges in that one, and no structure ever sees a null.
+The main space holds every event. Queries over a column with nulls have a space of their own that holds only the rows
+that count for them; the main space then keeps, per event, its *rank* there (how many rows of that key counted before
+it), so window edges in the main space become edges in that one, and no structure ever sees a null. The rows of all who
+have a `where` lie together in one space: swag/live/substreams.py.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernels.rings import timeline
-from kernels.rings.timeline import HEAD, TAIL
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Arena, Column
+
+EACH = ""  # in place of a predicate: the mask of a space that holds the rows of many
 
 
 class Mask(NamedTuple):
@@ -21,20 +25,20 @@ class Mask(NamedTuple):
     where: str | None = None
     required: frozenset[str] = frozenset()
     since: int = 0  # for queries that came later: the number of events before them
+    alone: bool = False  # its rows lie in a space of their own: users' functions may raise of those of other filters
+
+    @property
+    def home(self) -> "Mask":
+        """The mask of the space that its rows lie in, maybe among those of others."""
+        return self if self.where is None or self.alone else Mask(EACH, self.required, self.since)
 
     def to_json(self) -> dict[str, Any]:
-        return {"where": self.where, "required": sorted(self.required), "since": self.since}
+        plain = {"where": self.where, "required": sorted(self.required), "since": self.since}
+        return plain | ({"alone": True} if self.alone else {})
 
     @staticmethod
     def from_json(entry: dict[str, Any]) -> "Mask":
-        return Mask(entry["where"], frozenset(entry["required"]), entry["since"])
-
-
-def _words(array: np.ndarray) -> np.ndarray:
-    """A row of words for each entry: whatever its type, it is moved by the same kernel."""
-    size = array.dtype.itemsize
-    word, words = (np.dtype(np.int64), size // 8) if size % 8 == 0 else (np.dtype(f"i{size}"), 1)
-    return array.view(word).reshape(array.size, words)
+        return Mask(entry["where"], frozenset(entry["required"]), entry["since"], entry.get("alone", False))
 
 
 class Space:
@@ -54,9 +58,20 @@ class Space:
             self.rank.data[:] = 0
 
     def label(self) -> str:
-        where, required, since = self.mask
-        conditions = ([where] if where else []) + [f"{name} is not null" for name in sorted(required)]
-        return (" and ".join(conditions) or "every event") + (f" after the first {since:,}" if since else "")
+        conditions = self._predicates() + [f"{name} is not null" for name in sorted(self.mask.required)]
+        since = f" after the first {self.mask.since:,}" if self.mask.since else ""
+        return (" and ".join(conditions) or "every event") + since
+
+    def _predicates(self) -> list[str]:
+        return [self.mask.where] if self.mask.where else []
+
+    def located(self, mask: Mask, keys: np.ndarray) -> np.ndarray:
+        """The numbers of the rings in which the rows of these keys lie that count for a mask."""
+        return keys
+
+    def located_each(self, masks: Sequence[Mask], keys: np.ndarray) -> np.ndarray:
+        """The same for each of several masks, one after the other."""
+        return np.tile(keys, len(masks))
 
     def add_raw(self, name: str, dtype: type) -> Column:
         if name not in self.raw:
@@ -82,11 +97,28 @@ class Space:
             timeline.to_ranks(edge, keys, self.parent.arena.rings, self.rank.data, self.arena.rings)
         return lo, hi
 
+    def kept_rows(self, mask: Mask, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows kept for a mask, of some keys: their keys, positions in the main space and slots here, oldest first."""
+        main = self if self.parent is None else self.parent
+        rings = main.arena.rings
+        counts = rings[keys, TAIL] - rings[keys, HEAD]
+        ids = np.repeat(keys, counts)
+        at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + rings[ids, HEAD]
+        slots = rings[ids, OFFSET] + (at & (rings[ids, CAPACITY] - 1))
+        if self.rank is None:
+            return ids, at, slots
+        rank, own = self.rank.data[slots], self.arena.rings
+        after = np.append(rank[1:], 0)
+        last = np.cumsum(counts)[counts > 0] - 1
+        after[last] = own[ids[last], TAIL]
+        counted = after > rank
+        ids, rank = ids[counted], rank[counted]
+        return ids, at[counted], own[ids, OFFSET] + (rank & (own[ids, CAPACITY] - 1))
+
     def narrowed(self, column: str) -> "Space":
         """A copy of this space for the day a column has its first null: until now its rows were all valid."""
-        where, required, since = self.mask
         main = self if self.parent is None else self.parent
-        other = Space(Mask(where, required | {column}, since), main)
+        other = Space(self.mask._replace(required=self.mask.required | {column}), main)
         other.arena.lay_out_as(self.arena)
         assert other.rank is not None
         if self.rank is None:
@@ -96,6 +128,10 @@ class Space:
         else:
             other.rank.data[:] = self.rank.data
         return other
+
+    @property
+    def bytes(self) -> int:
+        return self.arena.bytes
 
     def state(self) -> State:
         arrays = {f"raw/{name}": column.data for name, column in self.raw.items()}

@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, pairs, timeline
+from kernels.rings import in_step, pairs, substreams, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
 from swag.live.arena import Batch, group
+from swag.live.chosen import Chosen
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
+from swag.live.substreams import Substreams
 from swag.live.time import Time
 from swag.query.kind import PRODUCT
 from swag.query.windows import Depth, Reach
@@ -27,12 +29,12 @@ FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, k
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """A checked batch: timestamps, key ids, the columns queries read, and which rows count where (None: all)."""
+    """A checked batch: timestamps, key ids, the columns queries read, and which rows count where."""
 
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    chosen: dict[Mask, np.ndarray | None]
+    chosen: Chosen
 
     def some(self, rows: np.ndarray) -> "CheckedRows":
         """Those at these places."""
@@ -41,8 +43,7 @@ class CheckedRows:
                         None if each.valid is None else each.valid[rows], each.type)
             for name, each in self.fields.items()
         }  # fmt: skip
-        chosen = {mask: None if keep is None else keep[rows] for mask, keep in self.chosen.items()}
-        return CheckedRows(self.ts[rows], self.ids[rows], fields, chosen)
+        return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows, fields))
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
@@ -117,11 +118,47 @@ class Store:
         return self.keys.count if self.keys is not None else 0
 
     def space(self, mask: Mask) -> Space:
-        if mask not in self.spaces:
-            space = Space(mask, self.main)
-            space.arena.add_keys(self.main.arena.rings.shape[0])
-            self.spaces[mask] = space
-        return self.spaces[mask]
+        """The space that the rows of a mask lie in, from now on if there was none."""
+        home = mask.home
+        if home not in self.spaces:
+            self.spaces[home] = self._made(home)
+            if not isinstance(self.spaces[home], Substreams):
+                self.spaces[home].arena.add_keys(self.main.arena.rings.shape[0])
+        space = self.spaces[home]
+        if isinstance(space, Substreams):
+            assert mask.where is not None
+            space.add(mask.where)
+        return space
+
+    @property
+    def displaces(self) -> bool:
+        """May late rows be put in between? Then filters have spaces of their own, whose ranks follow."""
+        return self.time.lateness is not None
+
+    def _made(self, home: Mask) -> Space:
+        ranked = home.where is None or self.displaces
+        return Space(home, self.main) if ranked else Substreams(home, self.main)
+
+    def find(self, mask: Mask) -> Space | None:
+        """The space that holds the rows of a mask, if one does."""
+        space = self.spaces.get(mask.home)
+        return None if isinstance(space, Substreams) and mask.where not in space.filters else space
+
+    def drop(self, home: Mask) -> None:
+        """Nobody needs a space any more."""
+        space = self.spaces.pop(home)
+        if space.rank is not None:
+            self.main.arena.release([space.rank])
+
+    @property
+    def families(self) -> list[Substreams]:
+        """The spaces of filters."""
+        return [space for space in self.spaces.values() if isinstance(space, Substreams)]
+
+    @property
+    def ranked(self) -> list[Space]:
+        """The spaces of columns with nulls, and of queries that came later."""
+        return [s for s in self.spaces.values() if s is not self.main and not isinstance(s, Substreams)]
 
     @property
     def horizons(self) -> np.ndarray:
@@ -142,7 +179,8 @@ class Store:
         """Room for what is kept per key, for all keys there are."""
         self._grow(self.key_count)
         for space in self.spaces.values():
-            space.arena.add_keys(self.key_count)
+            if not isinstance(space, Substreams):
+                space.arena.add_keys(self.key_count)
 
     def _grow(self, count: int) -> None:
         known = self.latest.size
@@ -185,7 +223,7 @@ class Store:
         )
 
     def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
-        """Take a batch that was checked. Returns, for every space, the runs to bring structures up to date with."""
+        """Take a batch that was checked. Returns the runs to bring the structures of spaces up to date with."""
         self.events += rows.ts.size
         counts, main = batch.counts, self.main.arena
         runs = {EVERY_EVENT: (batch.keys, counts)}
@@ -194,9 +232,26 @@ class Store:
         timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
         timeline.note_latest(rows.ts, batch, self.latest)
         self._write(self.main, rows.fields, batch.order, slots)
-        for mask, space in self.spaces.items():
-            if space is not self.main:
-                runs[mask] = self._append_masked(space, rows, batch, slots)
+        for space in self.ranked:
+            runs[space.mask] = self._append_masked(space, rows, batch, slots)
+        return runs | self._append_filtered(rows, batch)
+
+    def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
+        """The same of the rows that filters let pass: runs of substreams, of spaces that got any."""
+        runs, positions = {}, None
+        for space in self.families:
+            if positions is None:
+                positions = np.empty(rows.ts.size, np.int64)
+                substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
+            if space.only is not None:
+                counted = rows.chosen[space.only]
+                assert counted is not None
+                own = space.take_of_one(batch, counted)
+            else:
+                found = rows.chosen.of_filters(space)
+                own = space.take(found.rows, found.which, rows.ids)
+            self._write(space, rows.fields, own.order, space.write(own, positions))
+            runs[space.mask] = own.keys, own.counts
         return runs
 
     def _append_masked(
@@ -245,6 +300,8 @@ class Store:
         keys = (self._next_to_tidy + np.arange(some)) % count
         self._next_to_tidy = (self._next_to_tidy + some) % count
         self.tidy_keys(keys)
+        for space in self.families:
+            space.tidy(rows)
 
     def tidy_keys(self, keys: np.ndarray) -> None:
         """Let go of what these no longer need, where that is most of what they have."""
@@ -258,12 +315,13 @@ class Store:
         """Let go of all that no window can reach, at once."""
         if self.key_count and not self.retention.everything:
             self._expire_all(np.flatnonzero(self.main.arena.kept(self.key_count)))
+            for space in self.families:
+                space.tidy_all()
 
     def _expire_all(self, keys: np.ndarray) -> None:
         self.main.arena.tidy(keys, self.expire)
-        for space in self.spaces.values():
-            if space is not self.main:
-                space.arena.tidy(keys, space.expire_with_parent)
+        for space in self.ranked:
+            space.arena.tidy(keys, space.expire_with_parent)
         self._emptied += int(np.count_nonzero(self.main.arena.kept(self.key_count)[keys] == 0))
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
@@ -280,16 +338,21 @@ class Store:
         self._emptied = int(np.count_nonzero(empty))
         return empty if 2 * self._emptied >= count else None
 
-    def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that."""
+    def renumber(self, kept: np.ndarray) -> dict[Mask, np.ndarray]:
+        """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that.
+
+        Returns the same for the rings of every space.
+        """
         self._grow(int(kept.max(initial=-1)) + 1)
         gone = np.ones(self.lost.size, bool)
         gone[kept] = False
         self.forgotten = max(self.forgotten, int(self.lost[gone].max(initial=EARLIEST)))
         self.latest, self.lost, self.seen = self.latest[kept], self.lost[kept], np.zeros(kept.size, np.int64)
-        for space in self.spaces.values():
+        for space in (self.main, *self.ranked):
             space.arena.renumber(kept)
         self._next_to_tidy, self._emptied, self._known = 0, 0, kept.size
+        own = {space.mask: space.renumber(kept) for space in self.families}
+        return {mask: own.get(mask, kept) for mask in self.spaces}
 
     def edges(
         self, keys: np.ndarray, reaches: list[Reach], at: int
@@ -399,7 +462,7 @@ class Store:
     @property
     def bytes(self) -> int:
         keys = self.dictionary.bytes + (0 if self.keys is None else self.keys.bytes)
-        return sum(space.arena.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + keys
+        return sum(space.bytes for space in self.spaces.values()) + 3 * self.latest.nbytes + keys
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -427,8 +490,27 @@ class Store:
         self.ts.data = arrays["ts"]
         for saved in parts(state, "spaces"):
             mask = Mask.from_json(saved[0])
-            space = self.main if mask == EVERY_EVENT else self.spaces.setdefault(mask, Space(mask, self.main))
-            space.restore(saved)
+            if (
+                mask.where is not None and "filters" not in saved[0] and not mask.alone
+            ):  # of a version that had a space for each of them
+                self._restore_filter(mask, saved)
+                continue
+            if mask not in self.spaces:
+                ranked = mask.where is None or "filters" not in saved[0]
+                self.spaces[mask] = Space(mask, self.main) if ranked else Substreams(mask, self.main)
+            self.spaces[mask].restore(saved)
+
+    def _restore_filter(self, mask: Mask, saved: State) -> None:
+        """Into the space of its rows among others, and into one of its own, in case a user's functions are to read it.
+        What nobody wants goes when queries are settled."""
+        old = Space(mask, self.main)
+        old.restore(saved)
+        for each in (mask, mask._replace(alone=True)):
+            space = self.space(each)
+            assert isinstance(space, Substreams)
+            space.adopt(mask, old, self.key_count)
+        assert old.rank is not None
+        self.main.arena.release([old.rank])
 
 
 def lengths_of(reaches: list[Reach]) -> np.ndarray:

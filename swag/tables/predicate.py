@@ -15,6 +15,7 @@ from swag.errors import BadQuery, BadType
 from swag.tables import arithmetic
 from swag.tables.columns import column, decoded, one_chunk
 from swag.tables.comparing import compared
+from swag.tables.conjuncts import Conjuncts, conjuncts, constant, is_node, written
 
 Compiled = Callable[[pa.Table], Any]
 LONGEST = 100_000  # characters of a predicate
@@ -52,6 +53,7 @@ class Predicate(NamedTuple):
     columns: frozenset[str]
     text: str
     within_and: str  # as a part of a conjunction
+    parts: Conjuncts
 
 
 def compile_predicate(text: str) -> Predicate:
@@ -60,7 +62,7 @@ def compile_predicate(text: str) -> Predicate:
     return _compiled(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)  # one takes a millisecond, and of many filters all are asked for now and then
 def _compiled(text: str) -> Predicate:
     import sqlglot  # a fifth of a second that only those who filter should pay
     from sqlglot.errors import SqlglotError
@@ -75,9 +77,10 @@ def _compiled(text: str) -> Predicate:
         compiled = _compile(tree.unnest(), text, columns)
         for column_node in tree.find_all(sqlglot.exp.Column):
             column_node.set("table", None)
-        written = _written(tree.unnest())
+        text_of_it = written(tree.unnest())
         loose = isinstance(tree.unnest(), sqlglot.exp.Or)
-        return Predicate(compiled, frozenset(columns), written, f"({written})" if loose else written)
+        within_and = f"({text_of_it})" if loose else text_of_it
+        return Predicate(compiled, frozenset(columns), text_of_it, within_and, conjuncts(tree.unnest()))
     except SqlglotError as why:
         place = (getattr(why, "errors", None) or [{}])[0]
         where = f" at column {place['col']}" if "col" in place else ""
@@ -148,8 +151,8 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         columns.add(name)
         return lambda table: decoded(column(table, name, f"where={text!r} reads"))
     if kind in ("Literal", "Boolean", "Null"):
-        constant = _constant(node)
-        return lambda table: constant
+        value = constant(node)
+        return lambda table: value
     if kind in ("And", "Or"):  # a long chain of them is no deep tree
         links, join = [inside(each) for each in node.flatten()], _BINARY[kind]
         return lambda table: reduce(join, (link(table) for link in links))
@@ -164,12 +167,12 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
         within = _between_either if node.args.get("symmetric") else _between
         return lambda table: within(*(part(table) for part in parts))
     if kind == "In":
-        inner, options = inside(node.this), [_constant(o) for o in node.expressions]
+        inner, options = inside(node.this), [constant(o) for o in node.expressions]
         return lambda table: _among(inner(table), options)
-    if kind == "Is" and _is(node.expression, "Null"):
+    if kind == "Is" and is_node(node.expression, "Null"):
         inner = inside(node.this)
         return lambda table: pc.is_null(inner(table))
-    if kind == "Like" and _is(node.expression.unnest(), "Literal"):
+    if kind == "Like" and is_node(node.expression.unnest(), "Literal"):
         inner, pattern = inside(node.this), node.expression.unnest().this
         return lambda table: _like(inner(table), pattern)
     raise _unsupported(node, text)
@@ -177,35 +180,9 @@ def _compile(node: Any, text: str, columns: set[str], depth: int = 0) -> Compile
 
 def _unsupported(node: Any, text: str) -> BadQuery:
     return BadQuery(
-        f"where={text!r}: {_written(node) or type(node).__name__} is not supported.",
+        f"where={text!r}: {written(node) or type(node).__name__} is not supported.",
         "comparisons, + - * /, ABS, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL",
     )
-
-
-def _written(node: Any) -> str:
-    from sqlglot import ErrorLevel
-
-    return str(node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE))
-
-
-def _is(node: Any, kind: str) -> bool:
-    return type(node).__name__ == kind
-
-
-def _constant(node: Any) -> pa.Scalar:
-    node = node.unnest()
-    if _is(node, "Neg"):
-        return pc.negate(_constant(node.this))
-    if _is(node, "Boolean"):
-        return pa.scalar(bool(node.this))
-    if _is(node, "Null"):
-        return pa.scalar(None)
-    if not _is(node, "Literal"):
-        raise BadQuery(f"{_written(node)} is not a constant.", "IN takes a list of numbers or of quoted text")
-    if node.is_string:
-        return pa.scalar(node.this)
-    whole = node.this.isdigit() and int(node.this) < 2**63
-    return pa.scalar(int(node.this)) if whole else pa.scalar(float(node.this))
 
 
 def _between(value: Any, low: Any, high: Any) -> Any:

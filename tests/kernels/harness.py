@@ -29,7 +29,7 @@ from swag.live.time import Time
 from swag.query.windows import Depth, Reach
 
 JIT = not numba.config.DISABLE_JIT
-COUNTED = Mask("counted")  # the mask of a space in which not every row counts
+COUNTED = Mask(required=frozenset({"counted"}))  # the mask of a space in which not every row counts
 COLUMNS = ("x", "y")
 REGISTERED = [Reach(False, 1, 0), Reach(False, 7, 0), Reach(False, 40, 3), Reach(True, 9, 0), Reach(True, 30, 11)]
 FEWER = settings(max_examples=max(5, settings.default.max_examples // 12))  # for what is tried with many structures

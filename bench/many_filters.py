@@ -1,0 +1,81 @@
+"""Many different `where` over one stream: what an event costs follows the filters that it satisfies."""
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import swag as sw
+from bench.report import Finding, Report, Table
+from bench.timing import elapsed
+
+EVENTS, PER_SYMBOL = 5000, 4  # of which an event satisfies about half
+
+
+def queries(count: int) -> list[sw.Query]:
+    """symbol = c AND price > d: four prices for each symbol."""
+    wheres = [f"symbol = 's{i // PER_SYMBOL}' AND price > {25 * (i % PER_SYMBOL) + i / 1e5}" for i in range(count)]
+    return [sw.Query(sw.sum("price"), sw.Range(4 * EVENTS), f"q{i}", where=where) for i, where in enumerate(wheres)]
+
+
+def batch(rng: np.random.Generator, symbols: int, number: int) -> pa.Table:
+    names = pa.array([f"s{i}" for i in range(symbols)])
+    columns = {"symbol": names.take(pa.array(rng.integers(0, symbols, EVENTS))), "price": rng.random(EVENTS) * 100}
+    return pa.table({"ts": np.arange(EVENTS) + number * EVENTS} | columns)
+
+
+class Contender:
+    """An engine with so many filters, and batches for it. It owns both."""
+
+    def __init__(self, count: int) -> None:
+        self.rng, self.symbols, self.number = np.random.default_rng(count), max(1, count // PER_SYMBOL), 0
+        self.engine = sw.Engine()
+        asked = queries(count)
+        self.registered = elapsed(lambda: self.engine.register(asked))
+        self.first = self.append()
+        for _ in range(4):
+            self.append()
+
+    def append(self) -> float:
+        rows, self.number = batch(self.rng, self.symbols, self.number), self.number + 1
+        return elapsed(lambda: self.engine.append(rows))
+
+    def matches(self) -> float:
+        before = self.engine.stats()["updates"]
+        self.append()
+        return (self.engine.stats()["updates"] - before) / EVENTS
+
+
+def unmatched() -> float:
+    """Bytes that a filter takes which has matched nothing."""
+    sizes = []
+    for count in (1000, 2000):
+        engine = sw.Engine()
+        engine.register(queries(count))
+        engine.append({"ts": [1], "symbol": ["none of them"], "price": [1.0]})
+        sizes.append(engine.stats()["bytes"])
+    return (sizes[1] - sizes[0]) / 1000
+
+
+def run(quick: bool) -> Report:
+    sizes = (1, 100) if quick else (1, 100, 1000, 10_000)
+    contenders = {count: Contender(count) for count in sizes}
+    times: dict[int, list[float]] = {count: [] for count in sizes}
+    for _ in range(3 if quick else 25):
+        for count, each in contenders.items():
+            times[count].append(each.append())
+    report = Report(f"filters: {EVENTS:,} events and 1 to {sizes[-1]:,} different `where`")
+    lines: list[list[Any]] = []
+    for count, each in contenders.items():
+        took, looked_up = median(times[count]), elapsed(each.engine.lookup_all)
+        times_one = took / median(times[1])
+        setup = (each.registered + each.first) / count
+        lines.append([count, each.matches(), took * 1e3, times_one, setup * 1e6, looked_up * 1e3])
+    header = ["filters", "matches per event", "ms per batch", "x one filter", "us to set up, each", "ms, lookup_all"]
+    report.tables.append(Table("symbol = c AND price > d, a sum for each; medians, in turns", header, lines))
+    for count, ratio in ((line[0], line[3]) for line in lines if line[0] == 1000):
+        report.findings.append(Finding(f"{count:,} filters / one", "a batch of events", ratio, "x", 15, at_most=True))
+    report.findings.append(Finding("a filter that matched nothing", "stats()", unmatched(), "bytes", 200, at_most=True))
+    report.notes.append("To set up: to register, and the first batch, which makes the index over constants.")
+    return report

@@ -205,7 +205,7 @@ def count_uneven(ts, step, out):
 
 @kernel
 def renumber(rank, positions, out):
-    """Positions among all rows -> positions among those that count."""
+    """out[i] = rank[positions[i]]: e.g. positions among all rows -> positions among those that count."""
     for i in range(positions.size):
         out[i] = rank[unsigned(positions[i])]
 
@@ -227,6 +227,7 @@ def clear_bits(bitmap, places):
 
 
 @kernel
-def scatter(values, order, out):
-    for i in range(values.size):
-        out[unsigned(order[i])] = values[i]
+def invert(order, out):
+    """out[order[i]] = i."""
+    for i in range(order.size):
+        out[unsigned(order[i])] = i

@@ -205,7 +205,21 @@ class Evaluation:
         else:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(self._answer, todo))
+        self._arrange(threads)
         self._refuse_overflow()
+
+    def _arrange(self, threads: int) -> None:
+        """Answers into the order of the input, column by column."""
+        request_of = self.requests.request_of
+        if request_of is None:
+            return
+        outputs = [output for parts in self.windows.values() for some in parts.values() for output in some.values()]
+        if threads <= 1:
+            for output in outputs:
+                output.arrange(request_of)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda output: output.arrange(request_of), outputs))
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where

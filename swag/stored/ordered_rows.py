@@ -183,6 +183,15 @@ class Requests:
         edges.count_uneven(self.now, usual, uneven)
         return uneven
 
+    @property
+    def request_of(self) -> np.ndarray | None:
+        """Which request each input row is; None: they are in order."""
+        if self.order is None:
+            return None
+        found = np.empty(self.count, np.int32 if self.count < 2**31 else np.int64)
+        edges.invert(self.order, found)
+        return found
+
     @classmethod
     def at_events(cls, stored: Stored) -> "Requests":
         return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)

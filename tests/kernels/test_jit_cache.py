@@ -17,9 +17,9 @@ from kernels.stored import edges
 kinds = [np.int64, np.float64, np.int32, np.float32]
 for kind in kinds[int(sys.argv[1]):] + kinds[:int(sys.argv[1])]:
     out = np.zeros(3, kind)
-    edges.scatter(np.arange(3).astype(kind), np.array([2, 1, 0]), out)
+    edges.renumber(np.arange(3).astype(kind), np.array([2, 1, 0]), out)
     assert out.tolist() == [2, 1, 0], (kind, out)
-print(sum(edges.scatter.stats.cache_hits.values()))
+print(sum(edges.renumber.stats.cache_hits.values()))
 """
 
 

@@ -10,7 +10,7 @@ from kernels.key_filters import ci_count
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from kernels.windows import dyadic
-from swag.live.indexes import CountIndex, SubstreamIndex
+from swag.live.indexing.indexes import CountIndex, SubstreamIndex
 
 MINUTE = 60_000  # ts in ms
 MAX = monoids.Max()

@@ -12,7 +12,7 @@ from bench.timing import best_of, cpu_clock, elapsed
 from kernels.key_filters import ci_extrema
 from kernels.rings import timeline
 from kernels.windows import dyadic
-from swag.live.extrema_index import ExtremaIndex
+from swag.live.indexing.extrema_index import ExtremaIndex
 
 
 @numba.njit

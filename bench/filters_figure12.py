@@ -17,7 +17,7 @@ from bench.timing import cpu_clock, elapsed
 from kernels.key_filters import ci_count, ci_levels
 from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from swag.live.indexes import CountIndex
+from swag.live.indexing.indexes import CountIndex
 
 PRECISIONS = (1, 2, 4, 8, 16, 32)
 ANSWERS = {False: "the keys", True: "the keys and their counts"}  # by count_all

@@ -10,7 +10,7 @@ from bench.filters_figure12 import each_key, satisfying, search_in_step
 from bench.report import Finding, Report, Table
 from bench.timing import best_of, cpu_clock
 from kernels.key_filters import ci_count, ci_levels
-from swag.live.indexes import CountIndex
+from swag.live.indexing.indexes import CountIndex
 
 
 @numba.njit

@@ -8,7 +8,7 @@ from bench.filters_data import settle, zipf_ids
 from bench.report import Finding, Report, Table
 from bench.timing import cpu_clock, elapsed
 from kernels.key_filters import bands, ci_count, ci_levels
-from swag.live.indexes import CountIndex, SumIndex
+from swag.live.indexing.indexes import CountIndex, SumIndex
 
 
 def steady(keys: int, events: int) -> list[Any]:

@@ -1,73 +1,36 @@
 """Continuously: register queries, append events, look answers up. The engine keeps what its windows can still reach."""
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
-from kernels.operators.numbers import EARLIEST
 from swag.arguments import LARGEST, as_list, check_flag, check_name, is_option, key_columns
 from swag.durable import snapshot
-from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
+from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, nearest
 from swag.explain import Text, explain, many
 from swag.features import Features
 from swag.first_use import of_append
 from swag.live import intake
-from swag.live.held import Held, later_of
 from swag.live.planner import ALGORITHMS, COMPARED
-from swag.live.refused import Refused, due_before
-from swag.live.turns import NotAlone, Turns, require_alone
+from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
-from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.answers import own_name, pieces_table
-from swag.tables.columns import clock_of, taken
-from swag.tables.durations import Duration, in_units, length
+from swag.tables.durations import Duration, length
 from swag.tables.key_columns import apart
-from swag.tables.waiting import NO_IDS
+from swag.ticks.arrivals import Arrivals
 from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.in_place import InPlaceStream
 from swag.ticks.live_stream import LiveStream
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def alone(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
-    """One thread at a time: nobody sees half of a batch, and no batch is taken between the halves of another."""
-
-    @wraps(method)
-    def locked(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
-        with self._turns.alone():
-            return method(self, *args, **options)
-
-    return locked
-
-
-def beside(method: "Callable[Concatenate[Engine, P], R]") -> "Callable[Concatenate[Engine, P], R]":
-    """Threads that only look do so beside each other, unless something has to be made ready for the answer first."""
-
-    @wraps(method)
-    def shared(self: "Engine", /, *args: P.args, **options: P.kwargs) -> R:
-        if self.algorithm not in COMPARED:
-            try:
-                with self._turns.beside():
-                    return method(self, *args, **options)
-            except NotAlone:
-                pass
-        with self._turns.alone():
-            return method(self, *args, **options)
-
-    return shared
 
 
 class Engine:
@@ -123,13 +86,11 @@ class Engine:
         if lateness is not None and length(lateness, "lateness") > LARGEST:
             raise BadQuery(f"lateness={lateness!r} does not fit int64.", 'lateness="10s"')
         self._check_hold()
-        self._turns = Turns()
+        self.turns = Turns(shared=algorithm not in COMPARED)
         kind = GroupedStream if hold else InPlaceStream
         self._streams, self._epsilon = kind(ts, by, algorithm, epsilon), epsilon
         self._features = Features(self._streams)
-        self._held: Held | None = None  # once there is a first event, where events wait
-        self._refused = Refused()
-        self._advanced: Any = None  # a time given before the first event, whose type nobody knows yet
+        self._arrivals = Arrivals(self._streams, lateness, hold)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -141,9 +102,7 @@ class Engine:
         check_names(queries, self._streams.queries)
         for each in queries:
             self._check_grouping(each)
-        before = list(self._streams.active)
-        self._streams.add(queries, self._waiting, self._unread)
-        self._regrouped(before)
+        self._arrivals.add(queries)
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
 
     def _check_hold(self) -> None:
@@ -175,14 +134,7 @@ class Engine:
     def unregister(self, name: str) -> None:
         """Forget a query, and all that is kept for it alone."""
         self._known(name)
-        before = list(self._streams.active)
-        self._streams.remove(name)
-        self._regrouped(before)
-
-    def _regrouped(self, before: list[By]) -> None:
-        """Events that wait know their keys by the numbers of the one grouping that there was when they came."""
-        if self._held is not None and list(self._streams.active) != before:
-            self._held.forget_ids()
+        self._arrivals.remove(name)
 
     @property
     def queries(self) -> list[Query]:
@@ -194,97 +146,14 @@ class Engine:
         """That of the default grouping."""
         return self._streams.main
 
-    def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
-        """The events that wait, as these queries of a grouping will read them when they are due; None if there are
-        none."""
-        return None if self._held is None else self._held.as_read(readers, self.ts, by)
-
-    def _unread(self, readers: list[Query], by: By) -> int:
-        """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
-        if self._held is None:
-            return EARLIEST
-        return self._held.unread([*Reading(readers).columns, *by])
-
     # -- events -------------------------------------------------------------------------------------------------------
 
     @alone
     @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
-        streams = self._streams
-        waits = (self.lateness is not None and self.hold) or streams.is_ticking
-        table = intake.read(events, streams.reading, keep=waits)
-        if table.num_rows == 0:
-            return 0
-        first = streams.time.clock is None
-        try:
-            if first:
-                self._start(table)
-            if self._held is not None:
-                return self._hold(self._held, table)
-            if not self.hold:
-                return self._place(table)
-            streams.take(table)
-        except Exception:
-            if first:
-                streams.restart()
-                self._held = None
-            raise
-        streams.decide(streams.time.closed, kept=True)
-        return table.num_rows
-
-    def _start(self, table: pa.Table) -> None:
-        """The first batch tells what time is."""
-        clock, time = clock_of(table.column(self.ts), self.ts), self._streams.time
-        self._streams.start(clock)
-        promised = EARLIEST if self._advanced is None else clock.instant(self._advanced, "advance")
-        if self.lateness is None:
-            time.go_on(promised, promised - 1 if promised > EARLIEST else EARLIEST)
-        elif self.hold:
-            self._held = Held(in_units(self.lateness, clock.unit), self._refused)
-            self._held.now = promised
-            time.go_on(self._held.watermark)
-        else:
-            time.lateness = in_units(self.lateness, clock.unit)
-            time.go_on(promised)
-
-    def _place(self, table: pa.Table) -> int:
-        """Events are applied as they come, each in its place; what is too late for that is refused, of any key."""
-        streams, time = self._streams, self._streams.time
-        assert time.clock is not None and time.lateness is not None
-        ts = intake.timestamps(table, self.ts, time.clock)
-        late = ts < due_before(ts, time.now, time.lateness)
-        fresh = table
-        if late.any():
-            with streams.trying(table):  # a batch with something else wrong is refused as a whole
-                fresh = taken(table, np.flatnonzero(~late))
-        if fresh.num_rows:
-            streams.take(fresh)
-        self._refused.add(table, late, f"more than lateness={self.lateness!r} behind the latest ts")
-        return fresh.num_rows
-
-    def _hold(self, held: Held, table: pa.Table) -> int:
-        """Events wait until the watermark passes them. Where they are grouped in several ways, they are judged as one:
-        late is what is older than anything applied."""
-        self._forget_keys()
-        streams = self._streams
-        with streams.trying(table) as batches:
-            active = list(streams.active.values())
-            assert streams.time.clock is not None
-            unit = streams.time.clock.unit
-            slots = set().union(*(stream.emission.steps(unit) for stream in active))
-            together = len(active) > 1 or active[0].emission.ordered
-            batch, store = batches[0], active[0].core.store
-            ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
-            latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
-            for stream in active:
-                table = intake.without_foreign_nulls(table, stream.core.dictionary)
-            taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
-        for stream, each in zip(active, batches, strict=True):
-            stream.core.dictionary.note_types(each.fields)
-            stream.core.dictionary.note_columns(each.table, stream.reading)
-        self._pass(int(batch.ts.max(initial=EARLIEST)))
-        return taken
+        table = intake.read(events, self._streams.reading, keep=self._arrivals.keeps)
+        return self._arrivals.take(table) if table.num_rows else 0
 
     @alone
     def advance(self, ts: Any) -> None:
@@ -292,33 +161,7 @@ class Engine:
 
         Rows and keys that no window can reach any more are let go at once.
         """
-        clock = self._streams.time.clock
-        if clock is None:
-            self._advanced = later_of(self._advanced, ts)
-            return
-        self._pass(clock.instant(ts, "advance"))
-        self._streams.let_go()
-        self._forget_keys()
-
-    def _pass(self, instant: int) -> None:
-        """Time goes on to `instant`; what waited for that is applied."""
-        held, streams = self._held, self._streams
-        if held is None:
-            streams.pass_time(instant, instant - 1 if self.hold and instant > EARLIEST else EARLIEST)
-            return
-        held.now = max(held.now, instant)
-        streams.time.go_on(held.watermark)
-        due = held.due()
-        if due is not None:
-            table = intake.with_missing(due.table, streams.reading, keys=True)
-            streams.take_known(due._replace(table=table))
-            held.released()
-        streams.tidy()
-        streams.decide(max(EARLIEST, held.watermark - 1), kept=False)
-
-    def _forget_keys(self) -> None:
-        """Keys that nobody asks for any more: memory follows what windows hold."""
-        self._streams.forget_keys(None if self._held is None else self._held.waiting)
+        self._arrivals.advance(ts)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -433,7 +276,7 @@ class Engine:
             known |= dict(zip(by, stream.core.key_types, strict=False))
         if streams.time.clock is not None:
             known[self.ts] = streams.time.clock.type
-        return self._refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
+        return self._arrivals.refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
 
     @beside
     def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
@@ -464,7 +307,7 @@ class Engine:
     @alone
     def explain(self) -> Text:
         """Which queries share what, which structure was chosen, why, and what it costs."""
-        held = 0 if self._held is None else self._held.waiting.count
+        held = self._arrivals.waiting
         parts = [explain(each.active, held + waits, each.events) for each, waits in self._streams.parts]
         return Text("\n\nonce events have waited:\n".join(parts))
 
@@ -482,12 +325,12 @@ class Engine:
 
         keys: of the engine's own grouping; groupings: the keys of each, and what is kept for it, by its key columns.
         """
-        held, streams = self._held, self._streams
+        streams, held = self._streams, self._arrivals.waiting
         cores = [stream.core for stream in streams.every_stream]
         return {
-            "events": streams.events + (0 if held is None else held.waiting.count),
-            "held": sum(waits for _, waits in streams.parts) if held is None else held.waiting.count,
-            "late": self._refused.count,
+            "events": streams.events + held,
+            "held": held + sum(waits for _, waits in streams.parts),
+            "late": self._arrivals.refused.count,
             "keys": streams.main.core.store.key_count if streams.default else 0,
             "kept": streams.kept,
             "structures": sum(len(core.plan.groups) for core in cores),
@@ -529,25 +372,12 @@ class Engine:
             "lateness": duration_to_json(self.lateness),
             "queries": [query_to_json(query) for query in self.queries],
         }
-        held = None if self._held is None else self._held.state()
-        early = {} if self._advanced is None else {"advanced": table_to_array(pa.table({"ts": [self._advanced]}))}
-        inside = {"stream": self._streams.state(), "held": held, "refused": self._refused.state()}
-        return with_arrays(nested(header, inside), early)
+        return nested(header, {"stream": self._streams.state(), "arrivals": self._arrivals.state()})
 
     def restore(self, state: State) -> None:
         """An engine with the same options and queries, and no events, goes on where this state was handed over."""
-        header, arrays = state
         self._streams.restore(part(state, "stream"))
-        if header["held"] is not None:
-            self._held = Held(0, self._refused)
-            self._held.restore(part(state, "held"))
-        if header.get("refused") is not None:
-            self._refused.restore(part(state, "refused"))
-        clock = self._streams.time.clock
-        if not self.hold and self.lateness is not None and clock is not None:
-            self._streams.time.lateness = in_units(self.lateness, clock.unit)
-        if "advanced" in arrays:
-            self._advanced = table_from_array(arrays["advanced"]).column(0)[0].as_py()
+        self._arrivals.restore(part(state, "arrivals") if "arrivals" in state[0] else state)
 
 
 def _groupings(streams: GroupedStream) -> dict[By, dict[str, int]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from swag.live.core import Core
-from swag.live.key_filters import NAMES
+from swag.live.indexing.key_filters import NAMES
 from swag.live.planner import Group
 from swag.query.every import Every
 from swag.query.lowering import lower

@@ -56,7 +56,7 @@ def col(name: str) -> Col:
 
 
 @dataclass(eq=False)
-class Part:
+class Answerer:
     """The queries that one stream answers: by which key columns, and where in the answer they stand. time: that of the
     stream around, if it is one inside."""
 
@@ -73,7 +73,7 @@ class Prepared:
 
     version: int
     names: list[str]
-    parts: list[Part]
+    parts: list[Answerer]
     direct: list[int]  # the places of those that are words
     rows: WideRows
 
@@ -149,7 +149,7 @@ class Features:
             _, _, places, queries = parts.setdefault(id(stream), (self._streams.grouping(name), stream, [], []))
             places.append(i)
             queries.append(query)
-        made = [Part(by, stream, self._streams.of(chosen[places[0]]).core.time, FeaturePlan(stream.core, queries),
+        made = [Answerer(by, stream, self._streams.of(chosen[places[0]]).core.time, FeaturePlan(stream.core, queries),
                      np.array(places)) for by, stream, places, queries in parts.values()]  # fmt: skip
         kinds: dict[int, pa.DataType] = {}
         for part in made:
@@ -177,7 +177,7 @@ class Features:
         return query.label
 
 
-def _ids(part: Part, front: pa.Table) -> np.ndarray:
+def _ids(part: Answerer, front: pa.Table) -> np.ndarray:
     """The number of each entity's key, -1 for one that is not known."""
     if not part.by:
         return np.zeros(front.num_rows, np.int64)

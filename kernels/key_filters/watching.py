@@ -39,7 +39,7 @@ class Judged(NamedTuple):
     outer: np.ndarray
 
 
-class Seen(NamedTuple):
+class SeenPairs(NamedTuple):
     """Answers, the questions of a key beside each other: the value, whether there is one, and whether there is an event
     that may still leave the window or enter it."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 
 
-class Tree(NamedTuple):
+class IntervalTree(NamedTuple):
     """The trees of all columns, one behind the other. leaves[c], first[c]: of column c, how many leaves it has (a power
     of two, 0: no tree) and where its nodes are. Node n lists the rules listed[starts[n]:starts[n + 1]]."""
 

@@ -15,7 +15,7 @@ from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
 
 
-class Windows(NamedTuple):
+class PairWindows(NamedTuple):
     """Windows as lengths: by time, now - far < ts <= now - near; by rows, the last `far` rows without `near`."""
 
     by_time: np.ndarray  # bool
@@ -23,9 +23,9 @@ class Windows(NamedTuple):
     near: np.ndarray
 
 
-def taken(windows: Windows, rows: np.ndarray) -> Windows:
+def taken(windows: PairWindows, rows: np.ndarray) -> PairWindows:
     """Some of them, or one of them for each pair."""
-    return Windows(windows.by_time[rows], windows.far[rows], windows.near[rows])
+    return PairWindows(windows.by_time[rows], windows.far[rows], windows.near[rows])
 
 
 @kernel

@@ -7,6 +7,7 @@ import numpy as np
 from kernels.baselines import naive, psoup
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.live.space import Space
 from swag.live.store import Store
@@ -144,7 +145,8 @@ class MaterializeAll(Structure):
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the windows are now."""
         if self.store is not None:
-            lo, hi = self.space.to_positions(KEY, *self.store.edges(KEY, self.reaches, self.store.now)[:2])
+            all_rows = window_edges.edges(self.store, KEY, self.reaches, self.store.now)[:2]
+            lo, hi = self.space.to_positions(KEY, *all_rows)
             return lo[0], hi[0]
         head, tail = self.rings[0, HEAD], self.rings[0, TAIL]
         far, near = np.array([(reach.far, reach.near) for reach in self.reaches], np.int64).reshape(-1, 2).T

@@ -18,22 +18,22 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import Parts, State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import BadQuery, TooFarBack
-from swag.live import intake
-from swag.live.alerts import Alerts
+from swag.live import intake, window_edges
+from swag.live.alerting.alerts import Alerts
 from swag.live.arena import Batch
-from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
+from swag.live.filtered.chosen import Chooser, ChosenRows
 from swag.live.grouping import Grouping
+from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
-from swag.live.rules import Rules
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
-from swag.tables.answers import Answers, in_order, own_name
+from swag.tables.answers import ManyAnswers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import NO_IDS
@@ -49,7 +49,7 @@ class Incoming:
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    chosen: Chosen
+    chosen: ChosenRows
     by_key: Batch | None = None  # once it was found to be in order
 
     @cached_property
@@ -257,13 +257,13 @@ class Core:
         are gone. lengths: those of the windows, as `lengths_of` has them; titles: of queries, one for each window."""
         short: tuple[int | None, int] | None
         if isinstance(at, np.ndarray):
-            lo, hi, short = self.store.edges_kept(ids, windows, at)
+            lo, hi, short = window_edges.edges_kept(self.store, ids, windows, at)
             instant = int(at.min(initial=self.time.now))
         else:
-            lo, hi, short = self.store.edges_of(ids, lengths, at)
+            lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
-            gone = self.store.reaches_forgotten(windows, instant)
+            gone = window_edges.reaches_forgotten(self.store, windows, instant)
             short = None if gone is None else (None, gone)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(titles[short[1]], short[0], instant)
@@ -297,7 +297,7 @@ class Core:
         value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
 
-    def filtered(self, queries: list[Query], at: Any) -> Answers:
+    def filtered(self, queries: list[Query], at: Any) -> ManyAnswers:
         """Who passes which of these, all at once."""
         self.asked += len(queries)
         names = [query.label for query in queries]
@@ -307,7 +307,7 @@ class Core:
         which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
         order = in_order(which, len(names))
         key = self.keyed(ids[order]).get(self.key or "")
-        return Answers(names, kinds, which[order], key, [piece.values for piece in pieces], order)
+        return ManyAnswers(names, kinds, which[order], key, [piece.values for piece in pieces], order)
 
     def table(self, queries: list[Query], at: Any) -> pa.Table:
         """One row (or one per key with an event in some window), one column per query."""
@@ -344,7 +344,7 @@ class Core:
         of = "" if store.keys is None else " of keys that are no longer known"
         if store.keys is not None and key is not None:
             of = f" of key {store.keys.column(np.array([key]))[0].as_py()!r}"
-        oldest = clock.show(store.forgotten + 1 if key is None else store.kept_from(key))
+        oldest = clock.show(store.forgotten + 1 if key is None else window_edges.kept_from(store, key))
         return TooFarBack(
             f'query "{title}" at {clock.show(instant)} needs events{of} before {oldest}, no longer kept.',
             f"ask for a later time, or register a longer window to keep more (now is {clock.show(self.time.now)})",

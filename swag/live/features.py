@@ -16,7 +16,7 @@ from swag.live.core import Core
 from swag.live.lookups import Request, asked_parts
 from swag.live.plan import Route
 from swag.live.space import Mask
-from swag.live.store import lengths_of
+from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Part
 from swag.query.query import Query

@@ -9,10 +9,10 @@ import pyarrow as pa
 from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
-from swag.live.chosen import Chooser, Chosen
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
-from swag.live.key_filters import Filters
+from swag.live.filtered.chosen import Chooser, ChosenRows
+from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
@@ -66,12 +66,12 @@ class Grouping:
         self.store.grow_keys()
         return ids
 
-    def chosen(self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None) -> Chosen:
+    def chosen(self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None) -> ChosenRows:
         """Which rows of a batch count where: every `where` is computed, or raises."""
         shared = None if once is None or once.table is not table else once.holds
         return self.chooser.chosen(self.plan.predicates, table, fields, shared)
 
-    def check(self, fields: dict[str, Field], chosen: Chosen, lifted: list[Query]) -> None:
+    def check(self, fields: dict[str, Field], chosen: ChosenRows, lifted: list[Query]) -> None:
         """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""
         if self._has_filters:
             self.filters.check(fields, chosen)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.rings.pairs import Windows
+from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET
 from kernels.windows import running
 from swag.errors import SumOverflow
+from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
 from swag.live.space import Mask
@@ -49,10 +50,10 @@ class Lookups:
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
         """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
         windows, which = self._windows(queries)
-        lo, hi, short = self.store.edges(ids, windows, instant)
+        lo, hi, short = window_edges.edges(self.store, ids, windows, instant)
         columns, present = self._columns(queries, which, ids, (lo, hi))
         if short is None and instant < self.store.time.now:
-            gone = self.store.reaches_forgotten(windows, instant)
+            gone = window_edges.reaches_forgotten(self.store, windows, instant)
             return columns, present, None if gone is None else (None, which.index(gone))
         return columns, present, None if short is None else (short[0], which.index(short[1]))
 
@@ -62,16 +63,16 @@ class Lookups:
         """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
         which one that `where` may not count. seen: only the rows before these positions."""
         windows, which = self._windows(queries)
-        lo, hi = self.store.edges_each(ids, windows, instants, seen)
+        lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi))
         return columns, present, (hi > lo)[:, which]
 
     def of_pairs(
-        self, query: Query, ids: np.ndarray, windows: Windows, instants: np.ndarray
+        self, query: Query, ids: np.ndarray, windows: PairWindows, instants: np.ndarray
     ) -> tuple[pa.Array, np.ndarray]:
         """The answers of one query over other windows than its own, a key, a window and a time for each; and which have
         an event in the window. instants: of each, or one for all."""
-        return self.over(query, ids, *self.store.edges_of_pairs(ids, windows, instants))
+        return self.over(query, ids, *window_edges.edges_of_pairs(self.store, ids, windows, instants))
 
     def over(self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """The same over positions [lo, hi) of the main space."""

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, parts
+from swag.live import window_edges
 from swag.live.baselines import MaterializeAll
-from swag.live.chosen import Chosen
+from swag.live.filtered.chosen import ChosenRows
+from swag.live.filtered.substreams import Substreams
 from swag.live.planner import Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
-from swag.live.substreams import Substreams
 from swag.live.turns import require_alone
 from swag.query.families import check_columns, parts_of, result_type
 from swag.query.kind import KINDS, PRODUCT, Kind, Part
@@ -100,10 +101,10 @@ class Plan:
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
-        if query.where is not None and self.store.find(self.presence(query)._replace(since=since)) is None:
+        if query.where is not None and self.store.find(self.presence(query).beginning(since)) is None:
             return False
         read = query.aggregate.columns
-        space = self.store.find(self.mask(query)._replace(since=since))
+        space = self.store.find(self.mask(query).beginning(since))
         if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
             return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
         return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
@@ -158,7 +159,7 @@ class Plan:
             self._readers = list(ways.values())
         return self._readers
 
-    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: Chosen) -> None:
+    def check_lifted(self, lifted: list[Query], found: dict[str, Field], chosen: ChosenRows) -> None:
         """Refuse a batch that a user's `lift` raises of: it is run over the rows that count, nothing is changed."""
         for query in lifted:
             values = found[query.aggregate.columns[0]].values
@@ -380,7 +381,7 @@ class Plan:
             now = self.store.now
             start = self._kept_since[query.label]
             none_before = query.label in self._unread or self._since.get(query.label, 0) > 0
-            if not self.store.has_all_rows(query.window.n, start, none_before):
+            if not window_edges.has_all_rows(self.store, query.window.n, start, none_before):
                 return min(now + 1, int(LATEST))
             self._complete[query.label] = now
         return self._complete[query.label]

@@ -3,7 +3,7 @@
 The main space holds every event. Queries over a column with nulls have a space of their own that holds only the rows
 that count for them; the main space then keeps, per event, its *rank* there (how many rows of that key counted before
 it), so window edges in the main space become edges in that one, and no structure ever sees a null. The rows of all who
-have a `where` lie together in one space: swag/live/substreams.py.
+have a `where` lie together in one space: swag/live/filtered/substreams.py.
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,16 @@ class Mask(NamedTuple):
     def home(self) -> "Mask":
         """The mask of the space that its rows lie in, maybe among those of others."""
         return self if self.where is None or self.alone else Mask(EACH, self.required, self.since)
+
+    def requiring(self, column: str) -> "Mask":
+        return Mask(self.where, self.required | {column}, self.since, self.alone)
+
+    def beginning(self, since: int) -> "Mask":
+        """The same from another event on."""
+        return Mask(self.where, self.required, since, self.alone)
+
+    def by_itself(self) -> "Mask":
+        return Mask(self.where, self.required, self.since, True)
 
     def to_json(self) -> dict[str, Any]:
         plain = {"where": self.where, "required": sorted(self.required), "since": self.since}

@@ -6,25 +6,24 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, pairs, substreams, timeline
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.rings import substreams, timeline
+from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
 from swag.live.arena import Batch, group
-from swag.live.chosen import Chosen
 from swag.live.dictionary import Dictionary
+from swag.live.filtered.chosen import ChosenRows
+from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
-from swag.live.substreams import Substreams
 from swag.live.time import Time
 from swag.query.kind import PRODUCT
-from swag.query.windows import Depth, Reach
+from swag.query.windows import Depth
 from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
 FEW_ROWS = 8  # that are taken before keys are looked after
-FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class CheckedRows:
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    chosen: Chosen
+    chosen: ChosenRows
 
     def some(self, rows: np.ndarray) -> "CheckedRows":
         """Those at these places."""
@@ -208,7 +207,7 @@ class Store:
         compile."""
         by_time = np.argsort(rows.ts, kind="stable")
         batch = group(rows.ids[by_time], self.seen)
-        return batch._replace(order=by_time[batch.order])
+        return Batch(by_time[batch.order], batch.keys, batch.starts)
 
     def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
         assert self.clock is not None
@@ -354,111 +353,6 @@ class Store:
         own = {space.mask: space.renumber(kept) for space in self.families}
         return {mask: own.get(mask, kept) for mask in self.spaces}
 
-    def edges(
-        self, keys: np.ndarray, reaches: list[Reach], at: int
-    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-        """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
-        usual = at >= self.now and all(reach.by_time and reach.near == 0 for reach in reaches)
-        if usual and len(reaches) <= FEW_WINDOWS:
-            return *self._until_now(keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
-        return self.edges_of(keys, lengths_of(reaches), at)
-
-    def edges_of(
-        self, keys: np.ndarray, lengths: np.ndarray, at: int
-    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-        """The same for windows as rows of by_time, far, near (`lengths_of`)."""
-        windows, count = lengths.copy(), lengths.shape[0]
-        by_time = lengths[:, 0] == 1
-        windows[by_time, 1:] = np.where(lengths[by_time, 1:] > at - EARLIEST, EARLIEST, at - lengths[by_time, 1:])
-        lo, hi = np.empty((2, keys.size, count), np.int64)
-        rings = self.main.arena.rings
-        short = timeline.edges(rings, self.ts.data, self.lost, keys, windows, at, (lo, hi))
-        np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
-        np.maximum(hi, lo, out=hi)
-        return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
-
-    def reaches_forgotten(self, reaches: list[Reach], at: int) -> int | None:
-        """The first of these windows that may hold rows of keys that are no longer known, if any does."""
-        if self.forgotten == EARLIEST:
-            return None
-        early = (w for w, reach in enumerate(reaches) if reach.by_time and at - reach.far < self.forgotten)
-        return next(early, None)
-
-    def _until_now(self, keys: np.ndarray, after: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The same of windows that end now, the usual request."""
-        rings = self.main.arena.rings
-        lo = np.empty((len(after), keys.size), np.int64)
-        for starts, instant in zip(lo, after, strict=True):
-            in_step.starts_after(rings, self.ts.data, keys, instant, starts)
-        return np.ascontiguousarray(lo.T), np.repeat(rings[keys, TAIL][:, None], len(after), axis=1)
-
-    def edges_each(
-        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray, seen: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As `edges`, every key at a time of its own. seen: of the rows before these positions, else of all."""
-        rings, ts = self.main.arena.rings, self.ts.data
-        windows = lengths_of(reaches)
-        if seen is None:
-            seen = np.empty(keys.size, np.int64)
-            timeline.seen_at(rings, ts, keys, instants, seen)
-        lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
-        timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
-        return lo, hi
-
-    def edges_kept(
-        self, keys: np.ndarray, reaches: list[Reach], instants: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-        """As `edges_each`, and the first (key, window) whose rows are not all there."""
-        lo, hi = self.edges_each(keys, reaches, instants)
-        lost, rings = self.lost[keys], self.main.arena.rings[keys]
-        past = (instants < self.now) & (lost > EARLIEST)
-        if past.any():
-            for w, reach in enumerate(reaches):
-                if reach.by_time:
-                    short = past & (instants - min(reach.far, int(LATEST)) < lost)
-                else:  # it would begin before the first row kept
-                    seen = np.empty(keys.size, np.int64)
-                    timeline.seen_at(self.main.arena.rings, self.ts.data, keys, instants, seen)
-                    short = past & (seen - reach.far < rings[:, HEAD])
-                if short.any():
-                    return lo, hi, (int(keys[int(np.argmax(short))]), w)
-        return lo, hi, None
-
-    def edges_of_pairs(
-        self, keys: np.ndarray, windows: pairs.Windows, instants: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As `edges_each`, every key with a window of its own. instants: of each, or one for all."""
-        lo, hi = np.empty((2, keys.size), np.int64)
-        pairs.edges(self.main.arena.rings, self.ts.data, keys, instants, windows, (lo, hi))
-        return lo, hi
-
-    def times(self, keys: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The timestamps at positions that are kept."""
-        rings = self.main.arena.rings[keys]
-        return self.ts.data[rings[:, OFFSET] + (positions & (rings[:, CAPACITY] - 1))]
-
-    def has_all_rows(self, n: int, after: int, none_before: bool) -> bool:
-        """Do the last n rows of every key count: those after a time, or all it ever had if none was lost?
-
-        none_before: rows up to that time do not count, lost or not.
-        """
-        count = self.key_count
-        rings, lost = self.main.arena.rings[:count], self.lost[:count]
-        oldest = np.maximum(rings[:, TAIL] - n, 0)
-        slots = rings[:, OFFSET] + (oldest & (rings[:, CAPACITY] - 1))
-        there = (oldest >= rings[:, HEAD]) & (rings[:, TAIL] > oldest)
-        newer = there.copy()
-        newer[there] = self.ts.data[slots[there]] > after
-        whole = (lost == EARLIEST) & (not none_before)
-        return self.forgotten == EARLIEST and bool((newer & ((oldest > 0) | (lost == EARLIEST)) | whole).all())
-
-    def kept_from(self, key: int) -> int:
-        """The oldest timestamp kept of a key."""
-        rings = self.main.arena.rings
-        if rings[key, HEAD] == rings[key, TAIL]:
-            return self.now
-        return int(self.ts.data[rings[key, 0] + (rings[key, HEAD] & (rings[key, 1] - 1))])
-
     @property
     def bytes(self) -> int:
         keys = self.dictionary.bytes + (0 if self.keys is None else self.keys.bytes)
@@ -505,16 +399,9 @@ class Store:
         What nobody wants goes when queries are settled."""
         old = Space(mask, self.main)
         old.restore(saved)
-        for each in (mask, mask._replace(alone=True)):
+        for each in (mask, mask.by_itself()):
             space = self.space(each)
             assert isinstance(space, Substreams)
             space.adopt(mask, old, self.key_count)
         assert old.rank is not None
         self.main.arena.release([old.rank])
-
-
-def lengths_of(reaches: list[Reach]) -> np.ndarray:
-    """Windows as kernels take them: by_time, far, near."""
-    most = int(LATEST)
-    rows = [(reach.by_time, min(reach.far, most), min(reach.near, most)) for reach in reaches]
-    return np.array(rows, np.int64).reshape(len(reaches), 3)

@@ -6,8 +6,13 @@ changing                     |--------|        |----|     and the other way roun
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class NotAlone(Exception):
@@ -29,7 +34,9 @@ class Turns:
     Who is alone may come in again, as either; who is beside others may come in again beside them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: bool = True) -> None:
+        """shared: False, where nobody may look beside others."""
+        self._shared = shared
         self._guard = threading.Condition(threading.Lock())
         self._own = threading.local()  # .looking: does this thread look?
         self._inside = 0  # how many look
@@ -64,6 +71,8 @@ class Turns:
         if self._owner == threading.get_ident() or getattr(self._own, "looking", False):
             yield
             return
+        if not self._shared:
+            raise NotAlone
         with self._guard:
             if self._owner is not None or self._to_change:
                 self._wait_to_look()
@@ -99,3 +108,33 @@ class Turns:
                 self._let_in -= 1
                 if not self._let_in:
                     self._guard.notify_all()
+
+
+def alone(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of what has `turns`, for one thread at a time: nobody sees half of a batch, and no batch is taken
+    between the halves of another."""
+
+    @wraps(method)
+    def locked(*args: P.args, **options: P.kwargs) -> R:
+        owner: Any = args[0]
+        with owner.turns.alone():
+            return method(*args, **options)
+
+    return locked
+
+
+def beside(method: Callable[P, R]) -> Callable[P, R]:
+    """The same, for threads that only look: beside each other, unless something has to be made ready for the answer."""
+
+    @wraps(method)
+    def shared(*args: P.args, **options: P.kwargs) -> R:
+        owner: Any = args[0]
+        try:
+            with owner.turns.beside():
+                return method(*args, **options)
+        except NotAlone:
+            pass
+        with owner.turns.alone():
+            return method(*args, **options)
+
+    return shared

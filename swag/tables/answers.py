@@ -1,6 +1,6 @@
 """Answers of several queries in one table: what our own columns are called, and of what type their values are."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ def answers_table(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-class Answers(NamedTuple):
+class ManyAnswers(NamedTuple):
     """Answers of many queries of one grouping, in one piece: for each row the place of its query among `names`, columns
     of our own, the key (structs where it has several columns; None: there is no key), and the value.
 
@@ -105,7 +105,7 @@ class Answers(NamedTuple):
 
 
 def pieces_table(
-    parts: Mapping[tuple[str, ...], Answers],
+    parts: Mapping[tuple[str, ...], ManyAnswers],
     types: Mapping[tuple[str, ...], list[pa.DataType]],
     front: list[tuple[str, pa.DataType]],
     back: list[tuple[str, pa.DataType]],
@@ -129,7 +129,7 @@ def pieces_table(
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _one_of_each(parts: Iterable[Answers]) -> dict[str, pa.DataType]:
+def _one_of_each(parts: Iterable[ManyAnswers]) -> dict[str, pa.DataType]:
     """The first query of each type. Types take a while to compare; most of a thousand are one and the same."""
     found: dict[int, tuple[str, pa.DataType]] = {}
     for part in parts:
@@ -139,7 +139,7 @@ def _one_of_each(parts: Iterable[Answers]) -> dict[str, pa.DataType]:
     return dict(found.values())
 
 
-def _of_one_type(part: Answers, kind: pa.DataType, ask: str) -> Iterator[pa.Array]:
+def _of_one_type(part: ManyAnswers, kind: pa.DataType, ask: str) -> Iterator[pa.Array]:
     before = 0
     for piece in part.values:
 
@@ -150,14 +150,17 @@ def _of_one_type(part: Answers, kind: pa.DataType, ask: str) -> Iterator[pa.Arra
         before += len(piece)
 
 
-def answers_of(name: str, table: pa.Table) -> Answers:
+def answers_of(
+    name: str, table: pa.Table, front: Sequence[pa.Array] = (), back: Sequence[pa.Array] = ()
+) -> ManyAnswers:
     """The answers of one query, of Table([key], value)."""
     key = one_chunk(table.column(0)) if table.num_columns > 1 else None
     values, rows = one_chunk(table.columns[-1]), np.arange(table.num_rows)
-    return Answers([name], {name: values.type}, np.zeros(rows.size, np.int64), key, [values], rows)
+    which, kinds = np.zeros(rows.size, np.int64), {name: values.type}
+    return ManyAnswers([name], kinds, which, key, [values], rows, list(front), list(back))
 
 
-def merged(names: list[str], parts: list[tuple[list[int], Answers]]) -> Answers:
+def merged(names: list[str], parts: list[tuple[list[int], ManyAnswers]]) -> ManyAnswers:
     """Answers of several parts of these queries as one. With each part: the places of its queries among all."""
     which = np.concatenate([np.array(places, np.int64)[part.which] for places, part in parts])
     order = in_order(which, len(names))
@@ -170,7 +173,7 @@ def merged(names: list[str], parts: list[tuple[list[int], Answers]]) -> Answers:
         [_joined(list(each), order) for each in zip(*columns, strict=True)]
         for columns in ([part.front for _, part in parts], [part.back for _, part in parts])
     )
-    return Answers(names, kinds, which[order], keys, values, rows[order], front, back)
+    return ManyAnswers(names, kinds, which[order], keys, values, rows[order], front, back)
 
 
 def _joined(columns: list[pa.Array], order: np.ndarray) -> pa.Array:

@@ -33,7 +33,7 @@ class Matches(NamedTuple):
 
 
 @dataclass
-class Rule:
+class FilterRule:
     """A box that satisfies a predicate, or part of it: the codes low to high per column; what is left to be tried."""
 
     which: int
@@ -85,13 +85,13 @@ class Dispatch:
             ends.asked += [near for _, near in exact(each, ends.type)]
         return found, list(dict.fromkeys(rest))
 
-    def _rules(self, which: int, comparisons: list[Comparison], rest: list[str]) -> Iterable[Rule]:
+    def _rules(self, which: int, comparisons: list[Comparison], rest: list[str]) -> Iterable[FilterRule]:
         """One, or one for each option of a list."""
         boxes: list[dict[str, tuple[int, int]]] = [{}]
         for each in comparisons:
             found = self._intervals(each)
             boxes = [met for box in boxes for interval in found if (met := _met(box, each.column, interval))]
-        return [Rule(which, box, _all(rest)) for box in boxes]
+        return [FilterRule(which, box, _all(rest)) for box in boxes]
 
     def _intervals(self, comparison: Comparison) -> list[tuple[int, int]]:
         """The codes that satisfy it."""
@@ -123,7 +123,7 @@ class Dispatch:
         order = np.argsort(nodes, kind="stable")
         counts = np.bincount(nodes, minlength=int(2 * leaves.sum()) + 1)
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._tree = intervals.Tree(leaves, first, ends, rules[order].astype(np.int32))
+        self._tree = intervals.IntervalTree(leaves, first, ends, rules[order].astype(np.int32))
 
     def _covers(
         self, by: list[str], number: dict[str, int], leaves: np.ndarray, first: np.ndarray

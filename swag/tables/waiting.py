@@ -48,6 +48,10 @@ class Arrived(NamedTuple):
     first: int
     behind: int
 
+    def known_by(self, ids: np.ndarray) -> "Arrived":
+        """The same rows, their keys by other numbers."""
+        return Arrived(TimedRows(self.rows.table, self.rows.ts, ids), self.first, self.behind)
+
     def only(self, stay: np.ndarray) -> "Arrived":
         """The rows at these positions: without a copy where they are the last ones, and half of what is in memory."""
         size, first = self.rows.ts.size, int(stay[0])
@@ -137,7 +141,7 @@ class Waiting:
 
     def forget_ids(self) -> None:
         """Nobody asks for keys by number any more."""
-        self._parts = [part._replace(rows=part.rows._replace(ids=NO_IDS)) for part in self._parts]
+        self._parts = [part.known_by(NO_IDS) for part in self._parts]
 
     def drop(self, count: int) -> int:
         """The first rows to come wait no longer; returns the time of the last of them."""
@@ -188,8 +192,7 @@ class Waiting:
         new = np.empty(int(kept.max(initial=-1)) + 1, np.int64)
         new[kept] = np.arange(kept.size)
         for i, part in enumerate(self._parts):
-            ids = new[part.rows.ids].astype(part.rows.ids.dtype)
-            self._parts[i] = part._replace(rows=part.rows._replace(ids=ids))
+            self._parts[i] = part.known_by(new[part.rows.ids].astype(part.rows.ids.dtype))
 
     def state(self) -> State:
         if not self._parts:

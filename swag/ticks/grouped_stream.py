@@ -25,7 +25,7 @@ from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.answers import Answers, merged
+from swag.tables.answers import ManyAnswers, merged
 from swag.tables.columns import Clock, clock_of
 from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
@@ -117,11 +117,11 @@ class GroupedStream:
             self._filters = (self.version, found)
         return self._filters[1]
 
-    def filtered(self, names: list[str], at: Any) -> Answers:
+    def filtered(self, names: list[str], at: Any) -> ManyAnswers:
         """Who passes which of these, which are of one grouping."""
         return self._of_all(names, lambda stream, some: stream.filtered(some, at))
 
-    def changes(self, names: list[str]) -> Answers:
+    def changes(self, names: list[str]) -> ManyAnswers:
         """Who began or ceased to pass since it was last told."""
         return self._of_all(names, lambda stream, some: stream.changes(some))
 
@@ -130,7 +130,7 @@ class GroupedStream:
         for stream, places in self._streams_of(names):
             stream.tell([names[place] for place in places])
 
-    def _of_all(self, names: list[str], ask: Callable[[LiveStream, list[str]], Answers]) -> Answers:
+    def _of_all(self, names: list[str], ask: Callable[[LiveStream, list[str]], ManyAnswers]) -> ManyAnswers:
         found = [(places, ask(stream, [names[i] for i in places])) for stream, places in self._streams_of(names)]
         return found[0][1] if len(found) == 1 else merged(names, found)
 

@@ -15,16 +15,16 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.live import intake
-from swag.live.held import Held
-from swag.live.refused import Refused
 from swag.query.groupings import By, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock
-from swag.tables.waiting import Waiting
+from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.grouped_stream import GroupedStream
+from swag.ticks.held import Held
 from swag.ticks.live_stream import LiveStream
+from swag.ticks.refused import Refused
 
 
 class InPlaceStream(GroupedStream):
@@ -171,7 +171,7 @@ class InPlaceStream(GroupedStream):
         behind.time.go_on(self.held.watermark)
         due = self.held.due()
         if due is not None:
-            behind.take_known(due._replace(table=intake.with_missing(due.table, behind.reading, keys=True)))
+            behind.take_known(TimedRows(intake.with_missing(due.table, behind.reading, keys=True), due.ts, due.ids))
             self.held.released()
         behind.tidy()
         behind.decide(max(EARLIEST, self.held.watermark - 1), kept=False)

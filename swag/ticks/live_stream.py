@@ -20,7 +20,7 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.tables.answers import Answers, answers_of, merged
+from swag.tables.answers import ManyAnswers, answers_of, merged
 from swag.tables.columns import Clock, clock_of, to_arrow
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
@@ -281,7 +281,7 @@ class LiveStream:
             query = stream.queries[name]
         return stream, query
 
-    def filtered(self, names: list[str], at: Any = None) -> Answers:
+    def filtered(self, names: list[str], at: Any = None) -> ManyAnswers:
         """Who passes which of these, all at once; those over the answers of others one by one."""
         plain, others = self._plain_and_others(names)
         found = self.core.filtered([self.queries[names[place]] for place in plain], at)
@@ -290,7 +290,7 @@ class LiveStream:
         found_in = [(place, self.passing(names[place], at)) for place in others]
         return merged(names, [(plain, found), *(([i], answers_of(names[i], t)) for i, t in found_in)])
 
-    def changes(self, names: list[str]) -> Answers:
+    def changes(self, names: list[str]) -> ManyAnswers:
         """Who began or ceased to pass since it was last told."""
         plain, others = self._plain_and_others(names)
         found = self.core.alerts.changes([names[place] for place in plain])
@@ -312,7 +312,7 @@ class LiveStream:
         over_events = [self.queries[name].source is None for name in names]
         return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
 
-    def _changed(self, name: str) -> Answers:
+    def _changed(self, name: str) -> ManyAnswers:
         """What differs from what was told of a query over the answers of others."""
         time = self.core.time
         when = pa.nulls(1) if time.clock is None else to_arrow(np.array([time.now]), None, time.clock.type)

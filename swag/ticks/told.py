@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.durable.state import State, table_from_array, table_to_array
-from swag.tables.answers import Answers, answers_of
+from swag.tables.answers import ManyAnswers, answers_of
 from swag.tables.columns import one_chunk
 
 
@@ -21,7 +21,7 @@ class Told:
         self._passed: dict[str, pa.Table] = {}
         self._seen: dict[str, pa.Table] = {}
 
-    def changed(self, name: str, passing: pa.Table, when: pa.Array, everyone: Callable[[], pa.Table]) -> Answers:
+    def changed(self, name: str, passing: pa.Table, when: pa.Array, everyone: Callable[[], pa.Table]) -> ManyAnswers:
         """Who passes now and was not said to, then who was and does not. when: one instant, now. everyone: the answers
         now, of whoever has an event in the window."""
         told = self._passed.get(name, passing.slice(0, 0))
@@ -32,7 +32,7 @@ class Told:
         tables = [passing.take(pa.array(began, pa.int64())), *self._without(told, ceased, everyone)]
         table = pa.concat_tables(tables)
         front = when.take(pa.array(np.zeros(table.num_rows, np.int64)))
-        return answers_of(name, table)._replace(front=[front], back=[pa.array(np.arange(len(front)) < len(began))])
+        return answers_of(name, table, [front], [pa.array(np.arange(len(front)) < len(began))])
 
     def _without(self, told: pa.Table, ceased: dict[Any, int], everyone: Any) -> Iterator[pa.Table]:
         """Those that ceased to pass, if any did, with their answers now."""

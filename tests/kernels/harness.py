@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
@@ -133,7 +134,7 @@ class Stream:
 
     def registered(self) -> tuple[np.ndarray, np.ndarray]:
         """The windows that MaterializeAll was told of, as the engine asks for them."""
-        lo, hi, _ = self.store.edges(self.keys, REGISTERED, self.store.now)
+        lo, hi, _ = window_edges.edges(self.store, self.keys, REGISTERED, self.store.now)
         return self.space.to_positions(self.keys, lo, hi)
 
 

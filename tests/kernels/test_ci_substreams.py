@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.key_filters import ci_levels, ci_sum
-from swag.live.extrema_index import ExtremaIndex
-from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
+from swag.live.indexing.extrema_index import ExtremaIndex
+from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
 
 OPS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 KINDS = ["count", "sum", "float sum", "max", "min", "integer max", "integer min"]

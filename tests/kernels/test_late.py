@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kernels.key_filters import ci_count, ci_extrema
 from kernels.rings.timeline import HEAD
-from swag.live.indexes import CountIndex, SumIndex
+from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention
 from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import in_step, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, SMALLEST, TAIL, Batch
+from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.query.windows import Reach
 from tests.kernels.harness import Plan, Stream, check_arena, plans
@@ -238,7 +239,7 @@ def test_window_edges_are_those_of_the_definition(plan: Plan, ago: int) -> None:
     for batch in plan.batches:
         stream.append(batch)
         at = max(stream.store.now, 0) - ago
-        lo, hi, short = stream.store.edges(stream.keys, REACHES, at)
+        lo, hi, short = window_edges.edges(stream.store, stream.keys, REACHES, at)
         cut = []
         for k in stream.keys:
             head = int(stream.store.main.arena.rings[k, HEAD])

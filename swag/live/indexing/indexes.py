@@ -6,7 +6,7 @@ those keys. So answers are exact, and their cost follows the keys returned.
 
       CountIndex    count > v, >= v; < v, <= v among the keys that are present      kernels/key_filters/ci_count.py
       SumIndex      the same over values >= 0                                       kernels/key_filters/ci_sum.py
-      ExtremaIndex  max and min: swag/live/extrema_index.py                         kernels/key_filters/ci_extrema.py
+      ExtremaIndex  max and min: extrema_index.py                                   kernels/key_filters/ci_extrema.py
 
 Windows are time-based and end now: far < ts <= now as in query.windows.Reach. One that ends earlier (near > 0, or a
 lookup in the past) gets a superset too, if a wider one. What lies further back than `longest` is forgotten.

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.key_filters import watching
-from swag.live.bounds import has_bounds
+from swag.live.alerting.judging import ComposedRules, SimpleRules, kind_of
 from swag.live.grouping import Grouping
-from swag.live.judging import ComposedRules, SimpleRules, kind_of
+from swag.live.indexing.bounds import has_bounds
 from swag.query.query import Query
 
 NONE = np.zeros(0, np.int64)

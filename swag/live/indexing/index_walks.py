@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings.pairs import Windows
-from swag.live.indexes import SubstreamIndex
+from kernels.rings.pairs import PairWindows
+from swag.live.indexing.indexes import SubstreamIndex
 
 KEY_BITS = 40  # of a pair in one number: the rule above, the key below
 
@@ -18,7 +18,7 @@ class Walks:
     by one.
     """
 
-    def __init__(self, index: SubstreamIndex, conditions: list[tuple[Any, Any]], windows: Windows) -> None:
+    def __init__(self, index: SubstreamIndex, conditions: list[tuple[Any, Any]], windows: PairWindows) -> None:
         self._index, self._conditions, self._windows = index, conditions, windows
         self._stamp = index.stamp
         known: dict[tuple[Any, Any], int | None] = {each: index.walk_of(*each) for each in dict.fromkeys(conditions)}

@@ -4,7 +4,7 @@ An index names candidates; the engine looks those up in the shared structures an
 is exact whether there is an index or not, and what an index saves is looking at the other keys.
 
     plan              one entry for each set of rows, aggregate and column that a `having` is about
-    rows kept         what an index is made from, when a batch or a lookup needs one that is missing: live/key_index.py
+    rows kept         what an index is made from, when a batch or a lookup needs one that is missing: key_index.py
     rows that come    every index takes them
 """
 
@@ -18,13 +18,13 @@ from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.arena import Batch
-from swag.live.chosen import Chosen
-from swag.live.extrema_index import ExtremaIndex
-from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
-from swag.live.key_index import IndexEntry, Key, asked
+from swag.live.filtered.chosen import ChosenRows
+from swag.live.filtered.substreams import Substreams
+from swag.live.indexing.extrema_index import ExtremaIndex
+from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
+from swag.live.indexing.key_index import IndexEntry, Key, asked
 from swag.live.plan import Plan
 from swag.live.store import CheckedRows, Store
-from swag.live.substreams import Substreams
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.tables import constants
@@ -119,7 +119,7 @@ class Filters:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def check(self, found: dict[str, Field], chosen: Chosen) -> None:
+    def check(self, found: dict[str, Field], chosen: ChosenRows) -> None:
         """Refuse a batch that CI-SUM can not take."""
         if self.changed:
             self.register()

@@ -19,7 +19,7 @@ from kernels.rings.substreams import KEYS
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, scatter
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Batch, group
-from swag.live.pairs import Pairs
+from swag.live.filtered.pairs import Pairs
 from swag.live.space import EACH, Mask, Space
 
 MANY = 1024  # substreams; fewer without rows are not worth numbering the others anew
@@ -104,7 +104,7 @@ class Substreams(Space):
             self._seen = np.zeros(self.arena.rings.shape[0], np.int64)
         batch = group(numbers, self._seen)
         self.arena.make_room(batch.keys, batch.counts, self.expire_with_parent)
-        return batch._replace(order=rows[batch.order])
+        return Batch(rows[batch.order], batch.keys, batch.starts)
 
     def take_of_one(self, batch: Batch, counted: np.ndarray) -> Batch:
         """The same where there is but one filter, whose rings are in the order of keys. batch: all rows, by key."""
@@ -214,7 +214,7 @@ class Substreams(Space):
     # -- others like it -----------------------------------------------------------------------------------------------
 
     def narrowed(self, column: str) -> "Substreams":
-        other = Substreams(self.mask._replace(required=self.mask.required | {column}), self.main)
+        other = Substreams(self.mask.requiring(column), self.main)
         other.arena.lay_out_as(self.arena)
         other.position.data = self.position.data.copy()
         other.filters, other._pairs = dict(self.filters), self._pairs.copy()

@@ -1,4 +1,4 @@
-"""CI-MAX and CI-MIN as an engine uses them; see swag/live/indexes.py."""
+"""CI-MAX and CI-MIN as an engine uses them; see swag/live/indexing/indexes.py."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from kernels.key_filters import ci_extrema
 from kernels.operators.numbers import EARLIEST, LATEST
-from swag.live.indexes import CountIndex, Op, SubstreamIndex, order_of
+from swag.live.indexing.indexes import CountIndex, Op, SubstreamIndex, order_of
 
 
 class ExtremaIndex(SubstreamIndex):

@@ -6,13 +6,13 @@ import numpy as np
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings import moves
+from swag.live.alerting.watch import WatchedPairs
 from swag.live.grouping import Grouping
-from swag.live.watch import Pairs
 
 ASKED = 1 << 21  # instants at a time
 
 
-def began(grouping: Grouping, judge: Any, pairs: Pairs, passing: np.ndarray, since: np.ndarray) -> np.ndarray:
+def began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndarray, since: np.ndarray) -> np.ndarray:
     """The first instant from which on each has passed, or not, at every instant up to now.
 
     since: it was otherwise then (or nothing was known, EARLIEST). Where events that came later have changed how it
@@ -27,7 +27,7 @@ def began(grouping: Grouping, judge: Any, pairs: Pairs, passing: np.ndarray, sin
     return found
 
 
-def _began(grouping: Grouping, judge: Any, pairs: Pairs, passing: np.ndarray, since: np.ndarray) -> np.ndarray:
+def _began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndarray, since: np.ndarray) -> np.ndarray:
     pair, instant = _moves(grouping, judge, pairs, since)
     passes, _ = judge.judge(pairs.chosen(pair), instant)
     otherwise = passes != passing[pair]
@@ -38,7 +38,7 @@ def _began(grouping: Grouping, judge: Any, pairs: Pairs, passing: np.ndarray, si
     return np.where(starts[1:] > starts[:-1], np.append(instant, 0)[first], since)
 
 
-def _moves(grouping: Grouping, judge: Any, pairs: Pairs, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _moves(grouping: Grouping, judge: Any, pairs: WatchedPairs, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(pair, instant), in order, each once: `since`, and when an event entered a window of a pair or left it."""
     known = np.flatnonzero(since > EARLIEST)
     which, when = [known], [since[known]]
@@ -56,14 +56,14 @@ def _moves(grouping: Grouping, judge: Any, pairs: Pairs, since: np.ndarray) -> t
     return np.delete(pair, again), np.delete(instant, again)
 
 
-def _counted(grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _counted(grouping: Grouping, pairs: WatchedPairs, windows: Any, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     starts = np.zeros(pairs.key.size + 1, np.int64)
     _run(grouping, pairs, windows, since, starts, np.zeros(0, np.int64))
     return np.diff(starts), starts
 
 
 def _run(
-    grouping: Grouping, pairs: Pairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray
+    grouping: Grouping, pairs: WatchedPairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray
 ) -> None:
     store = grouping.store
     moves.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import CAPACITY, OFFSET
-from swag.live.extrema_index import ExtremaIndex
-from swag.live.indexes import CountIndex, SubstreamIndex, SumIndex
+from swag.live.indexing.extrema_index import ExtremaIndex
+from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.query.lowering import depth

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.key_filters.thresholds import Answered, Thresholds, passing
-from kernels.rings.pairs import Windows, taken
-from swag.live.bounds import bounds_of, carrier, has_bounds, plain_values
+from kernels.rings.pairs import PairWindows, taken
 from swag.live.composites import guard_of
 from swag.live.grouping import Grouping
-from swag.live.index_walks import Walks
+from swag.live.indexing.bounds import bounds_of, carrier, has_bounds, plain_values
+from swag.live.indexing.index_walks import Walks
 from swag.query.query import Query
 from swag.query.windows import reach
 
@@ -161,10 +161,10 @@ class Rules:
             yield Piece(np.array([place]), rule, ids[passed], columns[i].take(pa.array(passed)))
 
 
-def windows_of(queries: list[Query], unit: str | None) -> Windows:
+def windows_of(queries: list[Query], unit: str | None) -> PairWindows:
     reaches = [reach(query.window, unit) for query in queries]
     most = np.iinfo(np.int64).max
-    return Windows(
+    return PairWindows(
         np.array([each.by_time for each in reaches], bool),
         np.array([min(each.far, most) for each in reaches], np.int64),
         np.array([min(each.near, most) for each in reaches], np.int64),

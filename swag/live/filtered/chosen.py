@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask
-from swag.live.substreams import Substreams
 from swag.tables.columns import Field
 from swag.tables.dispatch import NOTHING, Dispatch, Matches
 from swag.tables.predicate import holds
@@ -17,7 +17,7 @@ TYPES = 4  # of columns, for which indexes are kept
 Told = list[np.ndarray]  # of each predicate, which rows satisfy it
 
 
-class Chosen:
+class ChosenRows:
     """The rows of one batch that count, for any mask of a grouping.
 
     It owns which row satisfies which predicate, and remembers what was asked. Asked of it: the rows of a mask, as
@@ -37,15 +37,15 @@ class Chosen:
         which = np.repeat(np.arange(len(rows)), [each.size for each in rows])
         return Matches(np.concatenate([NOTHING, *rows]), which)
 
-    def some(self, places: np.ndarray, fields: dict[str, Field]) -> "Chosen":
+    def some(self, places: np.ndarray, fields: dict[str, Field]) -> "ChosenRows":
         """Of the rows at these places, in that order. fields: those of these rows."""
         if not isinstance(self._found, Matches):
-            return Chosen(places.size, fields, self.predicates, [each[places] for each in self._found])
+            return ChosenRows(places.size, fields, self.predicates, [each[places] for each in self._found])
         place = np.full(self.rows, -1)
         place[places] = np.arange(places.size)
         rows = place[self._found.rows]
         order = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        return Chosen(places.size, fields, self.predicates, Matches(rows[order], self._found.which[order]))
+        return ChosenRows(places.size, fields, self.predicates, Matches(rows[order], self._found.which[order]))
 
     def __getitem__(self, mask: Mask) -> np.ndarray | None:
         if mask not in self._known:
@@ -99,14 +99,14 @@ class Chooser:
         table: pa.Table,
         fields: dict[str, Field],
         shared: Callable[[str], np.ndarray] | None = None,
-    ) -> Chosen:
+    ) -> ChosenRows:
         """Which rows of a batch count where; raises where a predicate can not be computed. shared: where one holds, for
         whoever reads this batch."""
         if len(predicates) <= FEW:
             self.dispatch, self._made = None, []
             told = [holds(each, table) if shared is None else shared(each) for each in predicates]
-            return Chosen(table.num_rows, fields, predicates, told)
-        return Chosen(table.num_rows, fields, predicates, self._found(predicates, table))
+            return ChosenRows(table.num_rows, fields, predicates, told)
+        return ChosenRows(table.num_rows, fields, predicates, self._found(predicates, table))
 
     def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches:
         if self.dispatch is None or not self.dispatch.fits(predicates, table):

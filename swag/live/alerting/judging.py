@@ -11,16 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.key_filters import watching
-from kernels.key_filters.watching import GAINING, GENERAL, LOSING, NEVER, Judged, Seen
+from kernels.key_filters.watching import GAINING, GENERAL, LOSING, NEVER, Judged, SeenPairs
 from kernels.operators.numbers import LATEST
 from kernels.rings import moves
-from kernels.rings.pairs import Windows, taken
+from kernels.rings.pairs import PairWindows, taken
 from kernels.rings.timeline import HEAD, TAIL
-from swag.live.bounds import Bounds, bounds_of, carrier, plain_values
+from swag.live import window_edges
+from swag.live.alerting.watch import Watch, WatchedPairs
 from swag.live.grouping import Grouping
-from swag.live.rules import windows_of
+from swag.live.indexing.bounds import Bounds, bounds_of, carrier, plain_values
+from swag.live.indexing.rules import windows_of
 from swag.live.store import EVERY_EVENT
-from swag.live.watch import Pairs, Watch
 from swag.query.lowering import components, lower
 from swag.query.query import Query
 from swag.query.windows import reach
@@ -33,7 +34,7 @@ LOOKED_AT = 1 << 20  # answers at a time
 class Found(NamedTuple):
     """What a look at some keys has found: pairs that changed, or are to be watched (side), or both."""
 
-    pairs: Pairs
+    pairs: WatchedPairs
     side: np.ndarray
     flipped: np.ndarray
 
@@ -42,7 +43,7 @@ def joined(found: list[Found]) -> Found:
     none = np.zeros(0, np.int64)
     rule, key = (np.concatenate([none, *(each.pairs[i] for each in found)]) for i in (0, 1))
     side = np.concatenate([none, *(each.side for each in found)])
-    return Found(Pairs(rule, key), side, np.concatenate([none.astype(bool), *(each.flipped for each in found)]))
+    return Found(WatchedPairs(rule, key), side, np.concatenate([none.astype(bool), *(each.flipped for each in found)]))
 
 
 class SimpleRules:
@@ -75,7 +76,7 @@ class SimpleRules:
             moved(bounds, -CLOSE if floats else 0.0), outer,
         )  # fmt: skip
 
-    def windows(self, pairs: Pairs) -> list[Windows]:
+    def windows(self, pairs: WatchedPairs) -> list[PairWindows]:
         """Those that events of the keys move through."""
         return [taken(self._windows, self._question[self._place[pairs.rule]])]
 
@@ -90,17 +91,17 @@ class SimpleRules:
             found.append(self._look(some, watch, seen))
         return joined(found)
 
-    def _look(self, keys: np.ndarray, watch: Watch, seen: Seen) -> Found:
+    def _look(self, keys: np.ndarray, watch: Watch, seen: SeenPairs) -> Found:
         room = max(1024, 4 * keys.size)
         while True:
             out = np.empty((3, room), np.int64)
             n = watching.look(keys, watch.rows, watch.bits, seen, self._rules, tuple(out))
             if n <= room:
                 key, rule, what = out[:, :n]
-                return Found(Pairs(self.numbers[rule], keys[key]), what & 3, what >= watching.FLIPPED)
+                return Found(WatchedPairs(self.numbers[rule], keys[key]), what & 3, what >= watching.FLIPPED)
             room = n
 
-    def judge(self, pairs: Pairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, pairs: WatchedPairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which pass, at one time or each at its own, and the side from which each is to be watched."""
         rule = self._place[pairs.rule]
         seen = self._seen(pairs.key, taken(self._windows, self._question[rule]), instants)
@@ -108,15 +109,15 @@ class SimpleRules:
         watching.judge_each(rule, seen, self._rules, passes, side)
         return passes, side
 
-    def _seen(self, ids: np.ndarray, windows: Windows, instants: np.ndarray) -> Seen:
+    def _seen(self, ids: np.ndarray, windows: PairWindows, instants: np.ndarray) -> SeenPairs:
         store = self._grouping.store
-        lo, hi = store.edges_of_pairs(ids, windows, instants)
+        lo, hi = window_edges.edges_of_pairs(store, ids, windows, instants)
         values, present = self._grouping.lookups.over(self._query, ids, lo, hi)
         plain, valid = plain_values(values, self._rules.low.dtype)
         there = present if valid is None else present & valid
-        return Seen(plain, np.ascontiguousarray(there), lo < store.main.arena.rings[ids, TAIL])
+        return SeenPairs(plain, np.ascontiguousarray(there), lo < store.main.arena.rings[ids, TAIL])
 
-    def due(self, pairs: Pairs, side: np.ndarray, now: int) -> np.ndarray:
+    def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
         """Until then they certainly stay as they are if no event comes."""
         windows = self.windows(pairs)[0]
         due = moving(self._grouping, pairs.key, windows, now)
@@ -124,15 +125,15 @@ class SimpleRules:
         due[some] = self._certain(pairs.chosen(some), taken(windows, some), side[some], now)
         return due
 
-    def _certain(self, pairs: Pairs, windows: Windows, side: np.ndarray, now: int) -> np.ndarray:
+    def _certain(self, pairs: WatchedPairs, windows: PairWindows, side: np.ndarray, now: int) -> np.ndarray:
         """When the event leaves with which a pair may change: of the windows that events leave, a bisection."""
         store, rule = self._grouping.store, self._place[pairs.rule]
-        first, end = store.edges_of_pairs(pairs.key, windows, np.array([now]))
+        first, end = window_edges.edges_of_pairs(store, pairs.key, windows, np.array([now]))
         if self._counts:
             first = self._last_sure_count(rule, side, first, end)
         else:
             first = self._bisected(rule, side, pairs.key, (first, end))
-        ts = store.times(pairs.key, first)
+        ts = window_edges.times(store, pairs.key, first)
         return np.where(ts > LATEST - windows.far, LATEST, ts + np.minimum(windows.far, LATEST - ts))
 
     def _last_sure_count(self, rule: np.ndarray, side: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -166,7 +167,7 @@ class SimpleRules:
         there = present if valid is None else present & valid
         return there & np.where(side == watching.PASSES, passes, fails)
 
-    def answers(self, pairs: Pairs, now: int) -> tuple[pa.Array, np.ndarray]:
+    def answers(self, pairs: WatchedPairs, now: int) -> tuple[pa.Array, np.ndarray]:
         """And which of them have an event in the window."""
         windows = self.windows(pairs)[0]
         return self._grouping.lookups.of_pairs(self._query, pairs.key, windows, np.array([now]))
@@ -187,13 +188,15 @@ class ComposedRules:
         self._count = max(each.far.size for each in own)
         # All rules have as many windows: where one has fewer, its last one stands for the others.
         own = [taken(each, np.minimum(np.arange(self._count), each.far.size - 1)) for each in own]
-        self._windows = Windows(*(np.stack([each[i] for each in own]) for i in range(3)))
+        self._windows = PairWindows(*(np.stack([each[i] for each in own]) for i in range(3)))
         self._place = np.zeros(max(numbers) + 1, np.int64)
         self._place[self.numbers] = np.arange(self.numbers.size)
 
-    def windows(self, pairs: Pairs) -> list[Windows]:
+    def windows(self, pairs: WatchedPairs) -> list[PairWindows]:
         place = self._place[pairs.rule]
-        return [Windows(*(np.ascontiguousarray(each[place, i]) for each in self._windows)) for i in range(self._count)]
+        return [
+            PairWindows(*(np.ascontiguousarray(each[place, i]) for each in self._windows)) for i in range(self._count)
+        ]
 
     def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
         found = []
@@ -201,7 +204,7 @@ class ComposedRules:
         for begin in range(0, keys.size, step):
             some = keys[begin : begin + step]
             _, passes = self._answer(list(self._queries.values()), some, now)
-            pairs = Pairs(np.tile(self.numbers, some.size), np.repeat(some, self.numbers.size))
+            pairs = WatchedPairs(np.tile(self.numbers, some.size), np.repeat(some, self.numbers.size))
             flags = watch.flags(pairs)
             flipped = passes.reshape(-1) != (flags & watching.PASSING > 0)
             side = self._side(pairs)
@@ -210,12 +213,12 @@ class ComposedRules:
             found.append(Found(pairs.chosen(of_interest), side[of_interest], flipped[of_interest]))
         return joined(found)
 
-    def _side(self, pairs: Pairs) -> np.ndarray:
+    def _side(self, pairs: WatchedPairs) -> np.ndarray:
         rings = self._grouping.store.main.arena.rings
         kept = rings[pairs.key, TAIL] > rings[pairs.key, HEAD]
         return np.where(kept, watching.UNCHANGED, watching.NOT_WATCHED)
 
-    def judge(self, pairs: Pairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(self, pairs: WatchedPairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         passes = np.zeros(pairs.key.size, bool)
         instants = np.broadcast_to(instants, pairs.key.shape)
         for rule in np.unique(pairs.rule).tolist():
@@ -224,11 +227,11 @@ class ComposedRules:
             passes[some] = present[:, 0]
         return passes, self._side(pairs)
 
-    def due(self, pairs: Pairs, side: np.ndarray, now: int) -> np.ndarray:
+    def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
         found = [moving(self._grouping, pairs.key, windows, now) for windows in self.windows(pairs)]
         return np.minimum.reduce(found)
 
-    def answers(self, pairs: Pairs, now: int) -> tuple[pa.Array, np.ndarray]:
+    def answers(self, pairs: WatchedPairs, now: int) -> tuple[pa.Array, np.ndarray]:
         """One rule at a time: each may have a type of its own."""
         (rule,) = np.unique(pairs.rule).tolist()
         query = self._queries[rule]
@@ -277,7 +280,7 @@ def widest(outer: np.ndarray, kinds: np.ndarray, begins: np.ndarray) -> np.ndarr
     return np.array([np.minimum.reduceat(low, begins[:-1]), np.maximum.reduceat(high, begins[:-1])])
 
 
-def moving(grouping: Grouping, keys: np.ndarray, windows: Windows, now: int) -> np.ndarray:
+def moving(grouping: Grouping, keys: np.ndarray, windows: PairWindows, now: int) -> np.ndarray:
     """When the next event leaves a window of theirs, or enters it."""
     due = np.empty(keys.size, np.int64)
     moves.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, windows, due)

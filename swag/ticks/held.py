@@ -17,12 +17,12 @@ from swag.durable.state import State
 from swag.errors import BadType
 from swag.live import intake
 from swag.live.arena import group
-from swag.live.refused import Refused, due_before
 from swag.query.groupings import By
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.key_columns import joined
 from swag.tables.waiting import TimedRows, Waiting
+from swag.ticks.refused import Refused, due_before
 
 WHY = "older than what was applied when it came"
 

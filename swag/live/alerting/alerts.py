@@ -22,13 +22,13 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings.timeline import HEAD, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.errors import SwagError
-from swag.live.beginnings import began
+from swag.live.alerting.beginnings import began
+from swag.live.alerting.judging import Found, SimpleRules, joined
+from swag.live.alerting.rule_book import Judge, RuleBook
+from swag.live.alerting.watch import KEY_BITS, Watch, WatchedPairs, pairs_of
 from swag.live.grouping import Grouping
-from swag.live.judging import Found, SimpleRules, joined
-from swag.live.rule_book import Judge, RuleBook
-from swag.live.watch import KEY_BITS, Pairs, Watch, pairs_of
 from swag.query.query import Query
-from swag.tables.answers import Answers
+from swag.tables.answers import ManyAnswers
 from swag.tables.columns import to_arrow
 
 MANY_EVENTS = 1 << 16  # once so many have come, and the longest window has passed, they are looked at unasked
@@ -52,7 +52,7 @@ class Alerts:
         self._events = 0
         self._watch = Watch()
         self._changed = NONE, NONE  # pairs that may differ from what was told, and since when each is as it is
-        self._telling: tuple[list[str], Pairs] = [], Pairs(NONE, NONE)
+        self._telling: tuple[list[str], WatchedPairs] = [], WatchedPairs(NONE, NONE)
 
     # -- following ----------------------------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Alerts:
             if new := [number for number in book.rules if number not in self._kinds]:
                 rings = store.main.arena.rings[: store.key_count]
                 for judge in book.judges_of(new):
-                    self._look_at(judge, np.flatnonzero(rings[:, TAIL] > rings[:, HEAD]), Pairs(NONE, NONE))
+                    self._look_at(judge, np.flatnonzero(rings[:, TAIL] > rings[:, HEAD]), WatchedPairs(NONE, NONE))
             touched = np.unique(np.concatenate([NONE, *self._touched]))
             for judge in book.judges if len(new) < len(book.rules) else ():
                 self._look_at(judge, touched, ready.chosen(np.flatnonzero(np.isin(ready.rule, judge.numbers))))
@@ -140,7 +140,7 @@ class Alerts:
             raise
         self._kinds = book.kinds
 
-    def _look_at(self, judge: Judge, keys: np.ndarray, ready: Pairs) -> None:
+    def _look_at(self, judge: Judge, keys: np.ndarray, ready: WatchedPairs) -> None:
         now = self._grouping.store.now
         passes, side = judge.judge(ready, np.array([now]))
         changed = passes != (self._watch.flags(ready) & watching.PASSING > 0)
@@ -153,7 +153,7 @@ class Alerts:
         pairs, side = pairs.chosen(new), side[new]
         self._watch.add(pairs, side, judge.due(pairs, side, now))
 
-    def _flip(self, judge: Judge, pairs: Pairs) -> None:
+    def _flip(self, judge: Judge, pairs: WatchedPairs) -> None:
         """These are otherwise than when last seen."""
         pairs = pairs_of(np.unique(pairs.code))
         if not pairs.key.size:
@@ -178,12 +178,12 @@ class Alerts:
 
     # -- telling ------------------------------------------------------------------------------------------------------
 
-    def changes(self, names: list[str]) -> Answers:
+    def changes(self, names: list[str]) -> ManyAnswers:
         """What is otherwise than was told, of these rules; nothing counts as told by that."""
         self.look()
         clock = self._grouping.store.clock
         if clock is None or not names:
-            return Answers(names, {}, NONE, self._keys(NONE), [], NONE, [pa.nulls(0)], [pa.nulls(0, pa.bool_())])
+            return ManyAnswers(names, {}, NONE, self._keys(NONE), [], NONE, [pa.nulls(0)], [pa.nulls(0, pa.bool_())])
         pairs, ts = self._net(names)
         self._telling = names, pairs
         pieces = list(self._pieces(pairs))
@@ -195,7 +195,7 @@ class Alerts:
         kinds = {name: self._book.types[self._book.numbers[name]] for name in names}
         values = [values for _, values in pieces]
         key = self._keys(pairs.key)
-        return Answers(names, kinds, which, key, values, order, [to_arrow(ts, None, clock.type)], [passes])
+        return ManyAnswers(names, kinds, which, key, values, order, [to_arrow(ts, None, clock.type)], [passes])
 
     def _keys(self, ids: np.ndarray) -> pa.Array | None:
         store = self._grouping.store
@@ -205,12 +205,12 @@ class Alerts:
 
     def tell(self, names: list[str]) -> None:
         """What `changes` gave was told."""
-        pairs = self._telling[1] if self._telling[0] == names else Pairs(NONE, NONE)
+        pairs = self._telling[1] if self._telling[0] == names else WatchedPairs(NONE, NONE)
         passes = self._watch.flags(pairs) & watching.PASSING > 0
         self._watch.mark(pairs, passes * watching.TOLD, ~passes * watching.TOLD)
-        self._telling = [], Pairs(NONE, NONE)
+        self._telling = [], WatchedPairs(NONE, NONE)
 
-    def _net(self, names: list[str]) -> tuple[Pairs, np.ndarray]:
+    def _net(self, names: list[str]) -> tuple[WatchedPairs, np.ndarray]:
         """Pairs of these rules that are otherwise than was told, in order of rules and keys, and since when."""
         code, ts = self._changed
         code, last = np.unique(code[::-1], return_index=True)
@@ -223,7 +223,7 @@ class Alerts:
         order = np.argsort(np.where(place < 0, LATEST, place << KEY_BITS | pairs.key))[: np.count_nonzero(place >= 0)]
         return pairs.chosen(order), ts[order]
 
-    def _pieces(self, pairs: Pairs) -> Iterator[tuple[np.ndarray, pa.Array]]:
+    def _pieces(self, pairs: WatchedPairs) -> Iterator[tuple[np.ndarray, pa.Array]]:
         """The answers of pairs, null where a window is empty; and which of them they are of."""
         now = self._grouping.store.now
         for judge in self._book.judges:

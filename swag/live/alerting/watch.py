@@ -16,7 +16,7 @@ KEY_BITS, SIDE_BITS = 40, 2
 ROOM = 16  # rows, and rules, that there is room for at first
 
 
-class Pairs(NamedTuple):
+class WatchedPairs(NamedTuple):
     """Rules (by their number) and keys."""
 
     rule: np.ndarray
@@ -26,15 +26,15 @@ class Pairs(NamedTuple):
     def code(self) -> np.ndarray:
         return self.rule << (KEY_BITS + SIDE_BITS) | self.key
 
-    def chosen(self, which: np.ndarray) -> "Pairs":
-        return Pairs(self.rule[which], self.key[which])
+    def chosen(self, which: np.ndarray) -> "WatchedPairs":
+        return WatchedPairs(self.rule[which], self.key[which])
 
 
-NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_PAIRS = WatchedPairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def pairs_of(code: np.ndarray) -> Pairs:
-    return Pairs(code >> (KEY_BITS + SIDE_BITS), code & ((1 << KEY_BITS) - 1))
+def pairs_of(code: np.ndarray) -> WatchedPairs:
+    return WatchedPairs(code >> (KEY_BITS + SIDE_BITS), code & ((1 << KEY_BITS) - 1))
 
 
 def sides_of(code: np.ndarray) -> np.ndarray:
@@ -91,12 +91,12 @@ class Watch:
 
     # -- bits ---------------------------------------------------------------------------------------------------------
 
-    def flags(self, pairs: Pairs) -> np.ndarray:
+    def flags(self, pairs: WatchedPairs) -> np.ndarray:
         out = np.empty(pairs.key.size, np.uint8)
         watching.flags(self.rows, self.bits, pairs.key, pairs.rule, out)
         return out
 
-    def mark(self, pairs: Pairs, added: np.ndarray, removed: np.ndarray) -> None:
+    def mark(self, pairs: WatchedPairs, added: np.ndarray, removed: np.ndarray) -> None:
         self._give_rows(pairs.key[added > 0])
         watching.mark(self.rows, self.bits, *pairs[::-1], added.astype(np.uint8), removed.astype(np.uint8))
 
@@ -122,7 +122,7 @@ class Watch:
         self._due, self._code = self._due[begin:], self._code[begin:]
         self._fresh = [(due[due > now], code[due > now]) for due, code in self._fresh]
 
-    def add(self, pairs: Pairs, side: np.ndarray, due: np.ndarray) -> None:
+    def add(self, pairs: WatchedPairs, side: np.ndarray, due: np.ndarray) -> None:
         """Pairs that are not in the queue from that side; where nothing is ever due they stay out of it."""
         some = due < LATEST
         pairs, side, due = pairs.chosen(some), side[some], due[some]

@@ -16,7 +16,8 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import swag as sw
-from swag.live import alerts, store
+from swag.live import store
+from swag.live.alerting import alerts
 from tests import oracle
 
 EVENT = st.fixed_dictionaries(

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import swag as sw
-from swag.live import alerts
+from swag.live.alerting import alerts
 
 BUSY = sw.Query(sw.count(), sw.Range(10), name="busy", having=(">=", 2))
 

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 
 import swag as sw
-from swag.live import key_filters, pairs, store, substreams
+from swag.live import store
+from swag.live.filtered import pairs, substreams
+from swag.live.indexing import key_filters
 from tests import oracle
 from tests.oracle_tolerance import same, tolerance
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 import pyarrow as pa
@@ -87,8 +88,9 @@ class Core:
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
-        self.rules = Rules(self.grouping, self.answer)
-        self.alerts = Alerts(self.grouping, self.answer, self.answer_each)
+        answer, answer_each = _weakly(self.answer), _weakly(self.answer_each)
+        self.rules = Rules(self.grouping, answer)
+        self.alerts = Alerts(self.grouping, answer, answer_each)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -396,6 +398,18 @@ class Core:
         self.grouping.restore(saved)
         if header.get("alerts") is not None:
             self.alerts.restore(part(state, "alerts"))
+
+
+def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:
+    """A method for who is owned by its owner: in a cycle that one would stay until the garbage collector comes by."""
+    reference = WeakMethod(method)
+
+    def call(*args: Any) -> Answered:
+        found = reference()
+        assert found is not None
+        return found(*args)
+
+    return call
 
 
 def are_direct(queries: list[Query]) -> bool:

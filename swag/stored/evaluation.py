@@ -24,7 +24,6 @@ from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
 from swag.tables.columns import Field, as_table, column, is_discrete, with_bitmap
-from swag.tables.key_columns import joined, key_name
 from swag.tables.predicate import holds
 
 
@@ -49,7 +48,7 @@ def answered_by(
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
     for by, queries in groups.items():
-        stored = Stored.of(joined(table, by), ts, key_name(by), fields)
+        stored = Stored.of(table, ts, by, fields)
         requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
         evaluation = Evaluation(stored, requests, progress)
         answers = [evaluation.add(query) for query in queries]

@@ -77,11 +77,11 @@ class Watched:
 
 
 class ChangesMachine(RuleBasedStateMachine):
-    @initialize(lateness=st.sampled_from([None, None, 9]), keeps=st.booleans(), asked=st.booleans(),
-                chosen=st.lists(RULES, min_size=1, max_size=5))  # fmt: skip
-    def start(self, lateness, keeps, asked, chosen):
-        self.engine = sw.Engine(key="k", lateness=lateness)
-        self.truth = oracle.Engine(lateness=lateness)
+    @initialize(order=st.sampled_from([{}, {}, {"lateness": 9}, {"lateness": 9, "hold": False}]), keeps=st.booleans(),
+                asked=st.booleans(), chosen=st.lists(RULES, min_size=1, max_size=5))  # fmt: skip
+    def start(self, order, keeps, asked, chosen):
+        self.engine = sw.Engine(key="k", **order)
+        self.truth = oracle.Engine(**order)
         self.clock, self.rules, self.looked, self.keeps, self.number = 0, {}, {}, keeps, 0
         if keeps:
             for by in dict.fromkeys(GROUPINGS):
@@ -278,3 +278,12 @@ TestEagerChanges = EagerChangesMachine.TestCase
 TestEagerChanges.settings = RUN
 TestForgetfulChanges = ForgetfulChangesMachine.TestCase
 TestForgetfulChanges.settings = RUN
+
+
+def test_rows_are_kept_for_what_is_to_be_told_also_where_late_events_are_put_into_their_place():
+    engine = sw.Engine(key="k", lateness=2, hold=False)
+    engine.register(sw.Query(sw.count(), sw.Range(10), name="busy", having=(">", 1)))
+    engine.append({"ts": [1, 2, 9], "k": [1, 1, 1]})
+    assert engine.changes().to_pylist() == [{"query": "busy", "k": 1, "ts": 2, "value": 3, "passing": True}]
+    engine.advance(100)
+    assert engine.changes().to_pylist() == [{"query": "busy", "k": 1, "ts": 12, "value": None, "passing": False}]

@@ -173,7 +173,7 @@ class ChangesMachine(RuleBasedStateMachine):
             if watched.by in groupings and self.truth.taken:
                 self.look(watched)
         for by in groupings:
-            self.looked[by] = self.truth.watermark
+            self.looked[by] = self.truth.watermark if self.truth.taken else -math.inf  # time begins with an event
         for name in names:
             watched = self.rules[name]
             rows = {tuple(row.get(c) for c in watched.by): row for row in table.to_pylist() if row["query"] == name}

@@ -16,6 +16,7 @@ from swag.errors import SwagError
 from swag.live import intake
 from swag.live.composites import combine
 from swag.live.core import Core, are_direct
+from swag.live.filtered.chosen import ChosenRows
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
@@ -115,7 +116,8 @@ class Lookback:
         core = self.core
         if core.reading.lifted:
             found = intake.fields(table, core.reading, core.dictionary)
-            core.plan.check_lifted(core.reading.lifted, found, core.grouping.chosen(table, found))
+            chosen = ChosenRows(table.num_rows, found, core.grouping.told(table))
+            core.plan.check_lifted(core.reading.lifted, found, chosen)
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""

@@ -26,6 +26,7 @@ class Told(NamedTuple):
 
 NO_PREDICATES = Told((), [])
 
+
 class ChosenRows:
     """The rows of one batch that count, for any mask of a grouping.
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable.state import State, nested, parts
 from swag.live import window_edges
+from swag.live.arena import Runs
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
@@ -211,11 +213,15 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
-        """runs: of spaces that got any the rings, their rows that are new, and maybe how many were only displaced."""
-        for (home, _), group in self.groups.items():
-            if home in runs:
-                group.update(group.space.arena.rings.shape[0], *runs[home])
+    def update(self, runs: Mapping[Mask, Runs]) -> None:
+        """runs: of spaces that got any rows."""
+        for (home, part), group in self.groups.items():
+            if home not in runs:
+                continue
+            if part.user is None:
+                group.structure.follow(runs[home])
+            else:
+                group.bring(partial(group.structure.follow, runs[home]))
 
     def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
         """Ring kept[space][i] of a space is ring i from now on."""
@@ -337,7 +343,7 @@ class Plan:
             for label, query in self.queries.items():
                 old, new = before[label], self.mask(query)
                 if new != old and new.home not in self.store.spaces and old.home in self.store.spaces:
-                    self.store.spaces[new.home] = self.store.spaces[old.home].narrowed(column)
+                    self.store.put(new.home, self.store.spaces[old.home].narrowed(column))
                     self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
     def _raw_of(self, query: Query) -> set[str]:

@@ -31,7 +31,7 @@ from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, reach
+from swag.query.windows import Reach, Since, Unbounded, lies_ahead, reach
 from swag.tables.answers import ManyAnswers, in_order, own_name
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
@@ -90,8 +90,9 @@ class Core:
     def check_queries(self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None]) -> None:
         """Raise what could not be served later. waiting: the events that wait, with what some queries read of them."""
         simple = simple_ones(queries)
-        if self.time.clock is not None:
-            for query in simple:
+        for query in simple:
+            _refuse_window(query)
+            if self.time.clock is not None:
                 reach(query.window, self.time.clock.unit)
         self.plan.check(simple)
         table = waiting(simple)
@@ -398,6 +399,16 @@ class Core:
         self._begin_whole_stream()
         if header.get("alerts") is not None:
             self.alerts.restore(part(state, "alerts"))
+
+
+def _refuse_window(query: Query) -> None:
+    if lies_ahead(query.window):
+        raise BadQuery(
+            f'query "{query.title}" lies ahead: at a lookup, what its window is to hold has not come yet.',
+            "sw.evaluate over stored events",
+        )
+    if isinstance(query.window, Unbounded | Since):
+        raise BadQuery(f'query "{query.title}": an engine does not answer {query.window!r} yet.', "sw.evaluate")
 
 
 def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:

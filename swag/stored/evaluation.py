@@ -225,6 +225,9 @@ class Evaluation:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
         windows are so long that chunks would read most rows over and over. Within a chunk, edges never go back."""
         count, rows, restarts = self.requests.count, self.stored.ts.size, self.requests.restarts
+        for window in self.windows:
+            if window.since is not None:
+                self.requests.look_up(window.since, self.stored.clock)
         size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
+from swag.query.windows import Since
 from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.key_columns import joined, key_name
@@ -164,9 +165,15 @@ class Requests:
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
     restarts: list[int] = field(default_factory=list)  # requests at which these go back
+    before: dict[Since, np.ndarray] = field(default_factory=dict)  # the last instant before the period of each begins
 
     def __post_init__(self) -> None:
         self.now = fixed(self.now)
+
+    def look_up(self, since: Since, clock: Clock) -> None:
+        """When the periods of a calendar begin in which the requests lie."""
+        if since not in self.before:
+            self.before[since] = fixed(since.starts(self.now, clock) - 1)
 
     @property
     def count(self) -> int:

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from kernels.stored import direct, edges
 from kernels.stored.edges import Timeline
 from kernels.ticks import schedule as kernels
+from swag.errors import BadQuery
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
-from swag.query.windows import Range, Reach, Window, reach
+from swag.query.windows import Range, Reach, Rows, Since, Unbounded, lies_ahead, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
@@ -109,6 +110,13 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
 def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
     """All queries at every tick."""
     simple = [leaf for query in queries for leaf in components(query)]
+    for leaf in simple:
+        if (
+            lies_ahead(leaf.window)
+            or isinstance(leaf.window, Unbounded | Since)
+            or getattr(leaf.window, "peers", False)
+        ):
+            raise BadQuery(f'query "{leaf.title}": {leaf.window!r} is not answered at ticks yet.', "without `every`")
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
     if whole and all(r.by_time for r in reaches):
@@ -146,7 +154,7 @@ class _Presence:
         return True if self.events is None else np.any([each.values > 0 for each in self.events[i]], axis=0)
 
 
-def _sees_its_tick(window: Window) -> bool:
+def _sees_its_tick(window: Rows | Range) -> bool:
     return not window.until and not (isinstance(window, Range) and window.closed in ("left", "none"))
 
 

@@ -49,6 +49,14 @@ class Q:
     having: tuple[Any, ...] | None = None
 
 
+class Window(list[Event]):
+    """The events of a window, and the time for which it was asked."""
+
+    def __init__(self, events: Iterable[Event], now: float) -> None:
+        super().__init__(events)
+        self.now = now
+
+
 class BadBatch(ValueError):
     """A null ts, a null key, or disorder (1)."""
 
@@ -83,7 +91,7 @@ def in_range(ts: int, window: Range, now: float) -> bool:
 
 def matching(query: Q, past: Events, now: float) -> list[Event]:
     """`where` comes after the window, as in CQL, and keeps an event only if it says True."""
-    return [e for e in window_events(past, query.window, now) if query.where is None or query.where(e)]
+    return Window((e for e in window_events(past, query.window, now) if query.where is None or query.where(e)), now)
 
 
 def window_at_time(query: Q, events: Iterable[Event], now: float) -> list[Event]:

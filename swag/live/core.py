@@ -30,10 +30,11 @@ from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
-from swag.query.lowering import simple_ones
+from swag.query.kind import TIME
+from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, reach
+from swag.query.windows import Reach
 from swag.tables.answers import ManyAnswers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
@@ -100,7 +101,7 @@ class Core:
         simple = simple_ones(queries)
         if self.time.clock is not None:
             for query in simple:
-                reach(query.window, self.time.clock.unit)
+                measured(query, self.time.clock.unit)
         self.plan.check(simple)
         table = waiting(simple)
         if table is not None:
@@ -168,9 +169,15 @@ class Core:
         assert self.time.clock is not None
         table = intake.without_foreign_nulls(table, self.dictionary, once)
         ts = once.timestamps(self.ts, self.time.clock)
-        fields = intake.fields(table, self.reading, self.dictionary, once)
+        fields = self._with_time(intake.fields(table, self.reading, self.dictionary, once), ts)
         ids = self.grouping.ids(table)
         return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+
+    def _with_time(self, fields: dict[str, Field], ts: np.ndarray) -> dict[str, Field]:
+        """Time is a column among the others where somebody reads it as one."""
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
+        return fields
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -200,7 +207,7 @@ class Core:
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
-        fields = intake.fields(table, self.reading, self.dictionary)
+        fields = self._with_time(intake.fields(table, self.reading, self.dictionary), ts)
         batch = Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
         batch.by_key = self.store.grouped(batch.rows)
         self.apply(batch)

@@ -94,7 +94,8 @@ class Grouping:
             self.filters.update(rows)
         elif filtering:
             self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
-        self.store.tidy(rows.ts.size)
+        if renumbered := self.store.tidy(rows.ts.size):
+            self.plan.read_again(renumbered)
         self.plan.forget_substreams()
         return displaced is not None
 

@@ -31,6 +31,7 @@ EVENT = st.fixed_dictionaries(
         "y": st.one_of(st.none(), st.integers(-3, 3).map(float)),
         "i": st.one_of(st.none(), st.integers(-(2**40), 2**40), st.integers(-2, 2)),
         "s": st.none() | st.sampled_from(["", "bid", "ask"]) | st.text(max_size=3),
+        "b": st.none() | st.booleans(),
     }
 )
 SCHEMA = pa.schema(
@@ -41,6 +42,7 @@ SCHEMA = pa.schema(
         ("y", pa.float64()),
         ("i", pa.int64()),
         ("s", pa.string()),
+        ("b", pa.bool_()),
     ]
 )
 KINDS = [
@@ -66,6 +68,24 @@ KINDS = [
     ("quantile", ("x",), {"phi": 0.3, "method": "floor"}),
     ("quantile", ("i",), {"phi": 0.9, "method": "linear"}),
     ("median", ("y",), {}),
+    ("skew", ("x",), {}),
+    ("kurtosis", ("y",), {}),
+    ("slope", ("x", "y"), {}),
+    ("intercept", ("y", "i"), {}),
+    ("r2", ("y", "x"), {}),
+    ("product", ("x",), {}),
+    ("any", ("b",), {}),
+    ("all", ("b",), {}),
+    ("count_if", ("b",), {}),
+    ("arg_max", ("s", "x"), {}),
+    ("arg_max", ("i", "y"), {}),
+    ("arg_min", ("b", "i"), {}),
+    ("decayed_sum", ("x",), {"half_life": 3}),
+    ("decayed_mean", ("x",), {"half_life": 3}),
+    ("decayed_count", (), {"half_life": 10}),
+    ("age", (), {}),
+    ("first_n", ("s",), {"n": 2}),
+    ("last_n", ("x",), {"n": 3}),
 ]
 WINDOWS = st.one_of(
     st.integers(1, 12).flatmap(

@@ -28,12 +28,13 @@ from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
-from swag.query.lowering import simple_ones
+from swag.query.kind import TIME
+from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, Since, Unbounded, lies_ahead, reach
+from swag.query.windows import Reach, Since, Unbounded, lies_ahead
 from swag.tables.answers import ManyAnswers, in_order, own_name
-from swag.tables.columns import Clock
+from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import NO_IDS
 
@@ -93,7 +94,7 @@ class Core:
         for query in simple:
             _refuse_window(query)
             if self.time.clock is not None:
-                reach(query.window, self.time.clock.unit)
+                measured(query, self.time.clock.unit)
         self.plan.check(simple)
         table = waiting(simple)
         if table is not None:
@@ -164,7 +165,13 @@ class Core:
         except Exception:
             self.take_back(known)
             raise
+        self._add_time(fields, once.ts)
         return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
+
+    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
+        """Time is a column among the others where somebody reads it as one."""
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -199,6 +206,7 @@ class Core:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
+        self._add_time(fields, ts)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)

@@ -18,7 +18,8 @@ _DURATION = re.compile(r"(-?[\d.]+)([a-z]+)")
 PERIODS = {"1h": "HOUR", "1d": "DAY", "1w": "WEEK", "1mo": "MONTH"}
 _UNITS = {"ns": "NANOSECOND", "us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE", "h": "HOUR"}
 _UNITS["d"] = "DAY"
-_NAMES = {"mean": "AVG", "quantile": "QUANTILE", "var": "VAR", "std": "STD", "cov": "COV"}
+_NAMES = {"mean": "AVG", "skew": "SKEWNESS", "any": "BOOL_OR", "all": "BOOL_AND"}
+_NAMES |= {"slope": "REGR_SLOPE", "intercept": "REGR_INTERCEPT", "r2": "REGR_R2"}
 
 
 def statement(query: "Query") -> str:
@@ -135,7 +136,17 @@ def call(of: Aggregate) -> str:
         arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):
         arguments.append(str(of.ddof))
+    if of.half_life is not None:
+        arguments.append(_interval(of.half_life))
+    arguments += [str(of.n)] * (of.n is not None)
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def _interval(of: Any) -> str:
+    """A length of time among arguments; as text where INTERVAL has no word for it."""
+    amount, _, unit = duration(of).partition(" ")
+    plain = amount.isdigit() and not unit.startswith("NANO")
+    return str(of) if isinstance(of, int) else f"INTERVAL '{amount}' {unit}" if plain else f"'{of}'"
 
 
 def name(of: str) -> str:

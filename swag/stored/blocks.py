@@ -73,10 +73,12 @@ class Output:
         """Where a block's answers go."""
         return self.values[block.first : block.first + block.lo.size]
 
-    def settle(self, block: RequestBlock, slot: np.ndarray) -> None:
-        """The slot is filled in."""
-        if block.any_below(self.least):
-            self._blank(block, slot)
+    def settle(self, block: RequestBlock, slot: np.ndarray, valid: np.ndarray | None = None) -> None:
+        """The slot is filled in. valid: which answers are not null, where not only windows of few rows give such."""
+        if valid is not None and not valid.all():
+            self._blank(block.first, slot, np.flatnonzero(~valid))
+        elif valid is None and block.any_below(self.least):
+            self._blank(block.first, slot, np.flatnonzero(block.n < self.least))
 
     def arrange(self, request_of: np.ndarray) -> None:
         """All are filled in: into the order of the input. request_of: of each input row."""
@@ -91,10 +93,10 @@ class Output:
         """The input row of a request."""
         return request if self._order is None else int(self._order[request])
 
-    def _blank(self, block: RequestBlock, slot: np.ndarray) -> None:
+    def _blank(self, first: int, slot: np.ndarray, places: np.ndarray) -> None:
         """Bits rather than flags: those of a column fit the first-level cache, and Arrow takes them as they are."""
-        requests = block.first + np.flatnonzero(block.n < self.least)
-        slot[requests - block.first] = 0
+        slot[places] = 0
+        requests = first + places
         with self._lock:
             if self.bitmap is None:
                 self.bitmap = np.full((self.values.size + 7) // 8, 0xFF, np.uint8)

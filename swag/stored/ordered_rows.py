@@ -1,6 +1,7 @@
 """Stored events put in order: rows by (key, time), requests in the same order, and the rows that count for a query."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -144,6 +145,24 @@ class Selection:
                 with np.errstate(all="ignore"):
                     self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
             return self._columns[x, y, "*"]
+
+    def computed(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """A column that is made of others, once."""
+        with self._lock:
+            if (name, "computed") not in self._columns:
+                self._columns[name, "computed"] = fixed(make())
+            return self._columns[name, "computed"]
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of the rows that count, in order."""
+        ts = self.stored.ts
+        return ts if self.rank is None else self.computed("ts", lambda: ts[np.flatnonzero(np.diff(self.rank))])
+
+    @property
+    def input_rows(self) -> np.ndarray:
+        """The input row of each that counts."""
+        return self.computed("rows", lambda: np.arange(self.stored.ts.size) if self.rows is None else self.rows)
 
     def _column(self, name: str, dtype: Any) -> np.ndarray:
         if (name, dtype) not in self._columns:

@@ -235,7 +235,8 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     runs = direct.group(ids, places, ends, widths, max(len(values), 1), direct.Panes(order, starts, tick, key))
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
-    ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
+    # Times are not looked at where windows are known, unless an answer is made of them.
+    ts = np.empty(total, np.int64) if whole_runs and in_place else rows.ts[order]
     # A run has one window: there is nothing to search.
     stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False, searched=False)
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])

@@ -14,7 +14,7 @@ import swag as sw
 from swag.live import store
 from swag.tables.waiting import Waiting
 from swag.ticks.counters import Counters
-from swag.ticks.recency import Recency
+from swag.ticks.lookback import Recency
 from swag.ticks.schedule import NEVER
 from swag.ticks.ticker import Ticker
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,18 @@ class Column:
 
     data: np.ndarray
     shift: int = 0
+
+
+class Runs(NamedTuple):
+    """What a batch has brought to the rings of a space: the last counts[r] rows of keys[r] are new, `rows` in all.
+
+    again: so many of each are not new, but were displaced by such as are.
+    """
+
+    keys: np.ndarray
+    counts: np.ndarray
+    rows: int
+    again: np.ndarray | None = None
 
 
 def group(ids: np.ndarray, seen: np.ndarray) -> Batch:

@@ -2,9 +2,13 @@
 
 count, first, last     positions alone
 min, max               a table of runs of 2^l rows      where few windows would share it: swept
-cov, corr, own         swept
+cov, corr, own …       swept
+arg_max, arg_min       swept, the values or the rows they are in                         (swag/stored/rows_and_times.py)
+first_n, last_n, age   positions alone                                                   (swag/stored/rows_and_times.py)
+decayed_*              swept, relative to no time; then as of each request's             (swag/stored/rows_and_times.py)
 quantile               a cursor over ranks
 sum, mean, wmean       differences of running sums       in doubt: swept, compensated      (swag/stored/sums.py)
+any, all, count_if     differences of running sums                                         (swag/stored/sums.py)
 var, std               differences of centred sums       in doubt: swept, moments          (swag/stored/sums.py)
 
 A part is built over the rows that the windows of a chunk of requests can see, once for all of them.
@@ -16,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import monoids
 from kernels.stored import edges, extremes, ranked
@@ -28,7 +33,7 @@ from swag.query.user_calls import raised_by
 from swag.query.windows import Reach
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests, Selection
-from swag.tables.columns import room
+from swag.tables.columns import column, room, with_bitmap
 
 LARGEST_TABLE = 1 << 23  # values of a chunk's rows, of all levels: 64 MB
 Answer = Callable[[RequestBlock], None]
@@ -85,9 +90,17 @@ class Aggregator(ABC):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """What answers block after block of one window, for all aggregates of the family."""
 
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        """The answers, once all are there. kind: their type."""
+        return with_bitmap(output.values, output.bitmap, kind)
+
+    def rows_taken(self, rows: np.ndarray, bitmap: np.ndarray | None = None) -> pa.Array | pa.ChunkedArray:
+        """Values of the first column, of any type, in rows of the input."""
+        return column(self.selection.stored.table, self.columns[0], "").take(with_bitmap(rows, bitmap, pa.int64()))
+
 
 def _dtype(columns: Any) -> Any:
-    return columns[0].dtype if isinstance(columns, tuple) else columns.dtype
+    return tuple(each.dtype for each in columns) if isinstance(columns, tuple) else columns.dtype
 
 
 def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
@@ -99,8 +112,8 @@ def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any,
         sweep(block, partials)
         for aggregate, output in outputs.items():
             slot = output.slot(block)
-            slot[:], _ = families.lower(aggregate, block.n, [partials])
-            output.settle(block, slot)
+            slot[:], valid = families.lower(aggregate, block.n, [partials])
+            output.settle(block, slot, valid)
 
     return answer
 
@@ -142,6 +155,9 @@ class End(Aggregator):
             output.settle(block, slot)
 
         return answer
+
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        return self.rows_taken(output.values, output.bitmap)
 
 
 class Swept(Aggregator):

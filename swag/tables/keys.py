@@ -372,3 +372,13 @@ def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:
     found = pa.Array.from_buffers(pa.large_binary(), ends.size - 1, buffers)
     found.validate(full=True)
     return found
+
+
+def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The order of rows by these columns, those of a key of several one by one."""
+    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
+    if len(own) == 1:
+        return np.asarray(pc.sort_indices(own[0]))
+    table = pa.table(own, [str(i) for i in range(len(own))])
+    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))

@@ -43,11 +43,6 @@ class Arrivals:
         """How many events wait in front of the streams."""
         return 0 if self.held is None else self.held.waiting.count
 
-    @property
-    def keeps(self) -> bool:
-        """Are rows kept as they came? Then their memory must be nobody else's."""
-        return (self.lateness is not None and self.hold) or self.streams.is_ticking
-
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def add(self, queries: list[Query]) -> None:
@@ -88,16 +83,12 @@ class Arrivals:
                 self._start(table)
             if self.held is not None:
                 return self._hold(self.held, table)
-            if not self.hold:
-                return self._place(table)
-            streams.take(table)
+            return streams.take(table) if self.hold else self._place(table)
         except Exception:
             if first:
                 streams.restart()
                 self.held = None
             raise
-        streams.decide(streams.time.closed, kept=True)
-        return table.num_rows
 
     def advance(self, ts: Any) -> None:
         """Nothing older than `ts` is to come, other than what lateness allows; what nobody reaches any more goes."""
@@ -153,8 +144,9 @@ class Arrivals:
             batch, store = batches[0], active[0].core.store
             ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
             latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            empty = intake.empty_columns(table)
             for stream in active:
-                table = intake.without_foreign_nulls(table, stream.core.dictionary)
+                table = intake.without_foreign_nulls(table, stream.core.dictionary, empty)
             taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
         for stream, each in zip(active, batches, strict=True):
             stream.core.dictionary.note_types(each.fields)

@@ -35,10 +35,9 @@ class InPlaceStream(GroupedStream):
     """
 
     def __init__(self, ts: str, default: By, algorithm: str = "auto", epsilon: float = 0.2) -> None:
-        super().__init__(ts, default, algorithm, epsilon)
         self.behind: GroupedStream | None = None
+        super().__init__(ts, default, algorithm, epsilon)
         self.held = Held(0, Refused())
-        self._both: tuple[Reading, Reading, Reading] | None = None  # of here, of behind, of both
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ class InPlaceStream(GroupedStream):
         self.behind = behind
         self.queries = known | {query.label: query for query in queries}
         self._where |= {query.label: grouping_of(query, self.default) for query in later}
-        self.version += 1
+        self._follow()
 
     def _begun_behind(self) -> GroupedStream:
         """Where events have come before, those are missing: also the ones that would wait still."""
@@ -101,17 +100,14 @@ class InPlaceStream(GroupedStream):
         later = self.behind is not None and name in self.behind.queries
         return self.behind.of(name) if self.behind is not None and later else super().of(name)
 
-    @property
-    def reading(self) -> Reading:
-        """What is read of an event, now or later."""
-        own = super().reading
-        if self.behind is None:
-            return own
-        theirs = self.behind.reading
-        if self._both is None or self._both[0] is not own or self._both[1] is not theirs:
+    def _follow(self) -> None:
+        """What is read of an event is read now or later, and later there are ticks."""
+        super()._follow()
+        self.is_ticking = self.behind is not None
+        if self.behind is not None:
+            own, theirs = self.reading, self.behind.reading
             keys = dict.fromkeys((*own.keys, *theirs.keys))
-            self._both = own, theirs, Reading([*own.queries, *theirs.queries], self.ts, *keys)
-        return self._both[2]
+            self.reading = Reading([*own.queries, *theirs.queries], self.ts, *keys)
 
     @property
     def emissions(self) -> dict[By, Emission]:
@@ -123,10 +119,6 @@ class InPlaceStream(GroupedStream):
     def key_types(self, by: By) -> list[pa.DataType]:
         known = [each.streams[by].core.key_types for each, _ in self.parts if by in each.streams]
         return next((types for types in known if types != [pa.null()]), known[0])
-
-    @property
-    def is_ticking(self) -> bool:
-        return self.behind is not None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -140,21 +132,22 @@ class InPlaceStream(GroupedStream):
         if self.behind is not None:
             self.behind.restart()
 
-    def take(self, table: pa.Table) -> None:
-        behind = self.behind
-        if behind is None:
-            super().take(table)
-            return
+    def take(self, table: pa.Table) -> int:
+        if self.behind is None:
+            return super().take(table)
+        self.forget_keys()
+        with self.trying(table, ordered=True) as batches:
+            self._wait(self.behind, table)
+        self.apply(batches)
+        self._pass_behind(self.behind)
+        return table.num_rows
 
-        def wait() -> None:
-            with behind.trying(table) as batches:
-                self.held.waiting.add(table, batches[0].ts, narrow=True)
-            for stream, batch in zip(behind.active.values(), batches, strict=True):
-                stream.core.dictionary.note_types(batch.fields)
-                stream.core.dictionary.note_columns(batch.table, stream.reading)
-
-        self.take_each(table, wait)
-        self._pass_behind(behind)
+    def _wait(self, behind: GroupedStream, table: pa.Table) -> None:
+        with behind.trying(table) as batches:
+            self.held.waiting.add(table, batches[0].ts, narrow=True)
+        for stream, batch in zip(behind.active.values(), batches, strict=True):
+            stream.core.dictionary.note_types(batch.fields)
+            stream.core.dictionary.note_columns(batch.table, stream.reading)
 
     def pass_time(self, now: int, closed: int) -> None:
         super().pass_time(now, closed)
@@ -224,3 +217,4 @@ class InPlaceStream(GroupedStream):
             self.behind = self.behind or GroupedStream(self.ts, self.default, *self._options)
             self.behind.restore(part(state, "behind"))
             self.held.restore(part(state, "held"))
+            self._follow()

@@ -1,16 +1,18 @@
-"""When queries with `every` answer: the ticks of a stretch of rows, as vectors (kernels/ticks/schedule.py)."""
+"""When queries with `every` answer: the ticks of a stretch of rows, as vectors (kernels/ticks/schedule.py); and what
+they say."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.ticks import schedule as kernels
 from kernels.ticks.schedule import END, FIRST, LAST, NOW, NUMBER, SEGMENT
-from swag.errors import BadEvents, BadQuery
+from swag.errors import BadEvents, BadQuery, SwagError
 from swag.query.every import Every
 from swag.query.windows import Reach
-from swag.tables.columns import fixed
+from swag.tables.columns import Clock, fixed, to_arrow
 
 MOST = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
 FARTHEST = 2**62  # further back than this is as good as for ever
@@ -29,6 +31,39 @@ class Ticks:
     @property
     def count(self) -> int:
         return int(self.number.size)
+
+
+@dataclass(eq=False)
+class TickAnswers:
+    """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
+    no event, no group; and a condition that does not hold says nothing. errors: why others have none."""
+
+    number: np.ndarray
+    now: np.ndarray
+    segment: np.ndarray
+    keys: pa.Array | None
+    columns: list[pa.Array | pa.ChunkedArray]
+    speaks: list[np.ndarray]
+    errors: list[SwagError] = field(default_factory=list)
+
+    def only(self, rows: np.ndarray) -> "TickAnswers":
+        taken = pa.array(rows)
+        columns = [each.take(taken) for each in self.columns]
+        speaks = [each[rows] for each in self.speaks]
+        return TickAnswers(
+            self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors
+        )
+
+    def front(self, clock: Clock, every: Every, tick: str, ts: str, key: str | None) -> pa.Table:
+        """Which ticks they are: columns of their number, time and key, with these names."""
+        kind = (
+            pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type
+        )  # a slot may end beyond int32
+        columns = {tick: pa.array(self.number), ts: to_arrow(self.now, None, kind)}
+        if key is not None:
+            assert self.keys is not None
+            columns[key] = self.keys.take(pa.array(self.segment))
+        return pa.table(columns)
 
 
 @dataclass(eq=False)

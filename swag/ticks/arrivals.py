@@ -1,6 +1,6 @@
 """How events come to the streams of an engine: at once, in order; after a wait for the watermark; or each in its place.
 
-hold=True, no lateness    in order, or refused
+hold=True, no lateness    in order, or refused: only the first batch comes here, which tells what time is
 hold=True, lateness       they wait in front of the streams, until the watermark has passed them
 hold=False                at once, late ones in their place (swag/ticks/in_place.py)
 """

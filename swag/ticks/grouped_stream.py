@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
@@ -30,6 +29,7 @@ from swag.tables.columns import Clock
 from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.held import Held
 from swag.ticks.live_stream import LiveStream
 
 
@@ -58,19 +58,17 @@ class GroupedStream:
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        queries: list[Query],
-        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
-        unread: Callable[..., int] = lambda readers, by: EARLIEST,
-    ) -> None:
-        """Queries whose names are new: all or none of them. waiting, unread: see LiveStream, of a grouping."""
+    def add(self, queries: list[Query], held: Held | None = None) -> None:
+        """Queries whose names are new: all or none of them. held: the events that wait in front of it."""
         added: list[tuple[By, str]] = []
         known = set(self.streams)
         try:
             for by, some in by_grouping(queries, self.default).items():
                 stream = self.streams.get(by) or self._begun(by)
-                stream.add(some, partial(waiting, by=by), partial(unread, by=by))
+                if held is None:
+                    stream.add(some)
+                else:
+                    stream.add(some, partial(held.as_read, ts=self.ts, by=by), partial(held.unread, by=by))
                 self.streams[by] = stream
                 added += [(by, query.label) for query in some]
         except Exception:

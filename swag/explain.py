@@ -7,6 +7,7 @@ from swag.live.core import Core
 from swag.live.indexing.key_filters import NAMES
 from swag.live.planner import Group
 from swag.query.every import Every
+from swag.query.families import parts_of
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Query
 from swag.ticks.live_stream import LiveStream
@@ -72,7 +73,7 @@ def _lookups(core: Core) -> list[str]:
     lines = _filters(core)
     for group in core.plan.groups.values():
         lines += ["", *_group(group)]
-    free = [query.label for query in core.plan.queries.values() if query.aggregate.kind in ("count", "first", "last")]
+    free = [query.label for query in core.plan.queries.values() if not parts_of(query.aggregate)]
     if free:
         why = "    no structure: counts and ends are read off the window's edges, O(1)"
         lines += ["", f"positions: {_names(free)}", why]

@@ -31,6 +31,7 @@ EVENT = st.fixed_dictionaries(
         "y": st.one_of(st.none(), st.integers(-3, 3).map(float)),
         "i": st.one_of(st.none(), st.integers(-(2**40), 2**40), st.integers(-2, 2)),
         "s": st.none() | st.sampled_from(["", "bid", "ask"]) | st.text(max_size=3),
+        "b": st.none() | st.booleans(),
     }
 )
 SCHEMA = pa.schema(
@@ -41,6 +42,7 @@ SCHEMA = pa.schema(
         ("y", pa.float64()),
         ("i", pa.int64()),
         ("s", pa.string()),
+        ("b", pa.bool_()),
     ]
 )
 KINDS = [
@@ -66,6 +68,24 @@ KINDS = [
     ("quantile", ("x",), {"phi": 0.3, "method": "floor"}),
     ("quantile", ("i",), {"phi": 0.9, "method": "linear"}),
     ("median", ("y",), {}),
+    ("skew", ("x",), {}),
+    ("kurtosis", ("y",), {}),
+    ("slope", ("x", "y"), {}),
+    ("intercept", ("y", "i"), {}),
+    ("r2", ("y", "x"), {}),
+    ("product", ("x",), {}),
+    ("any", ("b",), {}),
+    ("all", ("b",), {}),
+    ("count_if", ("b",), {}),
+    ("arg_max", ("s", "x"), {}),
+    ("arg_max", ("i", "y"), {}),
+    ("arg_min", ("b", "i"), {}),
+    ("decayed_sum", ("x",), {"half_life": 3}),
+    ("decayed_mean", ("x",), {"half_life": 3}),
+    ("decayed_count", (), {"half_life": 10}),
+    ("age", (), {}),
+    ("first_n", ("s",), {"n": 2}),
+    ("last_n", ("x",), {"n": 3}),
 ]
 WINDOWS = st.one_of(
     st.integers(1, 12).flatmap(
@@ -160,13 +180,14 @@ class EngineMachine(RuleBasedStateMachine):
             ["auto", "auto", "b-int", "l-int", "r-int", "psoup", "materialize-all", "materialize-none"]
         ),
         queries=st.lists(QUERIES, max_size=6),
+        clock=st.sampled_from([0, -500]),
     )
-    def start(self, keyed, lateness, algorithm, queries):
+    def start(self, keyed, lateness, algorithm, queries, clock):
         keyed = keyed and algorithm in ("auto", "b-int", "l-int", "r-int")  # the others are for one stream
         self.key = "k" if keyed else None
         self.engine = sw.Engine(key=self.key, lateness=lateness, algorithm=algorithm)
         self.truth = oracle.Engine(key=self.key, lateness=lateness)
-        self.clock, self.registered = 0, {}
+        self.clock, self.registered = clock, {}
         for query in queries:
             self.register(query)
 
@@ -208,7 +229,7 @@ class EngineMachine(RuleBasedStateMachine):
     def append_in_disorder(self, drawn, data):
         rows = self.events(drawn)
         for row in rows:
-            row["ts"] = max(0, row["ts"] - data.draw(st.sampled_from([0, 1, 4, 25])))
+            row["ts"] -= data.draw(st.sampled_from([0, 1, 4, 25]))
         table = pa.Table.from_pylist(rows, SCHEMA)
         try:
             taken = self.truth.append(rows)

@@ -22,8 +22,9 @@ from tests.oracle import Agg, Q, agg, mismatches
 NAN, INF = math.nan, math.inf
 long_stream = pytest.mark.skipif(not JIT, reason="rows by the hundred thousand, which takes compiled kernels")
 SCHEMA = pa.schema(
-    {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()}
-)
+    {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string(),
+     "b": pa.bool_()}
+)  # fmt: skip
 
 # --- The same query for the oracle and for us -------------------------------------------------------------
 
@@ -63,18 +64,34 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     (sw.cov("x", "i", ddof=0), agg("cov", "x", "i", ddof=0)),
     (sw.corr("x", "y"), agg("corr", "x", "y")),
     (GAP, ORACLE_GAP),
+    *((make(c), agg(kind, c)) for kind, make in (("skew", sw.skew), ("kurtosis", sw.kurtosis)) for c in "xi"),
+    *((make(c), agg(make.__name__, c)) for make in (sw.any, sw.all, sw.count_if) for c in "b"),
+    *((sw.product(c), agg("product", c)) for c in "xi"),
+    *((make("x", c), agg(make.__name__, "x", c)) for make in (sw.slope, sw.intercept, sw.r2) for c in "yi"),
+    *((make(c, by), agg(make.__name__, c, by)) for make in (sw.arg_max, sw.arg_min) for c in "xis" for by in "yi"),
+    *((make(c, n), agg(make.__name__, c, n=n)) for make in (sw.first_n, sw.last_n) for c in "xsb" for n in (1, 3)),
+    *(
+        (make(c, h), agg(make.__name__, c, half_life=h))
+        for make in (sw.decayed_sum, sw.decayed_mean)
+        for c in "xi"
+        for h in (1, 7, 2**40)
+    ),
+    *((sw.decayed_count(h), agg("decayed_count", half_life=h)) for h in (1, 5)),
+    (sw.age(), agg("age")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 
 
 HAVING = st.sampled_from([None, None, (">", 0), ("<=", 2), ("between", -1, 3)])
-EXACT = {"count", "min", "max"}  # a condition on what is rounded may go either way
+EXACT = {"count", "min", "max", "count_if"}  # a condition on what is rounded may go either way
 
 
-def ours(window: oracle.Rows | oracle.Range) -> sw.Rows | sw.Range:
+def ours(window: oracle.Window) -> sw.Rows | sw.Range | sw.Unbounded:
     if isinstance(window, oracle.Rows):
         return sw.Rows(window.n, until=window.until)
-    return sw.Range(window.t, until=window.until, closed=window.closed)  # type: ignore[arg-type]
+    if isinstance(window, oracle.Unbounded):
+        return sw.Unbounded(window.until, window.peers)
+    return sw.Range(window.t, window.until, window.closed, window.peers)  # type: ignore[arg-type]
 
 
 def rows(until: st.SearchStrategy[int]) -> st.SearchStrategy[oracle.Rows]:
@@ -107,6 +124,7 @@ def events(times: st.SearchStrategy[int], values: st.SearchStrategy[float]) -> s
             "y": st.none() | values,
             "i": st.none() | st.integers(-5, 5) | st.sampled_from([2**40, -(2**50)]),
             "s": st.none() | st.sampled_from(["", "one", "two"]),
+            "b": st.none() | st.booleans(),
         }
     )
     return st.lists(event, max_size=24)
@@ -161,7 +179,7 @@ def test_at_each_event(
 def test_events_that_come_evenly_but_for_some(asked: list[Any], steps: list[int], size: tuple[int, int, int]) -> None:
     """Where they do, edges by time are slices; a gap, a tie or an event out of step must not be taken for one."""
     stream = [
-        {"ts": int(ts), "k": "a", "x": float(j * j % 17), "y": 1.0, "i": j % 5, "s": "s"}
+        {"ts": int(ts), "k": "a", "x": float(j * j % 17), "y": 1.0, "i": j % 5, "s": "s", "b": j % 3 > 0}
         for j, ts in enumerate(np.cumsum(steps))
     ]
     with pieces(*size):

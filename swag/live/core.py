@@ -28,12 +28,13 @@ from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
-from swag.query.lowering import simple_ones
+from swag.query.kind import TIME
+from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, reach
+from swag.query.windows import Reach, Since, Unbounded, lies_ahead
 from swag.tables.answers import ManyAnswers, in_order, own_name
-from swag.tables.columns import Clock
+from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import NO_IDS
 
@@ -90,9 +91,10 @@ class Core:
     def check_queries(self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None]) -> None:
         """Raise what could not be served later. waiting: the events that wait, with what some queries read of them."""
         simple = simple_ones(queries)
-        if self.time.clock is not None:
-            for query in simple:
-                reach(query.window, self.time.clock.unit)
+        for query in simple:
+            _refuse_window(query)
+            if self.time.clock is not None:
+                measured(query, self.time.clock.unit)
         self.plan.check(simple)
         table = waiting(simple)
         if table is not None:
@@ -127,16 +129,21 @@ class Core:
         """The first batch tells what time is; queries have been checked against it."""
         self.time.clock = clock
         self.plan.retain()
+        self._begin_whole_stream()
 
     def restart(self) -> None:
         """The first batch was refused: nobody knows what time is again."""
         self.time.clock, self.time.now, self.time.closed, self.store.keys = None, EARLIEST, EARLIEST, None
 
+    def _begin_whole_stream(self) -> None:
+        """Without a key there is one substream as soon as there is time, though events may wait still."""
+        if self.key is None and self.time.clock is not None:
+            self.store.grow_keys()
+
     def begin_at(self, now: int, missed: int) -> None:
         """It has missed what came up to now, so many events: keys of that time are not known."""
         self.store.forgotten, self.missed = now, missed
         if self.key is None:
-            self.store.grow_keys()
             self.store.latest[0] = self.store.lost[0] = now
 
     @property
@@ -158,7 +165,13 @@ class Core:
         except Exception:
             self.take_back(known)
             raise
+        self._add_time(fields, once.ts)
         return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
+
+    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
+        """Time is a column among the others where somebody reads it as one."""
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -193,6 +206,7 @@ class Core:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
+        self._add_time(fields, ts)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)
@@ -390,8 +404,19 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+        self._begin_whole_stream()
         if header.get("alerts") is not None:
             self.alerts.restore(part(state, "alerts"))
+
+
+def _refuse_window(query: Query) -> None:
+    if lies_ahead(query.window):
+        raise BadQuery(
+            f'query "{query.title}" lies ahead: at a lookup, what its window is to hold has not come yet.',
+            "sw.evaluate over stored events",
+        )
+    if isinstance(query.window, Unbounded | Since):
+        raise BadQuery(f'query "{query.title}": an engine does not answer {query.window!r} yet.', "sw.evaluate")
 
 
 def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:

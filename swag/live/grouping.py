@@ -92,10 +92,15 @@ class Grouping:
                 self.filters.update(rows)
         else:
             displaced = self._put_in_place(rows, batch, filtering)
-        store.tidy(rows.ts.size)
+        self.tidy(rows.ts.size)
         if store.families:
             self.plan.forget_substreams()
         return displaced
+
+    def tidy(self, rows: int) -> None:
+        """After a batch of so many rows: what nobody needs goes, a little at a time."""
+        if renumbered := self.store.tidy(rows):
+            self.plan.read_again(renumbered)
 
     def _put_in_place(self, rows: CheckedRows, batch: Batch, filtering: bool) -> bool:
         """The same, where some rows may belong before others that are here: do any?"""

@@ -16,12 +16,12 @@ from swag.live.arena import Runs
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.planner import Group, choose
+from swag.live.planner import Choice, Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.turns import require_alone
-from swag.query.families import check_columns, parts_of, result_type
-from swag.query.kind import KINDS, PRODUCT, Kind, Part
+from swag.query.families import check_columns, computed_columns, parts_of, result_type
+from swag.query.kind import KINDS, PRODUCT, TIME, Kind, Part
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -113,8 +113,11 @@ class Plan:
 
     def _is_wrapped(self, query: Query, space: Space) -> bool:
         """Were values beyond int64 kept only to be handed back? They can not be computed with."""
-        names = () if query.aggregate.kind in ("first", "last") else query.aggregate.columns
-        wide = [name for name in names if name in space.raw and self.store.types.get(name) == pa.uint64()]
+        wide = [
+            name
+            for name in computed_columns(query.aggregate)
+            if name in space.raw and self.store.types.get(name) == pa.uint64()
+        ]
         return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
     def remove(self, queries: list[Query]) -> None:
@@ -236,6 +239,12 @@ class Plan:
             if kept is not None:
                 self.renumber({space.mask: kept})
 
+    def read_again(self, columns: set[str]) -> None:
+        """The values of these are numbered anew: what holds such numbers is built again."""
+        for group in self.groups.values():
+            if not columns.isdisjoint(group.part.columns):
+                group.use(Choice(type(group.structure), group.reason))
+
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
         for group in self.groups.values():
@@ -262,7 +271,7 @@ class Plan:
         own = parts_of(aggregate)
         serving = tuple(self._serving(mask, part) for part in own)
         parts, by = (own, serving) if self._is_served(query, mask, serving) else (None, ())
-        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
         return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
@@ -348,8 +357,9 @@ class Plan:
 
     def _raw_of(self, query: Query) -> set[str]:
         """The raw columns a query needs kept."""
-        if query.aggregate.kind in ("first", "last"):
-            return set(query.aggregate.columns)
+        kind = KINDS[query.aggregate.kind]
+        if kind.at_ends:
+            return set(kind.raw or query.aggregate.columns)
         return {name for part in parts_of(query.aggregate) for name in part.columns}
 
     # -- about itself -------------------------------------------------------------------------------------------------

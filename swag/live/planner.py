@@ -184,12 +184,12 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
     if algorithm in COMPARED:
         return Choice(COMPARED[algorithm], "asked for, to compare")
     if algorithm == "r-int" and not subtractable(part):
-        if part.family in ("min", "max", "user"):
+        if part.family not in ("moments", "comoments", "shape", "decayed"):
             raise BadQuery(
                 f"R-INT subtracts, and {part} can not be taken off again.",
                 'Engine(algorithm="auto"), or "b-int", "l-int"',
             )
-        return Choice(Dyadic, "not R-INT: running sums of squares would cancel")
+        return Choice(Dyadic, "not R-INT: what is taken off again would leave a residue")
     if algorithm == "r-int" or prefers_running(part):
         return _running(part, dtype, algorithm == "r-int", seen)
     return _by_cost(seen)

@@ -17,8 +17,9 @@ from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Told
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import PRODUCT
+from swag.query.kind import PRODUCT, TIME
 from swag.query.windows import Depth
+from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable
 
@@ -52,9 +53,13 @@ class CheckedRows:
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats)."""
+    """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats), or one that decays."""
     if name in fields:
         return fields[name].values
+    decaying = decay.read(name)
+    if decaying is not None:
+        weighed = None if decaying.column is None else fields[decaying.column].values
+        return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
     x, _, y = name.partition(PRODUCT)
     if y == "1":
         return fields[x].values.astype(np.float64)
@@ -178,8 +183,8 @@ class Store:
     @property
     def since(self) -> int:
         """Windows that end at this time, or later, are still to be asked for, and rows put in between theirs."""
-        lateness = self.time.lateness
-        return self.retention.since if lateness is None else max(EARLIEST, self.now - lateness)
+        asked, lateness = self.retention.since, self.time.lateness
+        return asked if lateness is None else min(asked, max(EARLIEST, self.now - lateness))
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
@@ -284,21 +289,21 @@ class Store:
             coming = np.minimum(coming, seen - rings[keys, TAIL])
         timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.depth.rows)
 
-    def tidy(self, rows: int) -> None:
+    def tidy(self, rows: int) -> set[str]:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
+        Returns the columns whose values the dictionary has numbered anew.
 
         Every key is looked at within 64 batches, or a few more where these are small. Of keys that come and go, two
         are looked at for each that comes, so that those that are gone can not outnumber the others whatever the churn.
         """
         self._untidied, self._batches = self._untidied + rows, self._batches + 1
         if 0 < self._untidied < FEW_ROWS:
-            return  # to look after some keys takes a tenth of appending one row
+            return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
-        if self.dictionary.tables:
-            self.dictionary.tidy(self.spaces.values())
+        renumbered = self.dictionary.tidy(self.spaces.values()) if self.dictionary.tables else set()
         count = self.key_count
         if count == 0 or self.retention.everything:
-            return
+            return renumbered
         new, self._known = max(0, count - self._known), count
         some = min(count, max(16 * batches + rows // 8 + 2 * new, count * batches >> 6))
         keys = (self._next_to_tidy + np.arange(some)) % count
@@ -306,6 +311,7 @@ class Store:
         self.tidy_keys(keys)
         for space in self.families:
             space.tidy(rows)
+        return renumbered
 
     def tidy_keys(self, keys: np.ndarray) -> None:
         """Let go of what these no longer need, where that is most of what they have."""

@@ -35,6 +35,7 @@ class Structure:
         self.space, self.part = space, part
         self.raw = [space.raw[name] for name in part.columns]
         self.dtype = self.raw[0].data.dtype
+        self.dtypes = tuple(column.data.dtype for column in self.raw)
         self.held: list[Column] = []
         self.updates = 0
         self.lookups = 0
@@ -114,9 +115,10 @@ class Structure:
         self.updates, self.lookups = header["updates"], header["lookups"]
 
 
-def allocated(arena: Arena, op: Any, dtype: Any) -> list[Column]:
-    dtypes = monoids.STATE[type(op)]
-    return [arena.allocate(each or dtype) for each in (dtypes if isinstance(dtypes, tuple) else (dtypes,))]
+def allocated(arena: Arena, op: Any, dtypes: Any) -> list[Column]:
+    """dtypes: of the columns."""
+    found = monoids.state_dtypes(op, dtypes)
+    return [arena.allocate(each) for each in (found if isinstance(found, tuple) else (found,))]
 
 
 def partials_of(op: Any, held: list[Column]) -> Partials:
@@ -133,10 +135,10 @@ class Running(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = allocated(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtypes)
         identity = 0 if part.user is None else part.user.identity
         self.identity = identity if isinstance(identity, tuple) else (identity,)
-        self.total = monoids.empty_state(self.op, self.dtype, 0)
+        self.total = monoids.empty_state(self.op, self.dtypes, 0)
 
     def _add_keys(self, count: int) -> None:
         tuples = isinstance(self.total, tuple)
@@ -163,7 +165,7 @@ class Running(Structure):
         self.update(keys, counts)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -238,13 +240,13 @@ class Dyadic(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = allocated(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtypes)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         dyadic.update(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, counts)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         dyadic.lookup(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -273,7 +275,7 @@ class Landmark(Structure):
             group.redo(self, keys, counts, again)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
         left, known = widths > 0, list(self.groups)
@@ -309,7 +311,7 @@ class LandmarkGroup:
     def __init__(self, wmin: int, depth: int, owner: Landmark) -> None:
         self.wmin, self.depth = wmin, depth
         self.arena = Arena()
-        self.lanes = [allocated(self.arena, owner.op, owner.dtype) for _ in range(3)]
+        self.lanes = [allocated(self.arena, owner.op, owner.dtypes) for _ in range(3)]
         rings = owner.rings
         self.arena.add_keys(rings.shape[0])
         kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], depth)

@@ -8,6 +8,7 @@ from swag.errors import BadQuery, nearest
 from swag.query.as_call import shown
 from swag.query.expression import Operators
 from swag.query.kind import KINDS, Kind, UserDefined
+from swag.tables.durations import canonical, length
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Aggregate(Operators):
     phi: float | None = None
     method: str | None = None
     user: UserDefined | None = None
+    half_life: int | str | None = None
+    n: int | None = None
     name: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +50,7 @@ class Aggregate(Operators):
 
     def _check_options(self, kind: Kind) -> None:
         """An option is there exactly where the kind has it, and is what the functions for users would have made it."""
-        for option in ("ddof", "phi", "method", "user"):
+        for option in ("ddof", "phi", "method", "user", "half_life", "n"):
             if (getattr(self, option) is not None) != (option in kind.options):
                 wrong = "needs" if option in kind.options else "has no"
                 raise BadQuery(f"{self.kind} {wrong} {option}.", f"sw.{self.kind}(…)")
@@ -55,6 +58,10 @@ class Aggregate(Operators):
             checked_ddof(self.ddof)
         if self.method is not None:
             check_quantile(self.phi, self.method)
+        if self.half_life is not None:
+            object.__setattr__(self, "half_life", checked_half_life(self.half_life))
+        if self.n is not None:
+            object.__setattr__(self, "n", checked_length(self.kind, self.n))
         if self.user is not None and not isinstance(self.user, UserDefined):
             raise BadQuery(f"user={self.user!r} are no functions.", "sw.aggregate(…)")
         if self.name is not None:
@@ -72,6 +79,8 @@ class Aggregate(Operators):
         if self.kind == "quantile":
             given += [shown(self.phi)] + [f"method={shown(self.method)}"] * (self.method != "floor")
         given += [f"ddof={self.ddof}"] * (self.ddof not in (None, 1))
+        given += [f"half_life={shown(self.half_life)}"] * (self.half_life is not None)
+        given += [str(self.n)] * (self.n is not None)
         given += ["…"] * (self.user is not None)
         alias = "" if self.name is None or self.user is not None else f".alias({shown(self.name)})"
         return f"sw.{self.kind}({', '.join(given)}){alias}"
@@ -84,6 +93,7 @@ class Aggregate(Operators):
             options += [f"{self.phi:g}"] + ([f"method={self.method}"] if self.method != "floor" else [])
         if self.ddof not in (None, 1):
             options.append(f"ddof={self.ddof}")
+        options += [str(each) for each in (self.half_life, self.n) if each is not None]
         return f"{self.kind}({', '.join(options)})"
 
 
@@ -101,6 +111,22 @@ def check_quantile(phi: Any, method: Any) -> None:
     if not is_number(phi) or not 0 <= phi <= 1 or (phi == 0 and method == "floor"):
         fractions = "(0, 1]" if method == "floor" else "[0, 1]"
         raise BadQuery(f"quantile takes a fraction in {fractions}, not {phi!r}.", 'sw.quantile("x", 0.99)')
+
+
+def checked_half_life(half_life: Any) -> int | str:
+    hint = 'sw.decayed_sum("x", half_life="10m"), or a whole number in the unit of ts'
+    try:
+        if length(half_life, "half_life") > 0:
+            return canonical(half_life)
+    except BadQuery as why:
+        raise BadQuery(why.message, hint) from None
+    raise BadQuery(f"half_life={half_life!r} is not longer than nothing.", hint)
+
+
+def checked_length(kind: str, n: Any) -> int:
+    if not is_whole(n) or not 1 <= n <= LARGEST:
+        raise BadQuery(f"{kind} takes a whole number of values, at least 1, not {n!r}.", f'sw.{kind}("x", 5)')
+    return int(n)
 
 
 def checked_ddof(ddof: Any) -> int:

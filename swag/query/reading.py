@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from swag.query.families import check_columns
+from swag.query.families import check_columns, computed_columns
+from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.tables.predicate import columns_of
-
-UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
 
 
 class ColumnUse(NamedTuple):
@@ -57,7 +56,12 @@ class Reading:
     @cached_property
     def computed(self) -> set[str]:
         """The columns whose values are not only counted, or handed back."""
-        return {name for q in self.queries if q.aggregate.kind not in UNTOUCHED for name in q.aggregate.columns}
+        return {name for query in self.queries for name in computed_columns(query.aggregate)}
+
+    @cached_property
+    def timed(self) -> bool:
+        """Does anybody read the time of events as a column?"""
+        return any(KINDS[query.aggregate.kind].timed for query in self.queries)
 
     @cached_property
     def uses(self) -> list[ColumnUse]:

@@ -15,15 +15,17 @@ from swag.progress import Progress
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
-from swag.query.lowering import Lowered, lower
+from swag.query.kind import KINDS, TIME
+from swag.query.lowering import Lowered, lower, measured
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
 from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
 from swag.stored.blocks import Chunk, Output
 from swag.stored.ordered_rows import Requests, Selection, Stored
+from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
-from swag.tables.columns import Field, as_table, column, is_discrete, with_bitmap
+from swag.tables.columns import Field, as_table, column, is_discrete
 from swag.tables.key_columns import joined, key_name
 from swag.tables.predicate import holds
 
@@ -84,20 +86,13 @@ class AnswerColumn:
     events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        answers, condition = self._answers(stored), self.query.condition
+        answers, condition = self.part.array(self.output, self.type), self.query.condition
         if condition is None:
             return answers
         passing = condition.holds(answers)
         if self.events is not None:
             passing = passing & (self.events.values > 0)
         return pc.if_else(pa.array(passing), answers, pa.scalar(None, answers.type))
-
-    def _answers(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        values, bitmap = self.output.values, self.output.bitmap
-        if self.query.aggregate.kind in ("first", "last"):
-            rows = with_bitmap(values, bitmap, pa.int64())
-            return column(stored.table, self.query.aggregate.columns[0], "").take(rows)
-        return with_bitmap(values, bitmap, self.type)
 
 
 @dataclass(eq=False)
@@ -144,11 +139,11 @@ class Evaluation:
         )
 
     def _add(self, query: Query) -> AnswerColumn:
-        aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
+        aggregate, window = query.aggregate, measured(query, self.stored.clock.unit)
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
         events = None
-        if query.having is not None and aggregate.kind == "count":  # no event, no group: a count of 0 passes nothing
+        if query.having is not None and KINDS[aggregate.kind].counts:  # no event, no group: a 0 of it passes nothing
             events = self.events(query)
         self.columns.append(AnswerColumn(query, output, part, families.result_type(aggregate, kinds), events))
         return self.columns[-1]
@@ -163,7 +158,7 @@ class Evaluation:
     ) -> tuple[Aggregator, Output]:
         """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
         kind, family = aggregator_of(aggregate, kinds)
-        part = self.parts.setdefault((family, aggregate.columns, selection), kind(aggregate.columns, selection))
+        part = self.parts.setdefault((kind, family, aggregate.columns, selection), kind(aggregate.columns, selection))
         part.reaches.add(window)
         outputs = self.windows.setdefault(window, {}).setdefault(part, {})
         if aggregate not in outputs:
@@ -175,13 +170,12 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        if aggregate.kind in ("count", "first", "last"):
-            present = {name: self.stored.present(name, asked_by) for name in aggregate.columns}
-        else:
-            families.check_columns(aggregate, kinds)
-            fields = {name: self.stored.field(name, asked_by) for name in aggregate.columns}
-            kinds = {name: f.type for name, f in fields.items()}
-            present = {name: f.valid for name, f in fields.items()}
+        families.check_columns(aggregate, kinds)
+        computed = families.computed_columns(aggregate)
+        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
+        present |= {name: f.valid for name, f in fields.items()}
+        kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}
         return kinds, self._selection(query.where, present)
 
     def _selection(self, where: str | None, nullable: dict[str, np.ndarray | None]) -> Selection:
@@ -225,6 +219,9 @@ class Evaluation:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
         windows are so long that chunks would read most rows over and over. Within a chunk, edges never go back."""
         count, rows, restarts = self.requests.count, self.stored.ts.size, self.requests.restarts
+        for window in self.windows:
+            if window.since is not None:
+                self.requests.look_up(window.since, self.stored.clock)
         size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:
@@ -266,12 +263,18 @@ def thread_count() -> int:
 def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[type[Aggregator], Any]:
     """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
     parts = families.parts_of(aggregate)
-    if len(parts) != 1:
-        return BY_KIND[aggregate.kind], aggregate.kind
+    if len(parts) != 1 or aggregate.kind in BY_KIND:
+        return BY_KIND[aggregate.kind], parts or aggregate.kind
     if parts[0].family == "sum":
         return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, parts[0]
     return BY_FAMILY.get(parts[0].family, Swept), parts[0]
 
 
-BY_KIND: dict[str, type[Aggregator]] = {"count": Count, "first": End, "last": End, "wmean": WeightedMean}
-BY_FAMILY: dict[str, type[Aggregator]] = {"moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile}
+BY_KIND: dict[str, type[Aggregator]] = {
+    "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
+    "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
+}  # fmt: skip
+BY_FAMILY: dict[str, type[Aggregator]] = {
+    "moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow,
+    "arg_min": ExtremeRow,
+}  # fmt: skip

@@ -1,6 +1,7 @@
 """Stored events put in order: rows by (key, time), requests in the same order, and the rows that count for a query."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
+from swag.query.windows import Since
 from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.key_columns import joined, key_name
@@ -144,6 +146,24 @@ class Selection:
                     self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
             return self._columns[x, y, "*"]
 
+    def computed(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """A column that is made of others, once."""
+        with self._lock:
+            if (name, "computed") not in self._columns:
+                self._columns[name, "computed"] = fixed(make())
+            return self._columns[name, "computed"]
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of the rows that count, in order."""
+        ts = self.stored.ts
+        return ts if self.rank is None else self.computed("ts", lambda: ts[np.flatnonzero(np.diff(self.rank))])
+
+    @property
+    def input_rows(self) -> np.ndarray:
+        """The input row of each that counts."""
+        return self.computed("rows", lambda: np.arange(self.stored.ts.size) if self.rows is None else self.rows)
+
     def _column(self, name: str, dtype: Any) -> np.ndarray:
         if (name, dtype) not in self._columns:
             values = self.stored.fields[name].values
@@ -164,9 +184,15 @@ class Requests:
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
     restarts: list[int] = field(default_factory=list)  # requests at which these go back
+    before: dict[Since, np.ndarray] = field(default_factory=dict)  # the last instant before the period of each begins
 
     def __post_init__(self) -> None:
         self.now = fixed(self.now)
+
+    def look_up(self, since: Since, clock: Clock) -> None:
+        """When the periods of a calendar begin in which the requests lie."""
+        if since not in self.before:
+            self.before[since] = fixed(since.starts(self.now, clock) - 1)
 
     @property
     def count(self) -> int:

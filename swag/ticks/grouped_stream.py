@@ -272,7 +272,7 @@ class GroupedStream:
     def tidy(self) -> None:
         """Let go of some rows that no window reaches."""
         for stream in self.active.values():
-            stream.core.store.tidy(0)
+            stream.core.grouping.tidy(0)
 
     def forget_keys(self, waiting: Waiting | None = None) -> None:
         """Forget keys that nobody asks for any more, where they are half of all. waiting: rows that are still to come,

@@ -224,7 +224,7 @@ class LiveStream:
         """
         if self.core.time.clock is not None:
             self.core.time.go_on(now, closed)
-            self.core.store.tidy(0)
+            self.core.grouping.tidy(0)
             self.emission.decide(self.core.time.closed, kept)
 
     def decide(self, closed: int, kept: bool) -> None:

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from kernels.stored import direct, edges
 from kernels.stored.edges import Timeline
 from kernels.ticks import schedule as kernels
+from swag.errors import BadQuery
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
-from swag.query.windows import Range, Reach, Window, reach
+from swag.query.windows import Range, Reach, Rows, Since, Unbounded, lies_ahead, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
@@ -109,6 +110,13 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
 def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
     """All queries at every tick."""
     simple = [leaf for query in queries for leaf in components(query)]
+    for leaf in simple:
+        if (
+            lies_ahead(leaf.window)
+            or isinstance(leaf.window, Unbounded | Since)
+            or getattr(leaf.window, "peers", False)
+        ):
+            raise BadQuery(f'query "{leaf.title}": {leaf.window!r} is not answered at ticks yet.', "without `every`")
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
     if whole and all(r.by_time for r in reaches):
@@ -146,7 +154,7 @@ class _Presence:
         return True if self.events is None else np.any([each.values > 0 for each in self.events[i]], axis=0)
 
 
-def _sees_its_tick(window: Window) -> bool:
+def _sees_its_tick(window: Rows | Range) -> bool:
     return not window.until and not (isinstance(window, Range) and window.closed in ("left", "none"))
 
 
@@ -227,7 +235,8 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     runs = direct.group(ids, places, ends, widths, max(len(values), 1), direct.Panes(order, starts, tick, key))
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
-    ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
+    # Times are not looked at where windows are known, unless an answer is made of them.
+    ts = np.empty(total, np.int64) if whole_runs and in_place else rows.ts[order]
     # A run has one window: there is nothing to search.
     stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False, searched=False)
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])

@@ -21,10 +21,10 @@ from swag.live import intake
 from swag.live.arena import group
 from swag.query.as_json import every_to_json
 from swag.query.every import Every
-from swag.query.lowering import components, simple_ones
+from swag.query.lowering import components, measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Depth, Reach, reach
+from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
@@ -97,7 +97,7 @@ class Ticker:
         """How far back ticks look."""
         if self._seen_back is None or self._seen_back[0] != clock.unit:
             leaves = [leaf for query in self.queries.values() for leaf in components(query)]
-            reaches = {reach(leaf.window, clock.unit) for leaf in leaves}
+            reaches = {measured(leaf, clock.unit) for leaf in leaves}
             self._seen_back = clock.unit, Back(reaches, Depth.of(reaches))
         return self._seen_back[1]
 

@@ -1,0 +1,45 @@
+"""skew, kurtosis: from the first four moments of a column."""
+
+from typing import Any
+
+import numpy as np
+
+from swag.query.aggregates import Aggregate, of
+from swag.query.kind import Kind, of_one, register
+
+
+def skew(column: str) -> Aggregate:
+    """The skewness of a sample (as DuckDB's SKEWNESS): null of fewer than 3 values, and of a constant.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "x": [1.0, 2.0, 3.0, 10.0]}
+    >>> sw.evaluate(sw.Query(sw.skew("x"), sw.Rows(4), name="a"), events)["a"].to_pylist()[1:3]
+    [None, 0.0]
+    """
+    return of("skew", column)
+
+
+def kurtosis(column: str) -> Aggregate:
+    """The excess kurtosis of a sample (as DuckDB's KURTOSIS): null of fewer than 4 values, and of a constant.
+
+    >>> import swag as sw
+    >>> events = {"ts": [1, 2, 3, 4], "x": [1.0, -1.0, 1.0, -1.0]}
+    >>> sw.evaluate(sw.Query(sw.kurtosis("x"), sw.Rows(4), name="a"), events)["a"].to_pylist()
+    [None, None, None, -6.0]
+    """
+    return of("kurtosis", column)
+
+
+def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    _, mean, m2, m3, m4 = partials[0]
+    with np.errstate(all="ignore"):
+        if aggregate.kind == "skew":
+            least, value = 3, np.sqrt(n * (n - 1.0)) / (n - 2) * (np.sqrt(n) * (m3 / m2) / np.sqrt(m2))
+        else:
+            least, value = 4, (n - 1) / ((n - 2.0) * (n - 3)) * ((n + 1) * (n * (m4 / m2) / m2) - 3 * (n - 1.0))
+    value = np.where(np.isfinite(mean) & np.isfinite(value), value, np.nan)
+    return value, (n >= least) & (m2 != 0)
+
+
+register(Kind("skew", lower, "shape", statements=of_one(skew, "SKEWNESS", "SKEW")))
+register(Kind("kurtosis", lower, "shape", statements=of_one(kurtosis, "KURTOSIS")))

@@ -99,10 +99,12 @@ class GroupedStream:
 
     def _follow(self) -> None:
         """What follows from the queries: the streams that have any (else the default one), whether one of them answers
-        at ticks, or over the answers of others, and what is read of an event."""
+        at ticks, or over the answers of others, who takes events (where nobody does so, the cores by themselves), and
+        what is read of one."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())
+        self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
         readings = [stream.reading for stream in self.active.values()]
         keys = dict.fromkeys(name for by in self.active for name in by)
         self.reading = Reading([query for each in readings for query in each.queries], self.ts, *keys)
@@ -218,10 +220,10 @@ class GroupedStream:
         assert self.time.clock is not None
         once, batches = ReadOnce(table, self.ts, self.time.clock), []
         try:
-            for by, stream in self.active.items():
-                own = joined(table, by) if len(by) > 1 and stream.is_ticking else table
+            for (by, stream), taker in zip(self.active.items(), self._takers, strict=True):
+                own = joined(table, by) if len(by) > 1 and taker is stream else table
                 batches.append(stream.core.read(own, once))
-                stream.check(batches[-1], ordered=ordered)
+                taker.check(batches[-1], ordered=ordered)
         except Exception:
             self._take_back(batches)
             raise
@@ -233,8 +235,8 @@ class GroupedStream:
 
     def apply(self, batches: list[Incoming]) -> None:
         """A batch that was checked, as each grouping reads it."""
-        for stream, batch in zip(self.active.values(), batches, strict=True):
-            stream.apply(batch)
+        for taker, batch in zip(self._takers, batches, strict=True):
+            taker.apply(batch)
         self.events += batches[0].ts.size
 
     def take_known(self, rows: TimedRows) -> None:

@@ -210,10 +210,11 @@ class Store:
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
             return self._by_key_and_time(rows)
-        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
-        wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
-        if wrong:
-            raise self._disorder(rows, min(wrong))
+        if self.time.closed > EARLIEST:
+            early = np.flatnonzero(rows.ts <= self.time.closed)[:1]
+            bad = min((row for row in (bad, *early) if row >= 0), default=-1)
+        if bad >= 0:
+            raise self._disorder(rows, int(bad))
         return batch
 
     def _by_key_and_time(self, rows: CheckedRows) -> Batch:
@@ -241,9 +242,8 @@ class Store:
         counts, main = batch.counts, self.main.arena
         runs = {EVERY_EVENT: Runs(batch.keys, counts, rows.ts.size)}
         main.make_room(batch.keys, counts, self.expire)
-        slots = main.take_slots(batch)
-        timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
-        timeline.note_latest(rows.ts, batch, self.latest)
+        slots = np.empty(rows.ts.size, np.int64)
+        timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
         self._write(self.main, rows.fields, batch.order, slots)
         for space in self.ranked:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)

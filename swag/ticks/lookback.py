@@ -23,8 +23,7 @@ from swag.query.lowering import components
 from swag.query.query import Query
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable, order_of
-from swag.ticks.counters import new_ids
-from swag.ticks.schedule import TickAnswers
+from swag.ticks.schedule import TickAnswers, new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
 FEW_KEYS = 4096  # keys that are looked after one by one

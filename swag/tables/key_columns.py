@@ -10,12 +10,12 @@ import pyarrow as pa
 from swag.errors import BadEvents
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
-from swag.tables.keys import ungroupable
+from swag.tables.keys import joint_name, ungroupable
 
 
 def key_name(by: tuple[str, ...]) -> str | None:
     """What the one column is called; None: there is no key."""
-    return None if not by else by[0] if len(by) == 1 else f"({', '.join(by)})"
+    return None if not by else by[0] if len(by) == 1 else joint_name(by)
 
 
 def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:

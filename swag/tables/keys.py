@@ -3,7 +3,7 @@
 A key of several columns is a column of structs (swag/tables/key_columns.py makes and takes apart those).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -33,19 +33,22 @@ class KeyTable:
     """The keys seen so far, in order of first appearance. Numbers and times by value, everything else by its bytes.
 
     It owns their values and numbers. Asked of it are numbers for keys (`encode` for new ones too, `find`), and keys for
-    numbers (`column`).
+    numbers (`column`). called: what their column is; a column of structs that is not called as one that stands for
+    several (`joint_name`) is a user's own, and refused.
     """
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, called: str | None = None) -> None:
         self.type = decoded_type(kind)
         self._parts: list[KeyTable] = []  # of a key of several columns: the values of each, and of the pairs so far
         if pa.types.is_struct(kind):
+            if called is not None and called != joint_name(each.name for each in kind):
+                raise ungroupable(kind)
             self._parts = [KeyTable(each.type) for each in kind]
             self._parts += [KeyTable(pa.int64()) for _ in range(len(self._parts) - 2)]
             own = zip(kind, self._parts, strict=False)
             self.type = pa.struct([pa.field(each.name, part.type) for each, part in own])
         self._by_value = bool(self._parts) or is_discrete(self.type) or pa.types.is_floating(self.type)
-        if not self._parts and not is_groupable(self.type):
+        if not self._by_value and not is_groupable(self.type):
             raise ungroupable(kind)
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
@@ -339,6 +342,11 @@ class KeyTable:
         hashes = np.empty(len(array), np.uint64)
         hashing.hash_bytes(data, offsets, hashes)
         return data, offsets, hashes
+
+
+def joint_name(columns: Iterable[str]) -> str:
+    """What the one column is called that stands for several."""
+    return f"({', '.join(columns)})"
 
 
 def ungroupable(kind: pa.DataType) -> BadType:

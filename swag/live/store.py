@@ -1,7 +1,9 @@
 """The rows kept of a grouping: keys, the spaces and their raw columns, and for how long. Knows nothing of queries."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +69,13 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
         return fields[x].values * fields[y].values.astype(np.float64)
 
 
+class WordHolder(Protocol):
+    """Who keeps columns by the numbers of their words."""
+
+    def words(self) -> Iterable[Any]:
+        """Columns by name, as the `raw` of spaces."""
+
+
 @dataclass(frozen=True)
 class Retention:
     """For how long rows are kept: as many of each key, and as far back, as windows that end now can reach.
@@ -103,6 +112,7 @@ class Store:
         self.events = 0
         self.retention = Retention()
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
+        self.word_holders: list[WordHolder] = []  # who else keeps numbers of words
         self._next_to_tidy = 0
         self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
@@ -300,7 +310,8 @@ class Store:
         if 0 < self._untidied < FEW_ROWS:
             return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
-        renumbered = self.dictionary.tidy(self.spaces.values()) if self.dictionary.tables else set()
+        others = [word for each in self.word_holders for word in each.words()]
+        renumbered = self.dictionary.tidy([*self.spaces.values(), *others]) if self.dictionary.tables else set()
         count = self.key_count
         if count == 0 or self.retention.everything:
             return renumbered

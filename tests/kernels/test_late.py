@@ -14,7 +14,8 @@ from kernels.rings.timeline import HEAD
 from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.live.rank_structures import SortedRuns
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.kind import Part
 from swag.query.windows import Depth
 from tests.kernels.checks import check, check_sorted_runs

@@ -13,9 +13,9 @@ from swag.errors import SumOverflow
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
+from swag.live.rank_structures import SortedRuns
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
-from swag.live.structures import SortedRuns
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
@@ -291,10 +291,9 @@ class Request:
         group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(
-            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
-        )
-        return low[:, 0], high[:, 0], fraction
+        asked = self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
+        low, high = group.structure.select(*asked, aggregate.method == "linear")
+        return low[:, 0], (high if high.size else low)[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import chunks, in_parallel
-from frames.finding.intervals import over_intervals
+from frames.finding.intervals import Times, over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import Key, key_of, united
@@ -194,7 +194,10 @@ class Summary:
         for aggregate, _ in asked:
             for name in aggregate.columns:
                 column(self.meeting.table, name, f"{aggregate} reads")
-        return over_intervals(asked, self.meeting.table, self.meeting.laid.order, (self.lo, self.hi))
+        met = self.meeting
+        return over_intervals(
+            asked, met.table, met.laid.order, (self.lo, self.hi), Times(met.clock, met.instants, met.ends)
+        )
 
 
 def checked_aggregates(aggregates: Any) -> list[Aggregate]:

@@ -32,7 +32,7 @@ from swag.query.kind import TIME
 from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, Since, Unbounded, lies_ahead
+from swag.query.windows import Reach, Since, lies_ahead
 from swag.tables.answers import ManyAnswers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
@@ -92,7 +92,7 @@ class Core:
         """Raise what could not be served later. waiting: the events that wait, with what some queries read of them."""
         simple = simple_ones(queries)
         for query in simple:
-            _refuse_window(query)
+            _refuse_window(query, self.algorithm)
             if self.time.clock is not None:
                 measured(query, self.time.clock.unit)
         self.plan.check(simple)
@@ -270,6 +270,8 @@ class Core:
             lo, hi, short = window_edges.edges_kept(self.store, ids, windows, at)
             instant = int(at.min(initial=self.time.now))
         else:
+            now = window_edges.as_of(self.store, windows, at)
+            lengths = lengths if now is windows else window_edges.lengths_of(now)
             lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
@@ -409,14 +411,14 @@ class Core:
             self.alerts.restore(part(state, "alerts"))
 
 
-def _refuse_window(query: Query) -> None:
+def _refuse_window(query: Query, algorithm: str) -> None:
     if lies_ahead(query.window):
         raise BadQuery(
             f'query "{query.title}" lies ahead: at a lookup, what its window is to hold has not come yet.',
             "sw.evaluate over stored events",
         )
-    if isinstance(query.window, Unbounded | Since):
-        raise BadQuery(f'query "{query.title}": an engine does not answer {query.window!r} yet.', "sw.evaluate")
+    if isinstance(query.window, Since) and algorithm == "materialize-all":
+        raise BadQuery(f'query "{query.title}": {algorithm} has no windows of the calendar.', 'algorithm="auto"')
 
 
 def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:

@@ -92,6 +92,8 @@ class Grouping:
                 self.filters.update(rows)
         else:
             displaced = self._put_in_place(rows, batch, filtering)
+        if self.plan.totals.totals:
+            self.plan.totals.take(rows, batch)
         self.tidy(rows.ts.size)
         if store.families:
             self.plan.forget_substreams()
@@ -127,7 +129,7 @@ class Grouping:
         forgotten, by their old numbers: key kept[i] is key i from now on.
         """
         empty = self.store.forgettable()
-        if empty is None:
+        if empty is None or self.plan.totals.totals:  # an unbounded window forgets no key
             return None
         kept = np.flatnonzero(~empty | needs(empty.size))
         if 2 * kept.size > empty.size:
@@ -140,6 +142,7 @@ class Grouping:
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, and there are no others. The table of keys has been seen to."""
         self.plan.renumber(self.store.renumber(kept))
+        self.plan.totals.renumber(kept)
         self.filters.forget()
         self.numbering += 1
 
@@ -149,7 +152,7 @@ class Grouping:
     def kept(self) -> int:
         """Rows that windows may still ask for."""
         arena = self.store.main.arena
-        return int(arena.kept(arena.rings.shape[0]).sum())
+        return max(int(arena.kept(arena.rings.shape[0]).sum()), self.plan.totals.waiting)
 
     @property
     def bytes(self) -> int:

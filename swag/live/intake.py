@@ -29,6 +29,7 @@ class ReadOnce:
         self.ts = timestamps(table, ts, clock)
         self.latest = int(self.ts.max(initial=EARLIEST))
         self.empty = empty_columns(table)
+        self.types = column_types(table)
         self._fields: dict[tuple[str, bool], Field] = {}
         self._holds: dict[str, np.ndarray] = {}
 
@@ -75,6 +76,11 @@ def empty_columns(table: pa.Table) -> list[str]:
         if values.null_count == table.num_rows:
             found.append(name)
     return found
+
+
+def column_types(table: pa.Table) -> dict[str, pa.DataType]:
+    """By name: to ask a table for one takes longer than to look at what it is."""
+    return dict(zip(table.column_names, table.schema.types, strict=True))
 
 
 def without_foreign_nulls(table: pa.Table, known: Dictionary, empty: list[str]) -> pa.Table:
@@ -127,11 +133,13 @@ def check_range(table: pa.Table, name: str) -> None:
 def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce | None = None) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them. known: what the columns have been so far. once: the same
     table, where others read it, too."""
-    shared = once is not None and once.table is table
+    shared = once if once is not None and once.table is table else None
+    types = column_types(table) if shared is None else shared.types
+    read = partial(field, table) if shared is None else shared.field
     found: dict[str, Field] = {}
     kinds: dict[str, pa.DataType] = {}
     for name, asked_by, counted, computed in reading.uses:
-        kind = table.schema.field(name).type
+        kind = types[name]
         if counted:
             found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
         elif not computed and known.needed(kind):
@@ -141,7 +149,6 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
                 raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by), known)
         else:
-            read = once.field if once is not None and shared else partial(field, table)
             found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:

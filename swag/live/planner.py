@@ -14,8 +14,9 @@ from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.rank_structures import Distinct, Previous, SortedRuns
 from swag.live.space import Space
-from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, SortedRuns, Structure
+from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
 from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
@@ -34,6 +35,8 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "dyadic": Dyadic,
     "landmark": Landmark,
     "sorted runs": SortedRuns,
+    "previous": Previous,
+    "distinct": Distinct,
     **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
@@ -173,10 +176,17 @@ class Group:
             self.regret = 0.0
 
 
+HOLISTIC = {
+    "quantile": Choice(SortedRuns, "quantiles are holistic: sorted base intervals"),
+    "distinct": Choice(Distinct, "a value is new where it was last seen before the window: ranks in sorted intervals"),
+    "mode": Choice(Previous, "modes are holistic: the rows of a window, each with the one before it of its value"),
+}
+
+
 def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = None) -> Choice:
     """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
-    if part.family == "quantile":
-        return Choice(SortedRuns, "quantiles are holistic: sorted base intervals")
+    if part.family in HOLISTIC:
+        return HOLISTIC[part.family]
     if algorithm == "b-int":
         return Choice(Dyadic, "asked for")
     if algorithm == "l-int":

@@ -1,7 +1,9 @@
 """The rows kept of a grouping: keys, the spaces and their raw columns, and for how long. Knows nothing of queries."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +69,13 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
         return fields[x].values * fields[y].values.astype(np.float64)
 
 
+class WordHolder(Protocol):
+    """Who keeps columns by the numbers of their words."""
+
+    def words(self) -> Iterable[Any]:
+        """Columns by name, as the `raw` of spaces."""
+
+
 @dataclass(frozen=True)
 class Retention:
     """For how long rows are kept: as many of each key, and as far back, as windows that end now can reach.
@@ -103,6 +112,7 @@ class Store:
         self.events = 0
         self.retention = Retention()
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
+        self.word_holders: list[WordHolder] = []  # who else keeps numbers of words
         self._next_to_tidy = 0
         self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
@@ -210,10 +220,11 @@ class Store:
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
             return self._by_key_and_time(rows)
-        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
-        wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
-        if wrong:
-            raise self._disorder(rows, min(wrong))
+        if self.time.closed > EARLIEST:
+            early = np.flatnonzero(rows.ts <= self.time.closed)[:1]
+            bad = min((row for row in (bad, *early) if row >= 0), default=-1)
+        if bad >= 0:
+            raise self._disorder(rows, int(bad))
         return batch
 
     def _by_key_and_time(self, rows: CheckedRows) -> Batch:
@@ -241,9 +252,8 @@ class Store:
         counts, main = batch.counts, self.main.arena
         runs = {EVERY_EVENT: Runs(batch.keys, counts, rows.ts.size)}
         main.make_room(batch.keys, counts, self.expire)
-        slots = main.take_slots(batch)
-        timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
-        timeline.note_latest(rows.ts, batch, self.latest)
+        slots = np.empty(rows.ts.size, np.int64)
+        timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
         self._write(self.main, rows.fields, batch.order, slots)
         for space in self.ranked:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)
@@ -300,7 +310,8 @@ class Store:
         if 0 < self._untidied < FEW_ROWS:
             return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
-        renumbered = self.dictionary.tidy(self.spaces.values()) if self.dictionary.tables else set()
+        others = [word for each in self.word_holders for word in each.words()]
+        renumbered = self.dictionary.tidy([*self.spaces.values(), *others]) if self.dictionary.tables else set()
         count = self.key_count
         if count == 0 or self.retention.everything:
             return renumbered

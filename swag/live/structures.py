@@ -10,7 +10,7 @@ import numpy as np
 
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from kernels.windows import dyadic, landmark, running, sorted_runs
+from kernels.windows import dyadic, landmark, running
 from swag.durable.state import State, own_arrays
 from swag.live.arena import Arena, Column, Runs
 from swag.live.space import Space
@@ -353,36 +353,6 @@ class LandmarkGroup:
         first = np.maximum(np.maximum(displaced - displaced % self.wmin, stretch), rings[keys, HEAD])
         rings[keys, TAIL] = np.where(again > 0, np.minimum(rings[keys, TAIL], first), rings[keys, TAIL])
         self.update(owner, keys, owner.rings[keys, TAIL] - rings[keys, TAIL])
-
-
-class SortedRuns(Structure):
-    """B-INT-QNT; its partials are the element of a rank and the one after it."""
-
-    name, update_cost, lookup_cost = "B-INT-QNT", "O(log N)", "O(log² W · log log W)"
-
-    def __init__(self, space: Space, part: Part) -> None:
-        super().__init__(space, part)
-        self.held = [space.arena.allocate(self.dtype.type, 0, rows=1)]
-
-    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        self._add_levels(keys)
-        sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
-
-    def _add_levels(self, keys: np.ndarray) -> None:
-        """One level per power of two up to the longest ring."""
-        longest = int((self.rings[keys, TAIL] - self.rings[keys, HEAD]).max(initial=1))
-        runs = self.held[0]
-        while runs.data.shape[0] < longest.bit_length():
-            runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
-            sorted_runs.rebuild_level(runs.data, runs.data.shape[0] - 1, self.rings)
-
-    def select(
-        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
-        sorted_runs.lookup(self.held[0].data, self.rings, keys, (lo, hi), ranks, out, after)
-        self.lookups += lo.size
-        return out, after
 
 
 def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:

@@ -132,6 +132,8 @@ def call(of: Aggregate) -> str:
     if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
         return f"MEDIAN({name(of.columns[0])})"
     arguments = [name(column) for column in of.columns]
+    if of.kind == "count_distinct":
+        return f"COUNT(DISTINCT {arguments[0]})"
     if of.kind == "quantile":
         arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):

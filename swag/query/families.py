@@ -13,6 +13,8 @@
     product                 "product"    m, e                    m * 2^e
     any, all, count_if      "sum"        how many are true
     decayed_sum, …          "decayed"    s, lost, k              of what is weighted as by its own time
+    count_distinct          "distinct"   how many
+    mode                    "mode"       x
     quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
 
@@ -32,6 +34,7 @@ from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
 from swag.tables.durations import in_units
+from swag.tables.keys import is_groupable
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
@@ -63,6 +66,12 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
     """Refuse an aggregate over columns it can not be computed of."""
     for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
         kind = decoded_type(kinds[name])
+        if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
+            raise BadType(
+                f'{aggregate} tells the values of "{name}" apart, a column of type {kind}, of which none are known to be '
+                "equal.",
+                "a column of numbers, text, times or booleans",
+            )
         if reads == "anything":
             continue
         if reads == "booleans" and not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):

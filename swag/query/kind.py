@@ -92,6 +92,7 @@ class Kind:
 
     at_ends: there are no partials: the rows at one end of the window are the answer. raw: what of them is kept, if not
     its columns. timed: answers depend on the time for which they are asked. counts: of no rows the answer is 0.
+    tells_apart: values need not have an order, but two of them must be known to be equal or not.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Kind:
     raw: tuple[str, ...] = ()
     timed: bool = False
     counts: bool = False
+    tells_apart: bool = False
 
     def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
         """What each column of an aggregate may be, by its name."""

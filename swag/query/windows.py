@@ -171,6 +171,11 @@ def lies_ahead(window: Window) -> bool:
     return not isinstance(window, Since) and str(window.until).startswith("-")
 
 
+def sees_later(window: Window) -> bool:
+    """May the answer at an event hold events that come after it?"""
+    return lies_ahead(window) or (isinstance(window, Range | Unbounded) and window.peers)
+
+
 @dataclass(frozen=True)
 class Reach:
     """A window with its lengths in rows or in the unit of ts: what kernels are given.

@@ -16,14 +16,13 @@ EXAMPLES: dict[str, str] = {
 THERE_ARE = (
     "COUNT, SUM, AVG, MIN, MAX, FIRST, LAST, MEDIAN, QUANTILE, VAR, STD, WMEAN, COV, CORR, ARG_MAX, ARG_MIN, SKEWNESS, "
     "KURTOSIS, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, PRODUCT, BOOL_OR, BOOL_AND, COUNT_IF, DECAYED_SUM, DECAYED_MEAN, "
-    "DECAYED_COUNT, AGE, FIRST_N, LAST_N, ABS, COALESCE"
+    "DECAYED_COUNT, AGE, FIRST_N, LAST_N, MODE, ABS, COALESCE"
 )
 _FILTERED = "SUM(x) FILTER (WHERE …)"
 _OWN = f"sw.aggregate(…) in Python, or one of {THERE_ARE}"
 NOT_OURS: dict[str, str] = {
     **dict.fromkeys(
-        ("COUNT_DISTINCT", "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"),
-        "COUNT(x), which counts every value, equal ones too",
+        ("APPROX_DISTINCT", "HLL_COUNT_DISTINCT"), "COUNT(DISTINCT x), or APPROX_COUNT_DISTINCT(x)"
     ),
     **dict.fromkeys(("PERCENTILE_DISC", "APPROX_QUANTILE", "PERCENTILE", "QUANTILE_DISC"), "QUANTILE(x, 0.99)"),
     **dict.fromkeys(("QUANTILE_CONT", "APPROX_PERCENTILE"), PERCENTILE),
@@ -47,7 +46,7 @@ NOT_OURS: dict[str, str] = {
     **dict.fromkeys(("AVERAGE",), "AVG(x)"),
     **dict.fromkeys(("TOTAL",), "SUM(x)"),
     **dict.fromkeys(("POWER", "POW", "SQUARE"), "LAST(x) * LAST(x)"),
-    **dict.fromkeys(("MODE", "MAD", "ENTROPY", "KURTOSIS_POP"), _OWN),
+    **dict.fromkeys(("MAD", "ENTROPY", "KURTOSIS_POP"), _OWN),
     **dict.fromkeys(("REGR_SXX", "REGR_SYY", "REGR_SXY"), "VAR_POP(x) * COUNT(x), or COVAR_POP(y, x) * COUNT(x)"),
     **dict.fromkeys(("REGR_AVGX", "REGR_AVGY"), "AVG(x)"),
     **dict.fromkeys(("VWAP", "WAVG", "WEIGHTED_AVG"), "WMEAN(price, volume)"),

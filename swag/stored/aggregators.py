@@ -7,6 +7,7 @@ arg_max, arg_min       swept, the values or the rows they are in                
 first_n, last_n, age   positions alone                                                   (swag/stored/rows_and_times.py)
 decayed_*              swept, relative to no time; then as of each request's             (swag/stored/rows_and_times.py)
 quantile               a cursor over ranks
+count_distinct, mode   swept, rows linked to those of the same value                     (swag/stored/distinct.py)
 sum, mean, wmean       differences of running sums       in doubt: swept, compensated      (swag/stored/sums.py)
 any, all, count_if     differences of running sums                                         (swag/stored/sums.py)
 var, std               differences of centred sums       in doubt: swept, moments          (swag/stored/sums.py)

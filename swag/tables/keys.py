@@ -60,9 +60,10 @@ class KeyTable:
 
     def encode(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key; new keys get the next ones."""
-        array = self._checked(keys, name)
-        plain = len(array) and not pa.types.is_dictionary(array.type)
-        return self._add(array) if plain else self._through_dictionary(array, self._add)
+        array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
+        if array.type == self.type and len(array) and not array.null_count:  # as nearly all are
+            return self._add(array)
+        return self._through_dictionary(self._checked(array, name), self._add)
 
     def encode_columns(self, columns: list[pa.ChunkedArray]) -> np.ndarray:
         """The same for a key of several columns."""
@@ -257,6 +258,11 @@ class KeyTable:
         return ids
 
     def _add_numbers(self, values: np.ndarray) -> np.ndarray:
+        most = self.count + values.size
+        if most <= self._values.size and 2 * most <= self._table.size:  # there is room, even if all of them are new
+            ids = np.empty(values.size, np.int64)
+            self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
+            return ids
         ids = np.full(values.size, -1)
         if self.count:  # most batches bring few new keys: grow for those, not for every row
             hashing.find_integers(values, self._table, self._values, ids)

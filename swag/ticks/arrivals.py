@@ -1,6 +1,6 @@
 """How events come to the streams of an engine: at once, in order; after a wait for the watermark; or each in its place.
 
-hold=True, no lateness    in order, or refused
+hold=True, no lateness    in order, or refused: only the first batch comes here, which tells what time is
 hold=True, lateness       they wait in front of the streams, until the watermark has passed them
 hold=False                at once, late ones in their place (swag/ticks/in_place.py)
 """
@@ -15,7 +15,6 @@ from swag.durable.state import State, nested, part, table_from_array, table_to_a
 from swag.live import intake
 from swag.query.groupings import By
 from swag.query.query import Query
-from swag.query.reading import Reading
 from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units
 from swag.tables.waiting import NO_IDS, TimedRows
@@ -48,7 +47,7 @@ class Arrivals:
     def add(self, queries: list[Query]) -> None:
         """All or none of them."""
         before = list(self.streams.active)
-        self.streams.add(queries, self._as_read, self._unread)
+        self.streams.add(queries, self.held)
         self._regrouped(before)
 
     def remove(self, name: str) -> None:
@@ -60,17 +59,6 @@ class Arrivals:
         """Events that wait know their keys by the numbers of the one grouping that there was when they came."""
         if self.held is not None and list(self.streams.active) != before:
             self.held.forget_ids()
-
-    def _as_read(self, readers: list[Query], by: By) -> pa.Table | None:
-        """The events that wait, as these queries of a grouping will read them when they are due; None if there are
-        none."""
-        return None if self.held is None else self.held.as_read(readers, self.ts, by)
-
-    def _unread(self, readers: list[Query], by: By) -> int:
-        """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
-        if self.held is None:
-            return EARLIEST
-        return self.held.unread([*Reading(readers).columns, *by])
 
     # -- events -------------------------------------------------------------------------------------------------------
 

@@ -27,10 +27,9 @@ from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
-from swag.ticks.counters import StreamProgress
 from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.lookback import Lookback
-from swag.ticks.schedule import TickAnswers
+from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:

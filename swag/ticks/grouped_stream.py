@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
@@ -30,6 +29,7 @@ from swag.tables.columns import Clock
 from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.held import Held
 from swag.ticks.live_stream import LiveStream
 
 
@@ -58,19 +58,17 @@ class GroupedStream:
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        queries: list[Query],
-        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
-        unread: Callable[..., int] = lambda readers, by: EARLIEST,
-    ) -> None:
-        """Queries whose names are new: all or none of them. waiting, unread: see LiveStream, of a grouping."""
+    def add(self, queries: list[Query], held: Held | None = None) -> None:
+        """Queries whose names are new: all or none of them. held: the events that wait in front of it."""
         added: list[tuple[By, str]] = []
         known = set(self.streams)
         try:
             for by, some in by_grouping(queries, self.default).items():
                 stream = self.streams.get(by) or self._begun(by)
-                stream.add(some, partial(waiting, by=by), partial(unread, by=by))
+                if held is None:
+                    stream.add(some)
+                else:
+                    stream.add(some, partial(held.as_read, ts=self.ts, by=by), partial(held.unread, by=by))
                 self.streams[by] = stream
                 added += [(by, query.label) for query in some]
         except Exception:
@@ -101,10 +99,12 @@ class GroupedStream:
 
     def _follow(self) -> None:
         """What follows from the queries: the streams that have any (else the default one), whether one of them answers
-        at ticks, or over the answers of others, and what is read of an event."""
+        at ticks, or over the answers of others, who takes events (where nobody does so, the cores by themselves), and
+        what is read of one."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())
+        self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
         readings = [stream.reading for stream in self.active.values()]
         keys = dict.fromkeys(name for by in self.active for name in by)
         self.reading = Reading([query for each in readings for query in each.queries], self.ts, *keys)
@@ -220,10 +220,10 @@ class GroupedStream:
         assert self.time.clock is not None
         once, batches = ReadOnce(table, self.ts, self.time.clock), []
         try:
-            for by, stream in self.active.items():
-                own = joined(table, by) if len(by) > 1 and stream.is_ticking else table
+            for (by, stream), taker in zip(self.active.items(), self._takers, strict=True):
+                own = joined(table, by) if len(by) > 1 and taker is stream else table
                 batches.append(stream.core.read(own, once))
-                stream.check(batches[-1], ordered=ordered)
+                taker.check(batches[-1], ordered=ordered)
         except Exception:
             self._take_back(batches)
             raise
@@ -235,8 +235,8 @@ class GroupedStream:
 
     def apply(self, batches: list[Incoming]) -> None:
         """A batch that was checked, as each grouping reads it."""
-        for stream, batch in zip(self.active.values(), batches, strict=True):
-            stream.apply(batch)
+        for taker, batch in zip(self._takers, batches, strict=True):
+            taker.apply(batch)
         self.events += batches[0].ts.size
 
     def take_known(self, rows: TimedRows) -> None:

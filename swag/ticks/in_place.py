@@ -7,7 +7,6 @@ What answers at ticks, or over the answers of others, can not be taken back. Suc
 which is there once one is registered, and is given events as those of an engine are that holds them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -41,18 +40,13 @@ class InPlaceStream(GroupedStream):
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        queries: list[Query],
-        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
-        unread: Callable[..., int] = lambda readers, by: EARLIEST,
-    ) -> None:
+    def add(self, queries: list[Query], held: Held | None = None) -> None:
         """Here no plain query finds events that wait."""
         known = dict(self.queries)
         later = [query for query in queries if not query.is_plain]
         behind = (self.behind or self._begun_behind()) if later else self.behind
         if behind is not None:
-            behind.add(later, self._waiting, self._unread)
+            behind.add(later, self.held)
         try:
             super().add([query for query in queries if query.is_plain])
         except Exception:
@@ -60,7 +54,7 @@ class InPlaceStream(GroupedStream):
                 assert behind is not None
                 behind.remove(query.label)
             raise
-        self.behind = behind
+        self.behind, self.held.missed = behind, EARLIEST
         self.queries = known | {query.label: query for query in queries}
         self._where |= {query.label: grouping_of(query, self.default) for query in later}
         self._follow()
@@ -68,7 +62,7 @@ class InPlaceStream(GroupedStream):
     def _begun_behind(self) -> GroupedStream:
         """Where events have come before, those are missing: also the ones that would wait still."""
         made = GroupedStream(self.ts, self.default, *self._options)
-        self.held.waiting = Waiting()
+        self.held.waiting, self.held.missed = Waiting(), self.time.now if self.events else EARLIEST
         if self.time.clock is not None:
             self._follow_time()
             made.time.go_on(self.held.watermark)
@@ -77,14 +71,6 @@ class InPlaceStream(GroupedStream):
             if self.events:
                 made.main.begin_at(self.held.watermark, self.events)
         return made
-
-    def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
-        return self.held.as_read(readers, self.ts, by)
-
-    def _unread(self, readers: list[Query], by: By) -> int:
-        """Up to when events are missing, or wait without what a query reads."""
-        before = self.time.now if self.behind is None and self.events else EARLIEST
-        return max(before, self.held.unread([*Reading(readers).columns, *by]))
 
     def remove(self, name: str) -> None:
         if self.behind is None or name not in self.behind.queries:

@@ -13,7 +13,7 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings.timeline import TAIL
 from kernels.ticks import recency
 from swag.durable.state import State, nested, part
-from swag.errors import SwagError
+from swag.errors import BadQuery, SwagError
 from swag.live import intake
 from swag.live.composites import combine
 from swag.live.core import Core, are_direct
@@ -21,10 +21,10 @@ from swag.live.filtered.chosen import ChosenRows
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
+from swag.query.windows import Unbounded
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable, order_of
-from swag.ticks.counters import new_ids
-from swag.ticks.schedule import TickAnswers
+from swag.ticks.schedule import TickAnswers, new_ids
 
 ROOM = 1 << 16  # keys reported at once, at least
 FEW_KEYS = 4096  # keys that are looked after one by one
@@ -128,6 +128,12 @@ class Lookback:
 
     def add(self, query: Query) -> None:
         asked = looked_up(query)
+        for each in components(query):
+            if isinstance(each.window, Unbounded):
+                raise BadQuery(
+                    f'query "{query.title}": at ticks, an engine does not answer {each.window!r}.',
+                    "without `every`; or sw.evaluate over stored events",
+                )
         self.core.check_queries([asked], lambda simple: None)
         self.core.add([asked], flowing=self.core.store.events > 0)
 

@@ -29,9 +29,20 @@ from swag.tables.columns import Clock, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.schedule import FARTHEST, NEVER, Span, TickAnswers, Ticks, slots_of
+from swag.ticks.schedule import (
+    FARTHEST,
+    NEVER,
+    Counters,
+    Horizon,
+    SegmentLayout,
+    Span,
+    StreamProgress,
+    TickAnswers,
+    Ticks,
+    new_ids,
+    slots_of,
+)
 from swag.ticks.stored_ticks import Seen, Stretch, jump
 
 FEW = 4096  # rows that may wait for a tick in any case

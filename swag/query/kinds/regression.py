@@ -45,14 +45,14 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
     """The columns are y and x: so are the partials, as those of the co-moments of the two."""
     _, mean_y, mean_x, yy, xx, xy = partials[0]
     with np.errstate(all="ignore"):
-        finite = np.isfinite(mean_x) & np.isfinite(mean_y) & np.isfinite(xx) & np.isfinite(yy)
+        finite = np.isfinite(mean_x) & np.isfinite(mean_y)
+        constant = (xx == 0) & finite & (aggregate.kind != "slope")
         if aggregate.kind == "r2":
             value = np.where(yy == 0, 1.0, np.minimum((xy / xx) * (xy / yy), 1.0))
         else:
             value = xy / xx
             value = value if aggregate.kind == "slope" else mean_y - value * mean_x
-    constant = (xx == 0) & (aggregate.kind != "slope")
-    return np.where(finite, value, np.nan), (n > 0) & ~constant
+    return np.where(finite & np.isfinite(xx) & np.isfinite(yy), value, np.nan), (n > 0) & ~constant
 
 
 SLOPE, INTERCEPT, R2 = of_two(slope, "REGR_SLOPE"), of_two(intercept, "REGR_INTERCEPT"), of_two(r2, "REGR_R2")

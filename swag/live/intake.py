@@ -56,6 +56,8 @@ class ReadOnce:
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table = as_table(events, keep)
+    if reading.derived:
+        table = reading.extended(table)
     try:
         return table.select(list(reading.columns))
     except KeyError:  # one is missing, or there twice: who asks for it is told
@@ -66,7 +68,7 @@ def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
     """Refuse what reads a column that events do not have. None: nobody knows yet."""
     if columns is not None:
         nothing = pa.table([pa.nulls(0)] * len(columns), names=columns)
-        for name, asked_by in reading.read.items():
+        for name, asked_by in reading.columns_of_events.items():
             column(nothing, name, asked_by)
 
 

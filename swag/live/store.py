@@ -16,7 +16,7 @@ from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import PRODUCT
+from swag.query.kind import factors
 from swag.query.windows import Depth
 from swag.tables.columns import Clock, Field, fixed
 from swag.tables.keys import KeyTable
@@ -49,7 +49,7 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
     """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats)."""
     if name in fields:
         return fields[name].values
-    x, _, y = name.partition(PRODUCT)
+    x, y = factors(name) or (name, "1")
     if y == "1":
         return fields[x].values.astype(np.float64)
     with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Windowed, render
+from swag.query.kind import sql_of
 from swag.query.windows import Range, Rows
 from swag.tables.constants import to_sql
+from swag.tables.expressions.derived import derived
 
 if TYPE_CHECKING:
     from swag.query.every import Every
@@ -105,14 +107,20 @@ def _leaf(of: Aggregate | Windowed) -> str:
 def call(of: Aggregate) -> str:
     if of.kind == "count" and not of.columns:
         return "COUNT(*)"
-    if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
-        return f"MEDIAN({name(of.columns[0])})"
-    arguments = [name(column) for column in of.columns]
+    if of.kind == "quantile" and of.name == f"median({of.texts[0]})":
+        return f"MEDIAN({column(of.columns[0])})"
+    arguments = [column(each) for each in of.columns]
     if of.kind == "quantile":
         arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):
         arguments.append(str(of.ddof))
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def column(of: str) -> str:
+    """A column, or SQL over columns."""
+    found = None if of.isidentifier() else derived(of)
+    return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
 
 
 def name(of: str) -> str:

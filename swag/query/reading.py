@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from swag.query.families import check_columns
 from swag.query.query import Query
+from swag.tables.expressions.derived import derived, with_derived
 from swag.tables.predicate import columns_of
 
 UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
@@ -27,7 +28,8 @@ class Reading:
     """Simple queries, as readers of events that have a ts, and maybe keys, in columns of these names.
 
     It owns what follows from the queries alone. Asked of it: the `columns` of a batch, each with who asks for it; the
-    `uses` of those that aggregates read; a `check` of their types, which need not be repeated while they are `right`.
+    `uses` of those that aggregates read; the table with those of them that are SQL over columns (`extended`); a `check`
+    of their types, which need not be repeated while they are `right`.
     """
 
     def __init__(self, queries: Iterable[Query], ts: str | None = None, *keys: str | None) -> None:
@@ -53,6 +55,30 @@ class Reading:
             for name in columns_of(query.where) if query.where else ():
                 columns.setdefault(name, f'the where of query "{query.title}" reads')
         return columns
+
+    @cached_property
+    def derived(self) -> dict[str, set[str]]:
+        """Those of them that may be SQL over columns, each with how it was written."""
+        found: dict[str, set[str]] = {}
+        for query in self.queries:
+            for name, text in zip(query.aggregate.columns, query.aggregate.texts, strict=True):
+                if not name.isidentifier():
+                    found.setdefault(name, set()).add(text)
+        return found
+
+    @cached_property
+    def columns_of_events(self) -> dict[str, str]:
+        """The columns that events must have for it: those that SQL is over, instead of itself."""
+        found: dict[str, str] = {}
+        for name, asked_by in self.read.items():
+            expression = derived(name)
+            for each in [name] if expression is None else sorted(expression.columns):
+                found.setdefault(each, asked_by)
+        return found
+
+    def extended(self, table: pa.Table) -> pa.Table:
+        """A table with the columns that are computed, too."""
+        return with_derived(table, {name: self.read[name] for name in self.derived}, self.derived)
 
     @cached_property
     def computed(self) -> set[str]:

@@ -23,6 +23,7 @@ from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
+from swag.query.reading import with_aggregated
 from swag.tables.columns import as_table, column, room, taken
 from swag.tables.durations import Duration
 from swag.tables.key_columns import joined, key_name
@@ -191,10 +192,11 @@ class Summary:
 
     def answers(self, asked: Sequence[tuple[Aggregate, str | None]]) -> list[pa.Array | pa.ChunkedArray]:
         """A column per aggregate; with a predicate: only of events for which it holds."""
+        table = with_aggregated(self.meeting.table, [aggregate for aggregate, _ in asked])
         for aggregate, _ in asked:
             for name in aggregate.columns:
-                column(self.meeting.table, name, f"{aggregate} reads")
-        return over_intervals(asked, self.meeting.table, self.meeting.laid.order, (self.lo, self.hi))
+                column(table, name, f"{aggregate} reads")
+        return over_intervals(asked, table, self.meeting.laid.order, (self.lo, self.hi))
 
 
 def checked_aggregates(aggregates: Any) -> list[Aggregate]:

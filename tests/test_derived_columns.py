@@ -153,9 +153,7 @@ def test_a_text_that_is_exactly_the_name_of_a_column_is_that_column() -> None:
         ("upper(s)", sw.BadType, "string"),
     ],
 )
-def test_a_batch_that_can_not_be_computed_is_refused_whole(
-    text: str, error: Any, message: str
-) -> None:
+def test_a_batch_that_can_not_be_computed_is_refused_whole(text: str, error: Any, message: str) -> None:
     events = {"ts": [1, 2], "price": [1, 2], "volume": [1, 0], "s": ["a", "b"]}
     query = sw.Query(sw.sum(text), sw.Rows(2), name="q")
     engine = sw.Engine()

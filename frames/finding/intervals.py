@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from swag.query.aggregates import Aggregate
 from swag.query.query import Query
+from swag.query.reading import with_aggregated
 from swag.query.windows import Rows, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored
@@ -26,6 +27,7 @@ def over_intervals(
 
     order: the row at each position (None: as they are).
     """
+    table = with_aggregated(table, [aggregate for aggregate, _ in asked])
     stored = Stored.in_order(table, order)
     evaluation = Evaluation(stored, Requests.between(reach(INTERVAL, None), *edges))
     columns = []

@@ -31,6 +31,7 @@ from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
+from swag.tables.expressions.derived import of_events
 
 KEY = "--key symbol"
 CHUNK = 1_000_000  # events at a time
@@ -112,10 +113,10 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: By) -> list[s
     check_names([query for query in queries if isinstance(query, Query)])
     keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
-    wanted = dict(Reading(asked, ts, *keys).columns)
+    wanted = Reading(asked, ts, *keys).of_events(source.names)
     for query in queries:
         if not isinstance(query, Query):
-            wanted |= dict.fromkeys(query.columns, "a frame statement reads")
+            wanted |= of_events(dict.fromkeys(query.columns, "a frame statement reads"), query.texts, source.names)
     return _there(wanted, source)
 
 
@@ -219,7 +220,8 @@ def _find_frames(
 
 def _frame_columns(spec: Any, source: Source, ts: str, key: By) -> list[str]:
     wanted = {ts: "ts is"} | dict.fromkeys(key_columns(key, "--key", KEY), "key is")
-    wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
+    read = of_events(dict.fromkeys(spec.columns, f"{type(spec).__name__} reads"), spec.texts, source.names)
+    wanted |= {name: asked_by for name, asked_by in read.items() if name not in wanted}
     return _there(wanted, source)
 
 

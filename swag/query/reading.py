@@ -1,14 +1,15 @@
 """What queries read of every event: worked out once for a set of queries, however many batches come."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from swag.query.aggregates import Aggregate
 from swag.query.families import check_columns
 from swag.query.query import Query
-from swag.tables.expressions.derived import derived, with_derived
+from swag.tables.expressions.derived import of_events, with_derived
 from swag.tables.predicate import columns_of
 
 UNTOUCHED = ("count", "first", "last")  # values are counted or handed back, whatever their type
@@ -52,29 +53,18 @@ class Reading:
         for query in self.queries:
             for name in query.aggregate.columns:
                 columns.setdefault(name, f'query "{query.title}" reads')
-            for name in columns_of(query.where) if query.where else ():
+            for name in sorted(columns_of(query.where)) if query.where else ():
                 columns.setdefault(name, f'the where of query "{query.title}" reads')
         return columns
 
     @cached_property
-    def derived(self) -> dict[str, set[str]]:
+    def derived(self) -> dict[str, tuple[str, ...]]:
         """Those of them that may be SQL over columns, each with how it was written."""
-        found: dict[str, set[str]] = {}
-        for query in self.queries:
-            for name, text in zip(query.aggregate.columns, query.aggregate.texts, strict=True):
-                if not name.isidentifier():
-                    found.setdefault(name, set()).add(text)
-        return found
+        return aggregated_texts(query.aggregate for query in self.queries)
 
-    @cached_property
-    def columns_of_events(self) -> dict[str, str]:
-        """The columns that events must have for it: those that SQL is over, instead of itself."""
-        found: dict[str, str] = {}
-        for name, asked_by in self.read.items():
-            expression = derived(name)
-            for each in [name] if expression is None else sorted(expression.columns):
-                found.setdefault(each, asked_by)
-        return found
+    def of_events(self, have: Collection[str] = ()) -> dict[str, str]:
+        """The columns that events must have, each with who asks for it. have: the names of those that are there."""
+        return of_events(self.columns, self.derived, have)
 
     def extended(self, table: pa.Table) -> pa.Table:
         """A table with the columns that are computed, too."""
@@ -107,3 +97,20 @@ class Reading:
         for query in self.queries:
             check_columns(query.aggregate, kinds)
         self.right = kinds
+
+
+def aggregated_texts(aggregates: Iterable[Aggregate]) -> dict[str, tuple[str, ...]]:
+    """The columns of aggregates that may be SQL over columns, and how they were written."""
+    found: dict[str, tuple[str, ...]] = {}
+    for aggregate in aggregates:
+        for name, text in zip(aggregate.columns, aggregate.texts, strict=True):
+            if not name.isidentifier() and text not in found.get(name, ()):
+                found[name] = (*found.get(name, ()), text)
+    return found
+
+
+def with_aggregated(table: pa.Table, aggregates: Iterable[Aggregate]) -> pa.Table:
+    """A table, with the columns that aggregates compute by SQL."""
+    asked_by = {name: f"{aggregate} reads" for aggregate in aggregates for name in aggregate.columns}
+    texts = aggregated_texts(aggregates)
+    return with_derived(table, {name: asked_by[name] for name in texts}, texts) if texts else table

@@ -9,7 +9,7 @@ form in parentheses: who writes the same in other words reads the same column, c
 no SQL can only be the name of a column.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 import pyarrow as pa
@@ -43,6 +43,22 @@ def column_name(text: str) -> str:
 def quoted(name: str) -> str:
     """The text that names this column and no expression."""
     return name if name.isidentifier() or derived(name) is None else '"' + name.replace('"', '""') + '"'
+
+
+def of_events(
+    wanted: Mapping[str, str], texts: Mapping[str, Iterable[str]], have: Collection[str] = ()
+) -> dict[str, str]:
+    """The columns that events must have for these, each with who asks for it: those that SQL is over, not itself.
+
+    texts: those that may be SQL, and how they were written. have: the names of columns that are there, if known.
+    """
+    found: dict[str, str] = {}
+    for name, asked_by in wanted.items():
+        exact = next((text for text in (name, *texts.get(name, ())) if text in have), None)
+        expression = derived(name) if name in texts and exact is None else None
+        for each in [exact or name] if expression is None else sorted(expression.columns):
+            found.setdefault(each, asked_by)
+    return found
 
 
 def with_derived(table: pa.Table, wanted: Mapping[str, str], texts: Mapping[str, Iterable[str]]) -> pa.Table:

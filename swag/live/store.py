@@ -19,7 +19,7 @@ from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Told
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import PRODUCT, TIME
+from swag.query.kind import TIME, factors
 from swag.query.windows import Depth
 from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
@@ -62,7 +62,7 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
     if decaying is not None:
         weighed = None if decaying.column is None else fields[decaying.column].values
         return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
-    x, _, y = name.partition(PRODUCT)
+    x, y = factors(name) or (name, "1")
     if y == "1":
         return fields[x].values.astype(np.float64)
     with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer

@@ -193,7 +193,7 @@ def term_to_json(term: Any) -> Any:
         return to_json(term)
     return {
         "kind": term.kind,
-        "columns": list(term.columns),
+        "columns": list(term.texts),
         "ddof": term.ddof,
         "phi": term.phi,
         "method": term.method,

@@ -18,8 +18,9 @@ from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
 from swag.query.kind import KINDS, TIME
-from swag.query.lowering import Lowered, lower
+from swag.query.lowering import Lowered, components, lower
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
 from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
@@ -54,6 +55,7 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
+    table = with_derived(table, queries)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
@@ -71,6 +73,12 @@ def answered_by(
     fields_of = [pa.field(query.label, array.type) for query, array in zip(queries, arrays, strict=True)]
     schema = pa.schema([*front.schema, *fields_of], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
+
+
+def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
+    """The events, with the columns of theirs that queries compute by SQL."""
+    computing = [query for query in queries if query.reads_sql]
+    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:

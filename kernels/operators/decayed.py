@@ -48,7 +48,7 @@ def combine_decayed(a, b):
 
 @kernel
 def as_of(partials, then, weight, out):
-    """Partials to sums, as of the times whose turns and weights these are. Of windows that lie ahead, turns are less."""
+    """Partials to sums, as of the times whose turns and weights these are. Of windows ahead, turns are less."""
     sums, lost, turns = partials
     for i in range(out.size):
         s = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]

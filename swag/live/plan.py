@@ -111,7 +111,11 @@ class Plan:
 
     def _is_wrapped(self, query: Query, space: Space) -> bool:
         """Were values beyond int64 kept only to be handed back? They can not be computed with."""
-        wide = [name for name in computed_columns(query.aggregate) if name in space.raw and self.store.types.get(name) == pa.uint64()]
+        wide = [
+            name
+            for name in computed_columns(query.aggregate)
+            if name in space.raw and self.store.types.get(name) == pa.uint64()
+        ]
         return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
     def remove(self, queries: list[Query]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.monoids import Decayed, empty_state
+from kernels.operators.decayed import Decayed
+from kernels.operators.monoids import empty_state
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now

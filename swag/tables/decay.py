@@ -66,4 +66,3 @@ def phases(ts: Any, half_life: int) -> tuple[np.ndarray, np.ndarray]:
     """Turns and weights of times, by a half-life in their unit."""
     turned, rest = np.divmod(np.asarray(ts, np.int64), np.int64(half_life))
     return turned, np.exp2(rest / half_life - 1.0)
-

@@ -57,7 +57,7 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
         if aggregate.kind == "decayed_mean":  # both as of the same time, whichever it is
             above, below = (np.where(np.isfinite(s), s + lost, s) for s, lost, _ in sums)
             return above / below, n > 0
-        then, weight = now.phases or decay.phases(now.instants, in_units(aggregate.half_life, now.unit))
+        then, weight = now.phases or decay.phases(now.instants, in_units(aggregate.half_life or 0, now.unit))
         out = np.empty(n.shape)
         each = (np.ascontiguousarray(np.broadcast_to(known, n.shape)) for known in (then, weight))
         operator.as_of(tuple(np.ascontiguousarray(part) for part in sums[0]), *each, out)

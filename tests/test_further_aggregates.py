@@ -200,8 +200,8 @@ def test_ticks_features_and_snapshots_know_them(tmp_path):
     wanted = [
         {"k": "a", "skew(x)": pytest.approx(0.9352195), "arg_max(s, x)": "q", "last_n(s, 2)": ["q", "r"],
          "decayed_sum(x, 4)": pytest.approx(2**-1 + 4 * 2**-0.75 + 2 * 2**-0.5), "age()": 2, "count_if(b)": 1},
-        {"k": "b", "skew(x)": None, "arg_max(s, x)": "s", "last_n(s, 2)": ["s"], "decayed_sum(x, 4)": pytest.approx(7.0),
-         "age()": 0, "count_if(b)": 1},
+        {"k": "b", "skew(x)": None, "arg_max(s, x)": "s", "last_n(s, 2)": ["s"],
+         "decayed_sum(x, 4)": pytest.approx(7.0), "age()": 0, "count_if(b)": 1},
     ]  # fmt: skip
     for each in (engine, again):
         assert each.lookup_all().to_pylist() == wanted

@@ -52,9 +52,9 @@ OF_ALL_KINDS = [
     Of("quantile", ("i",), phi=1.0, method="floor"), Of("median", ("y",)),
     Of("skew", ("y",)), Of("skew", ("x",)), Of("kurtosis", ("n",)), Of("slope", ("x", "y")),
     Of("intercept", ("n", "y")), Of("r2", ("y", "n")), Of("product", ("x",)), Of("product", ("n",)), Of("any", ("b",)),
-    Of("all", ("b",)), Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")), Of("arg_min", ("b", "i")),
-    Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50), Of("age"),
-    Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
+    Of("all", ("b",)), Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")),
+    Of("arg_min", ("b", "i")), Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50),
+    Of("age"), Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
     Of("last_n", ("x",), n=3),
 ]  # fmt: skip
 NO_CONDITION = {"first_n", "last_n", "age", "any", "all"}  # of lists there are none, nor of all others against numbers

@@ -224,7 +224,7 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
         return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
     if "constant" in entry:
         return from_json(entry)
-    options = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
+    options: Any = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
     return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
 
 

@@ -94,10 +94,12 @@ def of_two(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, F
 
 
 class Now(NamedTuple):
-    """When windows are asked for: a time for all, or one for each; and the unit of ts (None: ts is an integer)."""
+    """When windows are asked for: a time for all, or one for each; and the unit of ts (None: ts is an integer). phases:
+    turns and weights of these times, where they are known (swag/tables/decay.py)."""
 
     instants: Any
     unit: str | None
+    phases: tuple[np.ndarray, np.ndarray] | None = None
 
 
 # From the aggregate, the rows of each window and the partials of each part to answers, and which of them are not null

@@ -164,8 +164,8 @@ class Selection:
     @property
     def times(self) -> np.ndarray:
         """The times of the rows that count, in order."""
-        ts = self.stored.ts
-        return ts if self.rank is None else self.computed("ts", lambda: ts[np.flatnonzero(np.diff(self.rank))])
+        ts, rank = self.stored.ts, self.rank
+        return ts if rank is None else self.computed("ts", lambda: ts[np.flatnonzero(np.diff(rank))])
 
     @property
     def input_rows(self) -> np.ndarray:

@@ -310,8 +310,10 @@ class Store:
         if 0 < self._untidied < FEW_ROWS:
             return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
-        others = [word for each in self.word_holders for word in each.words()]
-        renumbered = self.dictionary.tidy([*self.spaces.values(), *others]) if self.dictionary.tables else set()
+        renumbered: set[str] = set()
+        if self.dictionary.tables:
+            others = [word for each in self.word_holders for word in each.words()]
+            renumbered = self.dictionary.tidy([*self.spaces.values(), *others])
         count = self.key_count
         if count == 0 or self.retention.everything:
             return renumbered

@@ -13,7 +13,7 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable import state as states
 from swag.durable.state import State, nested, parts
 from swag.live import window_edges
-from swag.live.arena import Runs
+from swag.live.arena import NewRows
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
@@ -236,7 +236,7 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: Mapping[Mask, Runs]) -> None:
+    def update(self, runs: Mapping[Mask, NewRows]) -> None:
         """runs: of spaces that got any rows."""
         for (home, part), group in self.groups.items():
             if home not in runs:

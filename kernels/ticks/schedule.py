@@ -157,6 +157,17 @@ def per_key(ts, place, starts, ticks, reaches, least, out):
 
 
 @kernel
+def seen_of_each(place, starts, ends, out):
+    """out[k, i] (flat) = the rows of key k up to those that tick i sees, which are the first ends[i] of the stream."""
+    for k in range(starts.size - 1):
+        seen = starts[k]
+        for i in range(ends.size):
+            if seen < starts[k + 1] and place[seen] < ends[i]:
+                seen = gallop(place, seen, starts[k + 1], ends[i] - 1)
+            out[k * ends.size + i] = seen
+
+
+@kernel
 def first_sight(now, end, i, place, time):
     """The first tick from i on that sees the row at `place` of the stream, at `time` or later."""
     i = gallop(end, i, end.size, place)

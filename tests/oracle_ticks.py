@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle import Event, Events, Q, answer, in_order, in_relation, matching, substream, window_events
+from tests.oracle import Event, Events, Q, Rows, answer, in_order, in_relation, matching, substream, window_events
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ def picks(every: Every, sequence: Events, queries: Sequence[Q], last: int | None
     last = slot(sequence[-1]["ts"], t) if last is None else last
     if every.anchor == "tuple":
         return [_picked(j, t, sequence) for j in sorted({slot(e["ts"], t) for e in sequence}) if j <= last]
-    slots = range(slot(sequence[0]["ts"], t), last + 1)
+    ahead = max(0, *(-query.window.until for query in queries if not isinstance(query.window, Rows)), 0)
+    slots = range(
+        slot(sequence[0]["ts"] - ahead, t), last + 1
+    )  # a window that lies ahead holds an event before it comes
     upto = [[e for e in sequence if e["ts"] <= j * t] for j in slots]
     return [Pick(j, j * t, seen, sequence[len(seen) :]) for j, seen in zip(slots, upto, strict=True)]
 

@@ -24,13 +24,17 @@ FIRST, LAST = range(2)  # of bounds
 
 @kernel
 def plus(t, more):
-    """t + more, more >= 0, no further than int64 goes."""
+    """t + more, no further than int64 goes."""
+    if more < 0:
+        return t + more if t >= EARLIEST - more else EARLIEST
     return t + more if t <= LATEST - more else LATEST
 
 
 @kernel
 def minus(t, less):
-    """t - less, less >= 0, no further than int64 goes."""
+    """t - less, no further than int64 goes."""
+    if less < 0:
+        return t - less if t <= LATEST + less else LATEST
     return t - less if t >= EARLIEST + less else EARLIEST
 
 

@@ -33,7 +33,6 @@ from swag.ticks import schedule as schedules
 from swag.ticks.schedule import Span, Ticks
 
 HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
-EVER = Reach(True, schedules.FARTHEST, 0)  # stands for windows of which ticks do not say whether they hold a row
 WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the others are skipped
 
 
@@ -149,7 +148,8 @@ def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
     whole = rows.key is not None and not every.per_key
     later = any(sees_later(leaf.window) for leaf in simple)
     if later:
-        stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {EVER})
+        ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
+        stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever})
     elif whole and all(r.by_time for r in reaches):
         rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
     else:
@@ -199,7 +199,7 @@ def _sees_its_tick(window: Window) -> bool:
 def _each_segment(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end)
+    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -237,7 +237,7 @@ def _by_time(
 
 def _of_all(every: Every, rows: Stretch, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = Span.of_all(every, step, rows.ts, starts, rows.end)
+    span = Span.of_all(every, step, rows.ts, starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 

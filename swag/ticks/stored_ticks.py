@@ -267,8 +267,8 @@ def _later_of_all(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Req
     requests = Requests(
         np.tile(ticks.now, keys), end, _runs(np.repeat(np.arange(keys), count), keys), order.reshape(-1), False
     )
-    by_tick = [np.repeat(values, keys) for values in (ticks.number, ticks.now, ticks.end)]
-    return requests, Ticks(*by_tick, np.tile(np.arange(keys), count))
+    number, now, end = (np.repeat(values, keys) for values in (ticks.number, ticks.now, ticks.end))
+    return requests, Ticks(number, now, end, np.tile(np.arange(keys), count))
 
 
 def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[Stretch, Stored, Requests, Ticks]:

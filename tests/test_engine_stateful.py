@@ -86,6 +86,7 @@ KINDS = [
     ("age", (), {}),
     ("first_n", ("s",), {"n": 2}),
     ("last_n", ("x",), {"n": 3}),
+    *((kind, (c,), {}) for kind in ("count_distinct", "mode") for c in "xisb"),
 ]
 NO_R_INT = {"min", "max", "product", "arg_max", "arg_min"}
 WINDOWS = st.one_of(

@@ -78,12 +78,13 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     ),
     *((sw.decayed_count(h), agg("decayed_count", half_life=h)) for h in (1, 5)),
     (sw.age(), agg("age")),
+    *((make(c), agg(make.__name__, c)) for make in (sw.count_distinct, sw.mode) for c in "xisb"),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 
 
 HAVING = st.sampled_from([None, None, (">", 0), ("<=", 2), ("between", -1, 3)])
-EXACT = {"count", "min", "max", "count_if"}  # a condition on what is rounded may go either way
+EXACT = {"count", "min", "max", "count_if", "count_distinct"}  # a condition on what is rounded may go either way
 
 
 def ours(window: oracle.Rows | oracle.Range) -> sw.Rows | sw.Range:

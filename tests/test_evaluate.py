@@ -215,7 +215,8 @@ def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
             "x": hard.get(j, None if j % 11 == 0 else float(rng.normal())),
             "y": None if j % 13 == 0 else float(rng.integers(1, 9)),
             "i": None if j % 7 == 0 else int(rng.integers(-9, 9)),
-            "s": str(j),
+            "s": None if j % 9 == 0 else str(j * j % 10),
+            "b": None if j % 5 == 0 else bool(rng.integers(2)),
         }
         for j, t in enumerate(rng.integers(0, 30, 45))
     ]

@@ -71,7 +71,7 @@ from swag.query.kinds import (
     wmean,
 )
 from swag.query.query import Events, Query
-from swag.query.windows import Range, Rows
+from swag.query.windows import Range, Rows, Since, Unbounded
 from swag.sql import sql
 
 __version__ = "0.1.0"
@@ -93,9 +93,11 @@ __all__ = [
     "Query",
     "Range",
     "Rows",
+    "Since",
     "SumOverflow",
     "SwagError",
     "TooFarBack",
+    "Unbounded",
     "UnknownColumn",
     "UnknownQuery",
     "age",

@@ -22,6 +22,7 @@ from swag.tables.outputs import as_frame, check_out
 from swag.ticks.nested import evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
+ARROW = "arrow"  # tables as they are
 BRIEF = 1 << 16  # answers that are there long before anybody would be told how far they are
 
 
@@ -58,23 +59,26 @@ def evaluate(
     if not isinstance(ts, str):
         raise BadType(f"ts={ts!r} is not the name of a column.", 'ts="ts"')
     default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
-    check_out(out)
+    if out != ARROW:
+        check_out(out)
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
         with shown(progress):
-            return as_frame(of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default))), out)
+            answers = of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default)))
+        return answers if out == ARROW else as_frame(answers, out)
     table = as_table(events)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
-        return as_frame(_evaluate(asked, table, at, ts, default, Progress()), out)
-    with shown(progress) as steps:
-        return as_frame(_evaluate(asked, table, at, ts, default, steps), out)
+        answers = _evaluate(asked, table, at, ts, default, Progress())
+    else:
+        with shown(progress) as steps:
+            answers = _evaluate(asked, table, at, ts, default, steps)
+    return answers if out == ARROW else as_frame(answers, out)
 
 
 def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress) -> pa.Table:
-    groups = by_grouping(asked, default)
     if all(query.is_plain for query in asked):
-        return answered_by(groups, [query.label for query in asked], table, at, ts, default, progress)
-    by, queries = one_of(groups)
+        return answered_by(asked, table, at, ts, default, progress)
+    by, queries = one_of(by_grouping(asked, default))
     for query in queries:
         if query.label in by:
             raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')

@@ -11,6 +11,7 @@ from typing import Any
 Values = Sequence[Any]  # non-null values of one column, in order of position
 Number = Any  # a Fraction, or a float that is NaN or infinite
 
+
 def exact(x: Any) -> Number:
     return x if isinstance(x, float) and not math.isfinite(x) else Fraction(x)
 

@@ -95,6 +95,20 @@ def test_a_file_is_answered_in_chunks_of_any_size(folder: Path, capfd: Any, endi
     assert sorted(path.name for path in folder.iterdir()) == sorted([out, "q.sql", events.name])
 
 
+def test_windows_that_lie_ahead_never_end_or_follow_the_calendar_are_those_of_the_whole_file(folder: Path) -> None:
+    for clause in (
+        "ROWS BETWEEN 4 PRECEDING AND 3 FOLLOWING", "RANGE BETWEEN 20 SECONDS PRECEDING AND 9 SECONDS FOLLOWING",
+        "RANGE 9 SECONDS PEERS", "UNBOUNDED", "SINCE 1 HOUR AT TIME ZONE 'Asia/Kathmandu'",
+    ):  # fmt: skip
+        text = f"SELECT symbol, SUM(volume) AS v FROM trades [{clause}] GROUP BY symbol"
+        (folder / "q.sql").write_text(text)
+        events = write(trades(), folder / "trades.parquet")
+        assert (
+            main(["run", "q.sql", "--events", events.name, "--key", "symbol", "--out", "a.arrow", "--chunk", "33"]) == 0
+        )
+        assert same(read(folder / "a.arrow"), sw.evaluate(text, trades(), key="symbol")), clause
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -87,10 +87,12 @@ HAVING = st.sampled_from([None, None, (">", 0), ("<=", 2), ("between", -1, 3)])
 EXACT = {"count", "min", "max", "count_if", "count_distinct"}  # a condition on what is rounded may go either way
 
 
-def ours(window: oracle.Rows | oracle.Range) -> sw.Rows | sw.Range:
+def ours(window: oracle.Window) -> sw.Rows | sw.Range | sw.Unbounded:
     if isinstance(window, oracle.Rows):
         return sw.Rows(window.n, until=window.until)
-    return sw.Range(window.t, until=window.until, closed=window.closed)  # type: ignore[arg-type]
+    if isinstance(window, oracle.Unbounded):
+        return sw.Unbounded(window.until, window.peers)
+    return sw.Range(window.t, window.until, window.closed, window.peers)  # type: ignore[arg-type]
 
 
 def rows(until: st.SearchStrategy[int]) -> st.SearchStrategy[oracle.Rows]:

@@ -147,6 +147,19 @@ def test_a_column_that_is_called_as_a_key_of_several_is_inside_is_refused() -> N
     assert sw.evaluate(query, {"ts": [1], "a": [1], "b": [2]}).num_rows == 1
 
 
+def test_chosen_events_may_have_a_key_of_several_columns() -> None:
+    events = {"ts": [1, 2, 3, 4], "a": [1, 1, 2, 1], "b": ["x", "x", "y", "x"], "x": [1, 2, 3, 4]}
+    query = sw.Query(sw.sum("x"), sw.Rows(2), name="s", source=sw.Events("x > 1"))
+    at_events = sw.evaluate(query, events, key=["a", "b"]).to_pylist()
+    assert [(row["a"], row["b"], row["ts"], row["s"]) for row in at_events] == [
+        (1, "x", 2, 2),
+        (2, "y", 3, 3),
+        (1, "x", 4, 6),
+    ]
+    requests = {"ts": [3, 9], "a": [1, 1], "b": ["x", "y"]}
+    assert sw.evaluate(query, events, at=requests, key=["a", "b"])["s"].to_pylist() == [2, None]
+
+
 def test_the_oracle_sees_one_substream_per_group() -> None:
     """The oracle's key is one value of any kind: here, that of all columns of a grouping."""
     events = [{"ts": 1, "key": ("a", 1)}, {"ts": 2, "key": ("a", 1)}, {"ts": 3, "key": ("a", 2)}]

@@ -62,7 +62,7 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
     if key is None:
         return None, NO_KEY
     array = one_chunk(column(table, key, "key is"))
-    keys = known or KeyTable(array.type)
+    keys = known or KeyTable(array.type, key)
     if len(array) < 2 * SAMPLE or has_nulls(array):  # which is refused, as a whole
         return keys, keys.encode(array, key).astype(ID)
     if changes(array, slice(0, SAMPLE)) is not None:

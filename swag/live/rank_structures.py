@@ -27,7 +27,7 @@ class Remade(Structure):
     def restore(self, state: State) -> None:
         """Those of earlier versions held the runs as well."""
         header, _ = state
-        self.rebuild(self.rings.shape[0])
+        self.rebuild()
         self.updates, self.lookups = header["updates"], header["lookups"]
 
 
@@ -43,7 +43,6 @@ class SortedRuns(Remade):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         add_levels(self.columns, self.held[0], self.rings, keys)
         sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
-        self.updates += int(counts.sum())
 
     def select(
         self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray, next_too: bool = True
@@ -87,7 +86,6 @@ class Previous(Remade):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         while not previous.note(self.words, self.held[0].data, self.table, self.rings, (keys, counts), self.progress):
             self._make_table(np.arange(self.rings.shape[0]))
-        self.updates += int(counts.sum())
 
     def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
         previous.take_back(self.words, self.held[0].data, self.table, self.rings, (keys, counts), again)

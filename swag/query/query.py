@@ -45,7 +45,7 @@ class Query:
     """
 
     aggregate: Any = None  # Aggregate, or of expression.py: Windowed, Expression. None: the condition `having` itself
-    window: Any = None  # Rows or Range. None: every aggregate has its own
+    window: Any = None  # Rows, Range, Unbounded or Since. None: every aggregate has its own
     name: str | None = None
     where: str | None = None
     having: Any = None  # tuple or Expression

@@ -16,7 +16,7 @@ from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
 from swag.query.kind import KINDS, TIME
-from swag.query.lowering import Lowered, lower, measured
+from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
@@ -27,39 +27,39 @@ from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
 from swag.tables.columns import Field, as_table, column, is_discrete
-from swag.tables.key_columns import joined, key_name
 from swag.tables.predicate import holds
 
 
 def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
     """Every plain query at every event (columns key, ts, then one per query), or at every request of `at`."""
-    by = () if key is None else (key,)
-    return answered_by({by: queries}, [query.label for query in queries], table, at, ts, by)
+    return answered_by(queries, table, at, ts, () if key is None else (key,))
 
 
 def answered_by(
-    groups: dict[By, list[Query]], names: list[str], table: pa.Table, at: Any, ts: str, default: By,
-    progress: Progress | None = None,
-) -> pa.Table:  # fmt: skip
-    """Plain queries, by the key columns that group their events, at every event (columns: the default key, those of
-    other groupings, ts, then one per query in the order of `names`), or at every request of `at`."""
+    queries: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress | None = None
+) -> pa.Table:
+    """Plain queries, each grouped as its own `by` says, at every event (columns: the default key, those of other
+    groupings, ts, then one per query), or at every request of `at`."""
+    groups: dict[By, list[Query]] = {}
+    for query in queries:
+        groups.setdefault(default if query.by is None else query.by, []).append(query)
     for name, asked_by in [(ts, "ts is"), *((name, "key is") for by in (default, *groups) for name in by)]:
         column(table, name, asked_by)
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
-    keep_apart([query for queries in groups.values() for query in queries], front)
+    keep_apart(queries, front)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
-    for by, queries in groups.items():
-        stored = Stored.of(joined(table, by), ts, key_name(by), fields)
+    for by, some in groups.items():
+        stored = Stored.of(table, ts, by, fields)
         requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
         evaluation = Evaluation(stored, requests, progress)
-        answers = [evaluation.add(query) for query in queries]
+        answers = [evaluation.add(query) for query in some]
         evaluation.run()
-        found |= {query.label: answer.array(stored) for query, answer in zip(queries, answers, strict=True)}
-    arrays = [found[name] for name in names]
-    fields_of = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
+        found |= {query.label: answer.array(stored) for query, answer in zip(some, answers, strict=True)}
+    arrays = [found[query.label] for query in queries]
+    fields_of = [pa.field(query.label, array.type) for query, array in zip(queries, arrays, strict=True)]
     schema = pa.schema([*front.schema, *fields_of], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
@@ -140,7 +140,7 @@ class Evaluation:
         )
 
     def _add(self, query: Query) -> AnswerColumn:
-        aggregate, window = query.aggregate, measured(query, self.stored.clock.unit)
+        aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
         events = None
@@ -220,6 +220,9 @@ class Evaluation:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
         windows are so long that chunks would read most rows over and over. Within a chunk, edges never go back."""
         count, rows, restarts = self.requests.count, self.stored.ts.size, self.requests.restarts
+        for window in self.windows:
+            if window.since is not None:
+                self.requests.look_up(window.since, self.stored.clock)
         size = min(chunks.CHUNK, max(1, chunks.MOST_ROWS * count // max(rows, 1)))
         timeline = self.stored.timeline(count * sum(window.by_time for window in self.windows))
         while True:

@@ -17,7 +17,7 @@ from swag.stored.aggregators import Aggregator, Answer, Outputs
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables import decay
-from swag.tables.columns import AS_THEY_ARE, column, decoded_type
+from swag.tables.columns import AS_THEY_ARE, column
 from swag.tables.lists import lists, ranges
 
 
@@ -116,6 +116,10 @@ class Age(Timed):
 
 class DecayedSums(Timed):
     """decayed_sum, decayed_mean or decayed_count of one half-life: swept relative to no time, then as of each."""
+
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        families.check_unit(aggregate, self.selection.stored.clock.unit)
+        return super().output(requests, aggregate)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         ((aggregate, output),) = outputs.items()

@@ -24,7 +24,8 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
     keep: rows are kept when the call is over. What is no table of Arrow may then be written to again, so it is copied.
     """
     try:
-        table = table_of(events)
+        table = events if isinstance(events, pa.Table | dict) else table_of(events)
+        table = _from_dict(table) if isinstance(table, dict) else table
         if keep and not isinstance(events, pa.Table | pa.RecordBatch):
             table = _copied(table)
         for kind in table.schema.types:
@@ -35,6 +36,23 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
         if isinstance(why, SwagError):
             raise
         raise BadType(f"the events can not be read: {sentence(why)}", "columns of one type each") from None
+
+
+def _from_dict(columns: dict[str, Any]) -> pa.Table:
+    arrays = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
+        try:
+            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
+            raise BadType(
+                f'column "{name}" can not be read: {sentence(why)}', "a list or array of one type, None for null"
+            ) from None
+    if len(set(map(len, arrays.values()))) > 1:
+        lengths = {name: len(array) for name, array in arrays.items()}
+        raise BadEvents(f"the columns are not equally long: {lengths}.")
+    return pa.table(arrays)
 
 
 def _copied(table: pa.Table) -> pa.Table:

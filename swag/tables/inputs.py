@@ -1,4 +1,4 @@
-"""Whatever users hand in as events, as a pyarrow.Table: frames of other libraries, lists, dicts, paths of files."""
+"""What users hand in as events that is no table yet: frames of other libraries, lists, paths of files."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from swag.errors import BadEvents, BadType
+from swag.errors import BadType
 
 HINT = (
     "a pyarrow.Table, a pandas or Polars frame, a DuckDB relation, a dict of arrays, a list of dicts, "
@@ -14,10 +14,8 @@ HINT = (
 )
 
 
-def table_of(events: Any) -> pa.Table:
-    """Zero-copy where it can be."""
-    if isinstance(events, pa.Table):
-        return events
+def table_of(events: Any) -> pa.Table | dict[str, Any]:
+    """A table, or its columns by name; zero-copy where it can be."""
     for found, read in READERS:
         if found(events):
             return read(events)
@@ -43,26 +41,7 @@ def _from_spark(frame: Any) -> pa.Table:
     )
 
 
-def _from_dict(columns: dict[str, Any]) -> pa.Table:
-    arrays = {name: _array(name, values) for name, values in columns.items()}
-    if len(set(map(len, arrays.values()))) > 1:
-        lengths = {name: len(array) for name, array in arrays.items()}
-        raise BadEvents(f"the columns are not equally long: {lengths}.")
-    return pa.table(arrays)
-
-
-def _array(name: Any, values: Any) -> pa.Array | pa.ChunkedArray:
-    if not isinstance(name, str):
-        raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
-    try:
-        return values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
-        raise BadType(
-            f'column "{name}" can not be read: {sentence(why)}', "a list or array of one type, None for null"
-        ) from None
-
-
-def _from_list(rows: list[Any]) -> pa.Table:
+def _from_list(rows: list[Any]) -> pa.Table | dict[str, Any]:
     """Of dicts, one for each event, what one lacks being null; or of paths."""
     if rows and all(isinstance(each, str | os.PathLike) for each in rows):
         return _from_files(rows)
@@ -70,7 +49,7 @@ def _from_list(rows: list[Any]) -> pa.Table:
         if not isinstance(row, dict):
             raise BadType(f"event {place} of the list is {row!r}, which is no dict.", '[{"ts": 1, "price": 10.5}, …]')
     names = dict.fromkeys(name for row in rows for name in row)
-    return _from_dict({name: [row.get(name) for row in rows] for name in names})
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _from_files(paths: list[Any]) -> pa.Table:
@@ -79,9 +58,8 @@ def _from_files(paths: list[Any]) -> pa.Table:
     return read(paths)
 
 
-READERS: list[tuple[Callable[[Any], bool], Callable[[Any], pa.Table]]] = [  # the first that fits
+READERS: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = [  # the first that fits
     (lambda events: isinstance(events, pa.RecordBatch), lambda batch: pa.Table.from_batches([batch])),
-    (lambda events: isinstance(events, dict), _from_dict),
     (lambda events: isinstance(events, list), _from_list),
     (lambda events: isinstance(events, str | os.PathLike), lambda path: _from_files([path])),
     (_is("pandas", "DataFrame"), _from_pandas),

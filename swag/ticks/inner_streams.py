@@ -17,10 +17,10 @@ from swag.query.query import Query
 from swag.query.windows import Rows
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, instants
-from swag.tables.key_columns import order_of
+from swag.tables.keys import order_of
 from swag.tables.predicate import holds
 from swag.tables.waiting import Waiting
-from swag.ticks.stored_ticks import TickAnswers
+from swag.ticks.schedule import TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def made(kind: type[Structure], operator: Operator, stream: Stream) -> Structure
     structure = kind(stream.space, operator.part)
     if isinstance(structure, MaterializeAll):
         structure.set_windows(REGISTERED, stream.store)
-    structure.rebuild(stream.store.key_count)
+    structure.rebuild()
     return structure
 
 

@@ -71,6 +71,7 @@ def planned(
     front = at.schema.fields if at is not None else [schema.field(events, name, "key is") for name in [*keys, ts]]
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
     simple = [each for query in asked for each in components(query)]
+    layout = layout.for_windows(each.window for each in simple)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     far = depth(asked, clock.unit)
     halo = Halo(far.time, far.rows, columns=len(out))

@@ -120,23 +120,24 @@ class Passage:
         clock = Clock(schema.arrow_schema(self.events).field(self.ts).type)
         far = depth(asked, clock.unit)
         halo, columns = Halo(far.time, far.rows, columns=len(out)), self._columns(by, front)
-        rows, columns = self._laid_out(by, columns, halo)
+        layout = self.layout.for_windows(each.window for query in asked for each in components(query))
+        rows, columns = self._laid_out(by, columns, halo, layout)
         read = [self.read[int(name[1:])] for name in columns.others if name.startswith("e")]
         task = WindowTask(
             portable(asked), columns, dict(zip(columns.keys, by, strict=True)), self.ts, tuple(read), clock, halo,
-            schema.arrow_of(out, self.events), self.layout.block_rows, None, tuple(front),
+            schema.arrow_of(out, self.events), layout.block_rows, None, tuple(front),
             passes_on=bool(later) and columns.asks,
         )  # fmt: skip
         self.rows = in_workers(rows, partial(answers, task), out)
         self.answered += out.names[len(front) :]
 
-    def _laid_out(self, by: By, columns: Columns, halo: Halo) -> tuple[DataFrame, Columns]:
+    def _laid_out(self, by: By, columns: Columns, halo: Halo, layout: Layout) -> tuple[DataFrame, Columns]:
         """Keys together, in order of time; as they lie, if what is within this grouping's keys is together already."""
         if self.lie_by and set(self.lie_by) <= set(by):
             return laid_out_in_place(self.rows, columns)
-        pieces = pieces_of(self.source, columns.by, halo, self.layout)
+        pieces = pieces_of(self.source, columns.by, halo, layout)
         self.lie_by = by if pieces is None else ()  # the pieces of a substream are in several tasks
-        return laid_out_again(self.rows, columns, pieces, self.layout)
+        return laid_out_again(self.rows, columns, pieces, layout)
 
     def _columns(self, by: By, front: list[str]) -> Columns:
         """What workers get of a row for this grouping."""

@@ -79,6 +79,7 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     *((sw.decayed_count(h), agg("decayed_count", half_life=h)) for h in (1, 5)),
     (sw.age(), agg("age")),
     *((make(c), agg(make.__name__, c)) for make in (sw.count_distinct, sw.mode) for c in "xisb"),
+    (sw.count_distinct("x", approx=True), agg("count_distinct", "x")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 

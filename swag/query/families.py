@@ -13,7 +13,7 @@
     product                 "product"    m, e                    m * 2^e
     any, all, count_if      "sum"        how many are true
     decayed_sum, …          "decayed"    s, lost, k              of what is weighted as by its own time
-    count_distinct          "distinct"   how many
+    count_distinct          "distinct"   how many                (approx: of unbounded windows in engines "registers")
     mode                    "mode"       x
     quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say

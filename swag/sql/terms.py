@@ -217,6 +217,7 @@ class Terms:
             function = AGGREGATES[name]
         if any(isinstance(each, exp.Distinct) for each in given):
             every = f"{name}(x), which takes every value, equal ones too"
+            every = "COUNT(DISTINCT x), of one column" if name == "COUNT" else every
             raise self.wrong(node, f"{name}(DISTINCT …) is not supported.", every)
         least, most = function.columns + function.least, function.columns + function.most
         if not least <= len(given) <= most:

@@ -1,4 +1,4 @@
-"""count_distinct and mode where features meet: types, unbounded windows, snapshots, text that is numbered anew, statements."""
+"""count_distinct and mode where features meet: types, unbounded windows, snapshots, words, statements."""
 
 import datetime as dt
 import decimal

@@ -1,7 +1,7 @@
 """How many values are different, about: registers of HyperLogLog for every key, of whatever has come so far.
 
       hash of a value    000101101100 0001101…       the first 12 bits say which register; its rank is that of the first
-                         \\ register /  rank 4        1 among the others. A register keeps the highest rank it was given.
+                         \\ register /  rank 4        1 among the others. A register keeps the highest rank it has had.
 
 What is estimated from (Ertl 2017, New cardinality estimation algorithms for HyperLogLog sketches) are two numbers of a
 key: how many registers have a rank, and the sum of 2^-rank over these. Both are kept as registers change, so a lookup

@@ -212,7 +212,12 @@ class Terms:
 
     def _aggregate(self, node: Node, name: str, given: list[Node]) -> Any:
         function = AGGREGATES[name]
-        if name == "COUNT" and len(given) == 1 and isinstance(given[0], exp.Distinct) and len(given[0].expressions) == 1:
+        if (
+            name == "COUNT"
+            and len(given) == 1
+            and isinstance(given[0], exp.Distinct)
+            and len(given[0].expressions) == 1
+        ):
             name, given = "COUNT_DISTINCT", given[0].expressions
             function = AGGREGATES[name]
         if any(isinstance(each, exp.Distinct) for each in given):

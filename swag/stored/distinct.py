@@ -1,4 +1,4 @@
-"""count_distinct and mode of stored events: values of any type are numbered, and rows linked to those of the same value.
+"""count_distinct and mode of stored events: values of any type are numbered, rows linked to those of the same value.
 
 A part is built and asked as those of swag/stored/aggregators.py are.
 """

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kernels.keys import hashing
 from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType, SwagError
-from swag.tables.columns import Field, Clock, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
 
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column

@@ -57,7 +57,14 @@ OF_ALL_KINDS = [
     Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
     Of("last_n", ("x",), n=3), *(Of(kind, (c,)) for kind in ("count_distinct", "mode") for c in "xnsb"),
 ]  # fmt: skip
-NO_CONDITION = {"first_n", "last_n", "age", "any", "all", "mode"}  # of lists there are none, nor of all others against numbers
+NO_CONDITION = {
+    "first_n",
+    "last_n",
+    "age",
+    "any",
+    "all",
+    "mode",
+}  # of lists there are none, nor of all others against numbers
 AGGREGATES = st.sampled_from(OF_ALL_KINDS)
 EXACT = st.sampled_from(
     [

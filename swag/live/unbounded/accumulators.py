@@ -192,7 +192,7 @@ class Registers(Accumulator):
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
         found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
-        found._of = self._of and (self._of[0], self._of[1][keys]) or (self, keys)
+        found._of = (self._of and (self._of[0], self._of[1][keys])) or (self, keys)
         return found
 
 

@@ -12,8 +12,8 @@ from swag.query.kind import Kind, of_one, register
 def count_distinct(column: str, approx: bool = False) -> Aggregate:
     """How many different values, of those that are not null. SQL: COUNT(DISTINCT x).
 
-    approx: it may be off by about 1.6 %. So it is where an engine keeps no rows to count (`sw.Unbounded`), which takes at
-    most 4 kB for a key; any other window is counted exactly, with what is kept for those that ask for that. SQL:
+    approx: it may be off by about 1.6 %. So it is where an engine keeps no rows to count (`sw.Unbounded`), which takes
+    at most 4 kB for a key; any other window is counted exactly, with what is kept for those that ask for that. SQL:
     APPROX_COUNT_DISTINCT(x).
 
     >>> import swag as sw

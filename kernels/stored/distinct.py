@@ -1,4 +1,4 @@
-"""Distinct values and modes of stored events, swept: what each row has before and after it of its own value says it all.
+"""Distinct values and modes of stored events, swept: each row knows those before and after it of its own value.
 
       rows         0  1  2  3  4  5       a row that enters [lo, hi) is new if the one before it lies before lo;
       value        a  b  a  c  a  b       one that leaves was the last of its value if the one after it lies behind hi

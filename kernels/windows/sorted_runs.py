@@ -57,7 +57,7 @@ def sort_block(column, row, start):
 
 @kernel
 def merge(below, above, left, size):
-    """Two runs of `size` values, one behind the other from slot `left` on, into one in the same slots a level higher."""
+    """Two runs of `size` values, one behind the other from slot `left` on, into one in their slots a level higher."""
     i, j, at = left, left + size, left
     middle, end = j, j + size
     while i < middle and j < end:

@@ -19,11 +19,11 @@ from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Satisfied
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import TIME, factors
+from swag.query.kind import HASHED, TIME, factors
 from swag.query.windows import Depth
 from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
-from swag.tables.keys import KeyTable
+from swag.tables.keys import KeyTable, hashed
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
@@ -48,16 +48,18 @@ class CheckedRows:
         """Those at these places."""
         fields = {
             name: Field(each.values[rows] if each.values.size else each.values,
-                        None if each.valid is None else each.valid[rows], each.type)
+                        None if each.valid is None else each.valid[rows], each.type, each.words)
             for name, each in self.fields.items()
         }  # fmt: skip
         return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows))
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats), or one that decays."""
+    """A column, the product of two ("price * volume"; "volume * 1" is the column as floats), one that decays, hashes."""
     if name in fields:
         return fields[name].values
+    if name.endswith(HASHED):
+        return hashed(fields[name.removesuffix(HASHED)])
     decaying = decay.read(name)
     if decaying is not None:
         weighed = None if decaying.column is None else fields[decaying.column].values

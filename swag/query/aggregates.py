@@ -87,15 +87,17 @@ class Aggregate(Operators):
     def __repr__(self) -> str:
         if self.kind == "quantile" and self.name == f"median({self.texts[0]})":
             return f"sw.median({shown(self.texts[0])})"
-        given = [shown(name) for name in self.texts]
+        given, kind = [shown(name) for name in self.texts], self.kind
         if self.kind == "quantile":
             given += [shown(self.phi)] + [f"method={shown(self.method)}"] * (self.method != "floor")
         given += [f"ddof={self.ddof}"] * (self.ddof not in (None, 1))
         given += [f"half_life={shown(self.half_life)}"] * (self.half_life is not None)
         given += [str(self.n)] * (self.n is not None)
         given += ["…"] * (self.user is not None)
+        if self.kind == "approx_count_distinct":
+            given, kind = [*given, "approx=True"], "count_distinct"
         alias = "" if self.name is None or self.user is not None else f".alias({shown(self.name)})"
-        return f"sw.{self.kind}({', '.join(given)}){alias}"
+        return f"sw.{kind}({', '.join(given)}){alias}"
 
     def __str__(self) -> str:
         if self.name is not None:

@@ -13,7 +13,7 @@
     product                 "product"    m, e                    m * 2^e
     any, all, count_if      "sum"        how many are true
     decayed_sum, …          "decayed"    s, lost, k              of what is weighted as by its own time
-    count_distinct          "distinct"   how many
+    count_distinct          "distinct"   how many                (approx: of unbounded windows in engines "registers")
     mode                    "mode"       x
     quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
@@ -72,8 +72,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
         kind = decoded_type(kinds[name])
         if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
             raise BadType(
-                f'{aggregate} tells the values of "{name}" apart, a column of type {kind}, of which none are known to be '
-                "equal.",
+                f'{aggregate} tells values of "{name}" apart, a column of type {kind}, of which none are known to be equal.',
                 "a column of numbers, text, times or booleans",
             )
         if reads == "anything":

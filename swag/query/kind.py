@@ -11,6 +11,9 @@ import numpy as np
 
 PRODUCT = " * "  # a product of two columns: "price * volume"
 AS_FLOAT = " * 1"
+HASHED = (
+    " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
+)
 TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
 Reads = Literal["anything", "what has an order", "numbers", "booleans"]
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")

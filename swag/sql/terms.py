@@ -229,11 +229,17 @@ class Terms:
 
     def _aggregate(self, node: Node, name: str, given: list[Node]) -> Any:
         function = AGGREGATES[name]
-        if name == "COUNT" and len(given) == 1 and isinstance(given[0], exp.Distinct) and len(given[0].expressions) == 1:
+        if (
+            name == "COUNT"
+            and len(given) == 1
+            and isinstance(given[0], exp.Distinct)
+            and len(given[0].expressions) == 1
+        ):
             name, given = "COUNT_DISTINCT", given[0].expressions
             function = AGGREGATES[name]
         if any(isinstance(each, exp.Distinct) for each in given):
             every = f"{name}(x), which takes every value, equal ones too"
+            every = "COUNT(DISTINCT x), of one column" if name == "COUNT" else every
             raise self.wrong(node, f"{name}(DISTINCT …) is not supported.", every)
         least, most = function.columns + function.least, function.columns + function.most
         if not least <= len(given) <= most:

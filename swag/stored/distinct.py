@@ -1,4 +1,4 @@
-"""count_distinct and mode of stored events: values of any type are numbered, and rows linked to those of the same value.
+"""count_distinct and mode of stored events: values of any type are numbered, rows linked to those of the same value.
 
 A part is built and asked as those of swag/stored/aggregators.py are.
 """
@@ -50,11 +50,13 @@ class Distinct(Aggregator):
         return Output(requests, np.int64, least=0)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
-        (output,) = outputs.values()
+        output, *others = outputs.values()  # whoever would put up with an approximation gets the same
         rows, cursor = linked(self.selection, self.columns[0]), np.zeros(3, np.int64)
 
         def answer(block: RequestBlock) -> None:
             distinct.slide(rows, cursor, block.lo, block.hi, output.slot(block))
+            for other in others:
+                other.slot(block)[:] = output.slot(block)
 
         return answer
 

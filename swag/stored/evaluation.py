@@ -299,7 +299,7 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
 BY_KIND: dict[str, type[Aggregator]] = {
     "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
     "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
-    "count_distinct": Distinct, "mode": Mode,
+    "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode,
 }  # fmt: skip
 BY_FAMILY: dict[str, type[Aggregator]] = {
     "moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow,

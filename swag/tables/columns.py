@@ -205,11 +205,14 @@ def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Field:
-    """A column as kernels want it: int64 or float64 values, which of them are valid (None: all), the type it had."""
+    """A column as kernels want it: int64 or float64 values, which of them are valid (None: all), the type it had.
+
+    words: where values are the numbers of others, the table of those (swag/tables/keys.py)."""
 
     values: np.ndarray
     valid: np.ndarray | None
     type: pa.DataType
+    words: Any = None
 
 
 def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:

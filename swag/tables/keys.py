@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kernels.keys import hashing
 from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType, SwagError
-from swag.tables.columns import Clock, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
 
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
@@ -118,6 +118,10 @@ class KeyTable:
         if ids.size:
             kept._add(self.column(ids))
         self.__dict__.update(kept.__dict__)
+
+    def hashes(self, ids: np.ndarray) -> np.ndarray:
+        """Of keys with these ids, which are known by their bytes: the same however keys are numbered."""
+        return self._hashes.view(np.int64).take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
 
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
@@ -352,6 +356,15 @@ def joint_name(columns: Iterable[str]) -> str:
 def ungroupable(kind: pa.DataType) -> BadType:
     hint = "use a column of numbers, text, booleans, dates or times"
     return BadType(f"a key of type {kind} can not be grouped by.", hint)
+
+
+def hashed(column: Field) -> np.ndarray:
+    """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
+    values = column.values
+    if column.words is not None:
+        found: np.ndarray = column.words.hashes(values)
+        return found
+    return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
 
 
 def is_groupable(kind: pa.DataType) -> bool:

@@ -134,3 +134,29 @@ def look(
     element, after = np.empty(lo.shape), np.empty(lo.shape)
     sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), (lo, hi), np.full(lo.shape, rank), element, after)
     return element[0].tolist(), after[0].tolist()
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "noise": lambda rng, n: rng.normal(size=n),
+    "a walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
+    "rising": lambda rng, n: np.arange(n, dtype=np.float64),
+    "falling": lambda rng, n: -np.arange(n, dtype=np.float64),
+    "one value": lambda rng, n: np.full(n, 7.0),
+    "two values": lambda rng, n: rng.integers(0, 2, n).astype(np.float64),
+    "steps": lambda rng, n: np.repeat(rng.normal(size=n // 64 + 1), 64)[:n],
+    "mostly one": lambda rng, n: np.where(rng.random(n) < 0.97, 0.0, rng.normal(size=n)),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(n) * 1e300,
+    "infinite": lambda rng, n: rng.choice([-np.inf, 0.0, np.inf], n),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ranks_of_thousands_of_rows_whatever_they_are_like(shape: str) -> None:
+    rng = np.random.default_rng(11)
+    values = SHAPES[shape](rng, 3000)
+    runs, rings = one_ring(values, 8)
+    for lo, hi in ((0, 3000), (5, 2999), (17, 2048), (1000, 1100), (2950, 3000), (31, 64)):
+        expected = np.sort(values[lo:hi])
+        for rank in {0, 1, (hi - lo) // 100, (hi - lo) // 2, (hi - lo) * 9 // 10, hi - lo - 2, hi - lo - 1}:
+            after = expected[min(rank + 1, hi - lo - 1)]
+            assert look(runs, rings, [(lo, hi)], rank=rank) == ([expected[rank]], [after])

@@ -66,7 +66,10 @@ class DetectorCore:
         Returns them, and the columns that the spec reads as kernels want them.
         """
         clock, instants = timed(events, self.ts)
-        wanted = with_read(self.spec, events).select(self.columns)
+        for name in self.columns:
+            events = events if name.isidentifier() else with_read(self.spec, events)
+            column(events, name, f"{type(self.spec).__name__} reads")
+        wanted = events.select(self.columns)
         if self.clock is not None:
             wanted = self._typed(wanted)
             self._check(self.clock, clock, wanted.schema)

@@ -47,7 +47,9 @@ def answered_by(
     front = table.select([*keys, ts]) if at is None else as_table(at)
     asked = [query for queries in groups.values() for query in queries]
     keep_apart(asked, front)
-    table = with_derived(table, asked)
+    for query in asked:
+        if query.reads_sql:
+            table = with_derived(table, query)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
@@ -64,10 +66,9 @@ def answered_by(
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
-def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
-    """The events, with the columns of theirs that queries compute by SQL."""
-    computing = [query for query in queries if query.reads_sql]
-    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
+def with_derived(table: pa.Table, query: Query) -> pa.Table:
+    """The events, with the columns that a query computes by SQL over theirs."""
+    return Reading(components(query)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:

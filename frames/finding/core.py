@@ -23,7 +23,7 @@ from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_STA
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
-from swag.tables.columns import Clock, Field, decoded_type
+from swag.tables.columns import Clock, Field, column, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 

@@ -55,7 +55,9 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
-    table = with_derived(table, queries)
+    for query in queries:
+        if query.reads_sql:
+            table = with_derived(table, query)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
@@ -75,10 +77,9 @@ def answered_by(
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
-def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
-    """The events, with the columns of theirs that queries compute by SQL."""
-    computing = [query for query in queries if query.reads_sql]
-    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
+def with_derived(table: pa.Table, query: Query) -> pa.Table:
+    """The events, with the columns that a query computes by SQL over theirs."""
+    return Reading(components(query)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:

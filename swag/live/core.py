@@ -169,15 +169,11 @@ class Core:
         assert self.time.clock is not None
         table = intake.without_foreign_nulls(table, self.dictionary, once)
         ts = once.timestamps(self.ts, self.time.clock)
-        fields = self._with_time(intake.fields(table, self.reading, self.dictionary, once), ts)
+        fields = intake.fields(table, self.reading, self.dictionary, once)
+        if self.reading.timed:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
         ids = self.grouping.ids(table)
         return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
-
-    def _with_time(self, fields: dict[str, Field], ts: np.ndarray) -> dict[str, Field]:
-        """Time is a column among the others where somebody reads it as one."""
-        if self.reading.timed and self.time.clock is not None:
-            fields[TIME] = Field(ts, None, self.time.clock.type)
-        return fields
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -207,7 +203,9 @@ class Core:
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
-        fields = self._with_time(intake.fields(table, self.reading, self.dictionary), ts)
+        fields = intake.fields(table, self.reading, self.dictionary)
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
         batch = Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
         batch.by_key = self.store.grouped(batch.rows)
         self.apply(batch)

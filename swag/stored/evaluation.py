@@ -16,7 +16,7 @@ from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
 from swag.query.kind import KINDS, TIME
-from swag.query.lowering import Lowered, lower, measured
+from swag.query.lowering import Lowered, lower
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
@@ -139,7 +139,7 @@ class Evaluation:
         )
 
     def _add(self, query: Query) -> AnswerColumn:
-        aggregate, window = query.aggregate, measured(query, self.stored.clock.unit)
+        aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
         events = None
@@ -170,9 +170,7 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        families.check_columns(aggregate, kinds)
-        computed = families.computed_columns(aggregate)
-        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        fields = {name: self.stored.field(name, asked_by) for name in families.check_columns(aggregate, kinds)}
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}

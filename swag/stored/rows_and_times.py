@@ -127,6 +127,10 @@ class Age(Timed):
 class DecayedSums(Timed):
     """decayed_sum, decayed_mean or decayed_count of one half-life: swept relative to no time, then as of each."""
 
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        families.check_unit(aggregate, self.selection.stored.clock.unit)
+        return super().output(requests, aggregate)
+
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         ((aggregate, output),) = outputs.items()
         parts = families.parts_of(aggregate)

@@ -43,6 +43,7 @@ from swag.query.kinds import (
     arg_min,
     corr,
     count,
+    count_distinct,
     count_if,
     cov,
     decayed_count,
@@ -58,6 +59,7 @@ from swag.query.kinds import (
     mean,
     median,
     min,
+    mode,
     product,
     quantile,
     r2,
@@ -69,7 +71,7 @@ from swag.query.kinds import (
     wmean,
 )
 from swag.query.query import Events, Query
-from swag.query.windows import Range, Rows
+from swag.query.windows import Range, Rows, Since, Unbounded
 from swag.sql import sql
 
 __version__ = "0.1.0"
@@ -91,9 +93,11 @@ __all__ = [
     "Query",
     "Range",
     "Rows",
+    "Since",
     "SumOverflow",
     "SwagError",
     "TooFarBack",
+    "Unbounded",
     "UnknownColumn",
     "UnknownQuery",
     "age",
@@ -105,6 +109,7 @@ __all__ = [
     "col",
     "corr",
     "count",
+    "count_distinct",
     "count_if",
     "cov",
     "decayed_count",
@@ -121,6 +126,7 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "mode",
     "product",
     "quantile",
     "r2",

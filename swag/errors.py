@@ -28,7 +28,7 @@ class BadQuery(SwagError, ValueError):
     >>> import swag as sw
     >>> sw.Rows(0)
     Traceback (most recent call last):
-    swag.errors.BadQuery: Rows(0, until=0) is no window: n > until >= 0. Hint: sw.Rows(1000, until=200)
+    swag.errors.BadQuery: Rows(0, until=0) is no window: n > until. Hint: sw.Rows(1000, until=200)
     """
 
 

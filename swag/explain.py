@@ -6,8 +6,11 @@ from typing import Any
 from swag.live.core import Core
 from swag.live.indexing.key_filters import NAMES
 from swag.live.planner import Group
+from swag.live.space import Space
+from swag.live.unbounded.total import Total
 from swag.query.every import Every
 from swag.query.families import parts_of
+from swag.query.kind import Part
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Query
 from swag.ticks.live_stream import LiveStream
@@ -73,7 +76,10 @@ def _lookups(core: Core) -> list[str]:
     lines = _filters(core)
     for group in core.plan.groups.values():
         lines += ["", *_group(group)]
-    free = [query.label for query in core.plan.queries.values() if not parts_of(query.aggregate)]
+    for total in core.plan.totals.totals.values():
+        lines += ["", *_total(total, core.plan.totals.named(total.of))]
+    rest = [query for query in core.plan.queries.values() if query.label not in core.plan.totals.queries]
+    free = [query.label for query in rest if not parts_of(query.aggregate)]
     if free:
         why = "    no structure: counts and ends are read off the window's edges, O(1)"
         lines += ["", f"positions: {_names(free)}", why]
@@ -140,6 +146,18 @@ def _group(group: Group) -> list[str]:
         f"{_size(structure.bytes)}",
         f"    because: {group.reason}",
         f"    so far: {structure.updates:,} updates, {structure.lookups:,} lookups",
+    ]
+
+
+def _total(total: Total, names: list[str]) -> list[str]:
+    """Of an unbounded window."""
+    kept = ", ".join(str(what) if isinstance(what, Part) else f"{what[0]}({what[1]})" for what in total.whats)
+    rows = Space(total.of.mask).label()
+    return [
+        f"running {kept or 'count'} over {rows}: {_names(names) if names else 'which keys have any'}",
+        f"    totals: update O(1), lookup O(1), {_size(total.bytes)}, one partial per key",
+        "    because: an unbounded window lets go of no row, so none is kept"
+        + f"; {total.ts.size:,} wait until they are folded in" * bool(total.ts.size),
     ]
 
 

@@ -24,7 +24,7 @@ Events = Sequence[Event]
 
 @dataclass(frozen=True)
 class Rows:
-    """Positions max(m-n+1, 1) .. m-until (2)."""
+    """Positions max(m-n+1, 1) .. m-until (2); a negative until lies ahead."""
 
     n: int
     until: int = 0
@@ -37,6 +37,18 @@ class Range:
     t: int
     until: int = 0
     closed: str = "right"  # "left", "both", "none"
+    peers: bool = False
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """Events with ts <= now-until (2)."""
+
+    until: int = 0
+    peers: bool = False
+
+
+AnyWindow = Rows | Range | Unbounded
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class Q:
     """A query: `where` says True, False or None of an event; `having` is (">", v) ... ("between", lo, hi)."""
 
     agg: Agg
-    window: Rows | Range
+    window: AnyWindow
     where: Callable[[Event], bool | None] | None = None
     having: tuple[Any, ...] | None = None
 
@@ -74,12 +86,16 @@ def substream(events: Iterable[Event], key: str | None, value: Any) -> list[Even
     return [e for e in events if key is None or e[key] == value]
 
 
-def window_events(past: Events, window: Rows | Range, now: float) -> list[Event]:
-    """The window over `past`: what the request may see of one substream, in order."""
+def window_events(past: Events, window: AnyWindow, now: float, later: Events = ()) -> list[Event]:
+    """The window over `past`: what the request may see of one substream, in order. later: what comes after it, which
+    only windows see that lie ahead, and as far as it has the same ts, those with peers."""
+    m, everything = len(past), [*past, *later]
     if isinstance(window, Rows):
-        m = len(past)
-        return list(past[max(m - window.n, 0) : max(m - window.until, 0)])
-    return [e for e in past if in_range(e["ts"], window, now)]
+        return everything[max(m - window.n, 0) : max(m - window.until, 0)]
+    seen = everything if window.until < 0 or window.peers else past
+    if isinstance(window, Unbounded):
+        return [e for e in seen if e["ts"] <= now - window.until]
+    return [e for e in seen if in_range(e["ts"], window, now)]
 
 
 def in_range(ts: int, window: Range, now: float) -> bool:
@@ -89,14 +105,16 @@ def in_range(ts: int, window: Range, now: float) -> bool:
     return after_start and before_end
 
 
-def matching(query: Q, past: Events, now: float) -> list[Event]:
+def matching(query: Q, past: Events, now: float, later: Events = ()) -> list[Event]:
     """`where` comes after the window, as in CQL, and keeps an event only if it says True."""
-    return Window((e for e in window_events(past, query.window, now) if query.where is None or query.where(e)), now)
+    events = window_events(past, query.window, now, later)
+    return Window((e for e in events if query.where is None or query.where(e)), now)
 
 
 def window_at_time(query: Q, events: Iterable[Event], now: float) -> list[Event]:
     """A request at time `now` sees all events of its substream with ts <= now."""
-    return matching(query, [e for e in in_order(events) if e["ts"] <= now], now)
+    ordered = in_order(events)
+    return matching(query, [e for e in ordered if e["ts"] <= now], now, [e for e in ordered if e["ts"] > now])
 
 
 def windows_at_events(query: Q, events: Events, key: str | None) -> list[list[Event]]:
@@ -104,8 +122,9 @@ def windows_at_events(query: Q, events: Events, key: str | None) -> list[list[Ev
     order = sorted(range(len(events)), key=lambda row: events[row]["ts"])
     found: list[list[Event]] = [[] for _ in events]
     for j, row in enumerate(order):
-        past = substream([events[i] for i in order[: j + 1]], key, events[row].get(key))
-        found[row] = matching(query, past, events[row]["ts"])
+        own = events[row].get(key)
+        past, later = (substream([events[i] for i in some], key, own) for some in (order[: j + 1], order[j + 1 :]))
+        found[row] = matching(query, past, events[row]["ts"], later)
     return found
 
 

@@ -22,7 +22,7 @@ from tests.oracle_arithmetic import (
     rounded,
     total,
 )
-from tests.oracle_further import FURTHER, TIMED
+from tests.oracle_further import FURTHER, TIMED, told_apart
 
 Event = Mapping[Any, Any]
 
@@ -55,8 +55,8 @@ def aggregate(agg: Agg, window: Iterable[Event]) -> Any:
     asked for, it says so itself: window.now."""
     window = counted(agg, window) if agg.kind in TIMED else window
     rows = non_null(agg, window)
-    if agg.kind in ("count", "count_if"):
-        return len(rows) if agg.kind == "count" else sum(row[0] for row in rows)
+    if agg.kind in COUNTS:
+        return COUNTS[agg.kind](rows)
     if agg.kind in TIMED:
         return TIMED[agg.kind](agg, window) if rows else None
     return AGGREGATES[agg.kind](agg, *zip(*rows, strict=True)) if rows else None
@@ -141,6 +141,11 @@ def _user(agg: Agg, xs: Values) -> Any:
     return agg.lower(state)
 
 
+COUNTS: dict[str, Callable[..., int]] = {
+    "count": len,
+    "count_if": lambda rows: sum(row[0] for row in rows),
+    "count_distinct": lambda rows: len(set(map(told_apart, rows))),
+}
 MEDIAN = Agg("quantile", phi=0.5, method="linear")
 AGGREGATES: dict[str, Callable[..., Any]] = {
     "sum": _sum,

@@ -90,7 +90,19 @@ def _extreme_row(better: Callable[[Any, Any], bool]) -> Callable[..., Any]:
     return found
 
 
+def told_apart(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Equal for equal values: NaN is one, -0.0 is 0.0."""
+    return tuple("NaN" if is_nan(x) else (type(x), x) for x in row)
+
+
+def _mode(agg: Any, xs: Values) -> Any:
+    """The most frequent value; of several, the one whose first occurrence is first."""
+    values = [told_apart((x,)) for x in xs]
+    return xs[max(range(len(xs)), key=lambda i: (values.count(values[i]), -i))]
+
+
 FURTHER: dict[str, Callable[..., Any]] = {
+    "mode": _mode,
     "skew": _skew,
     "kurtosis": _kurtosis,
     "slope": _line,

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.stored import blocks as chunks
+from swag.stored import evaluation, ordered_rows
 from tests import oracle
 from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches
@@ -78,18 +79,22 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     ),
     *((sw.decayed_count(h), agg("decayed_count", half_life=h)) for h in (1, 5)),
     (sw.age(), agg("age")),
+    *((make(c), agg(make.__name__, c)) for make in (sw.count_distinct, sw.mode) for c in "xisb"),
+    (sw.count_distinct("x", approx=True), agg("count_distinct", "x")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 
 
 HAVING = st.sampled_from([None, None, (">", 0), ("<=", 2), ("between", -1, 3)])
-EXACT = {"count", "min", "max", "count_if"}  # a condition on what is rounded may go either way
+EXACT = {"count", "min", "max", "count_if", "count_distinct"}  # a condition on what is rounded may go either way
 
 
-def ours(window: oracle.Rows | oracle.Range) -> sw.Rows | sw.Range:
+def ours(window: oracle.Window) -> sw.Rows | sw.Range | sw.Unbounded:
     if isinstance(window, oracle.Rows):
         return sw.Rows(window.n, until=window.until)
-    return sw.Range(window.t, until=window.until, closed=window.closed)  # type: ignore[arg-type]
+    if isinstance(window, oracle.Unbounded):
+        return sw.Unbounded(window.until, window.peers)
+    return sw.Range(window.t, window.until, window.closed, window.peers)  # type: ignore[arg-type]
 
 
 def rows(until: st.SearchStrategy[int]) -> st.SearchStrategy[oracle.Rows]:
@@ -138,6 +143,8 @@ def pieces(chunk: int, block: int, threads: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "CHUNK", chunk)
         patch.setattr(chunks, "BLOCK", block)
+        patch.setattr(ordered_rows, "HEAD", block)
+        patch.setattr(evaluation, "MANY_ROWS", 0)
         patch.setenv("SWAG_THREADS", str(threads))
         yield
 
@@ -214,7 +221,8 @@ def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
             "x": hard.get(j, None if j % 11 == 0 else float(rng.normal())),
             "y": None if j % 13 == 0 else float(rng.integers(1, 9)),
             "i": None if j % 7 == 0 else int(rng.integers(-9, 9)),
-            "s": str(j),
+            "s": None if j % 9 == 0 else str(j * j % 10),
+            "b": None if j % 5 == 0 else bool(rng.integers(2)),
         }
         for j, t in enumerate(rng.integers(0, 30, 45))
     ]

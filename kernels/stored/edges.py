@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.operators.numbers import LATEST, unsigned
+from kernels.operators.numbers import EARLIEST, LATEST, unsigned
 
 BUCKETS = 4  # at most, per row; half as many cost 0.5 ns per edge more
 FEW_ROWS = 8  # so few need no index
@@ -127,9 +127,12 @@ def search(ts, segment, index, now, back, out):
     if t0 > 0 and back > LATEST - t0:  # t0 + back would wrap: nothing has left the window
         i = stop
         out[:] = first
-    while i < stop and now[i] < t0 + back:
+    while i < stop and now[i] < t0 + back and (back >= 0 or t0 >= EARLIEST - back):
         out[i] = first
         i += 1
+    while i < stop and back < 0 and now[stop - 1] > LATEST + back:  # it ends after all of time
+        stop -= 1
+        out[stop] = end
     while i < stop and now[stop - 1] - back >= last:
         stop -= 1
         out[stop] = end
@@ -181,13 +184,14 @@ def by_time(timeline, runs, now, back, at, out):
 
 @kernel
 def by_rows(segments, runs, end, back, at, out):
-    """out[i] = the row `back` before end[at + i], no further back than its segment begins."""
+    """out[i] = the row `back` before end[at + i], or after it if that is negative, within its segment."""
     r, i = run_of(runs, at), 0
     while i < out.size:
-        stop, start = min(out.size, runs[r + 1, FIRST] - at), segments[runs[r, SEGMENT], START]
+        stop, k = min(out.size, runs[r + 1, FIRST] - at), runs[r, SEGMENT]
+        start, behind = segments[k, START], segments[k + 1, START]
         last, edge = end[at + i : at + stop], out[i:stop]
         for j in range(edge.size):
-            edge[j] = max(last[j] - back, start)
+            edge[j] = min(max(last[j] - back, start), behind)
         i = stop
         r += 1
 
@@ -217,6 +221,15 @@ def narrowest(lo, hi):
     for i in range(lo.size):
         least = min(least, hi[i] - lo[i])
     return least
+
+
+@kernel
+def widest(lo, hi):
+    """The number of rows in the largest window."""
+    most = np.int64(0)
+    for i in range(lo.size):
+        most = max(most, hi[i] - lo[i])
+    return most
 
 
 @kernel

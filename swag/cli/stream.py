@@ -17,13 +17,12 @@ import pyarrow as pa
 from swag.errors import BadEvents
 from swag.evaluate import evaluate
 from swag.query.groupings import By, by_grouping
-from swag.query.lowering import depth
+from swag.query.lowering import components, depth
 from swag.query.query import Query
-from swag.query.windows import Depth
+from swag.query.windows import Depth, Unbounded, sees_later
 from swag.stored.carried import CarriedRows, first_needed
 from swag.stored.ordered_rows import Stored, as_clock
 from swag.tables.columns import Clock, clock_of, column, instants
-from swag.tables.key_columns import joined, key_name
 
 
 class Disorder(Exception):
@@ -98,7 +97,7 @@ class FileStream:
 
     def _needed(self, rows: pa.Table, by: By, far: Depth, now: int) -> np.ndarray:
         by = by if far.rows else ()  # as they lie, if time alone decides
-        stored = Stored.of(joined(rows, by), self.ts, key_name(by))
+        stored = Stored.of(rows, self.ts, by)
         first = first_needed(far, stored.ts, stored.starts, now)
         needed = np.empty(rows.num_rows, bool)
         place = slice(None) if stored.order is None else stored.order
@@ -108,4 +107,9 @@ class FileStream:
 
 def needs_all(queries: list[Any]) -> str:
     """Why these queries can not be answered chunk by chunk; nothing if they can."""
-    return "a statement in FROM is answered first" if any(query.source is not None for query in queries) else ""
+    if any(query.source is not None for query in queries):
+        return "a statement in FROM is answered first"
+    windows = {leaf.window for query in queries if isinstance(query, Query) for leaf in components(query)}
+    if any(map(sees_later, windows)):
+        return "windows that lie ahead, or see peers, hold events that come later"
+    return "an unbounded window holds all events before" if any(isinstance(w, Unbounded) for w in windows) else ""

@@ -32,15 +32,13 @@ class PSoup(Structure):
         self.aggregates = allocated(self.arena, self.op, self.dtypes)
         self.roots = np.zeros(0, np.int64)
 
-    def add_keys(self, count: int) -> None:
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        count = self.rings.shape[0]
         self.arena.add_keys(count)
         self.roots = extended(self.roots, count, psoup.NONE)
-
-    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._expire(keys, counts)
         self.arena.make_room(keys, counts, lambda keys, coming: None)
         psoup.update(self.op, self.columns, self.rings, self._tree, keys)
-        self.updates += int(counts.sum())
 
     def _expire(self, keys: np.ndarray, counts: np.ndarray) -> None:
         psoup.expire(self.op, self.columns, self.rings, self._tree, keys)
@@ -73,7 +71,7 @@ class MaterializeNone(Structure):
         self.op = operator(part)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        self.updates += int(counts.sum())
+        """The rows are all there is."""
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         out = monoids.empty_state(self.op, self.dtypes, lo.size)
@@ -117,7 +115,6 @@ class MaterializeAll(Structure):
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._materialize()
-        self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         if self.store is not None and self.store.now != self.upto[1]:  # time went on without a row

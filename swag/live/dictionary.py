@@ -52,11 +52,11 @@ class Dictionary:
         array = one_chunk(column(table, name, asked_by))
         words = self.tables.setdefault(name, KeyTable(array.type))
         if array.null_count == 0:
-            return Field(words.encode(array, name), None, words.type)
+            return Field(words.encode(array, name), None, words.type, words)
         valid = np.asarray(array.is_valid())
         numbers = np.zeros(len(array), np.int64)
         numbers[valid] = words.encode(array.drop_null(), name)
-        return Field(numbers, valid, words.type)
+        return Field(numbers, valid, words.type, words)
 
     def values(self, name: str, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
         """Back from numbers to values."""

@@ -13,19 +13,20 @@ from swag.errors import SumOverflow
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
+from swag.live.rank_structures import SortedRuns
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
-from swag.live.structures import SortedRuns
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
 from swag.query.kinds.quantiles import ranks
 from swag.query.query import Query
-from swag.query.windows import Reach, reach
+from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
 from swag.tables.lists import lists, ranges
 
 AskedParts = dict[tuple[Mask, Part], list[int]]  # the windows for which a part of some rows is asked
+NOBODY = np.zeros((0, 0), bool)
 MOST_EDGES = 1 << 20  # that are worked out at once
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
@@ -51,6 +52,11 @@ class Lookups:
 
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
         """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
+        rest = self._answered_from_rows(queries)
+        if rest is not queries:
+            columns, present, short = self.at(rest, ids, instant) if rest else ([], NOBODY, None)
+            short = short if short is None else (short[0], queries.index(rest[short[1]]))
+            return *self._with_totals(queries, (rest, columns, present), ids, np.full(ids.size, instant)), short
         windows, which = self._windows(queries)
         lo, hi, short = window_edges.edges(self.store, ids, windows, instant)
         columns, present = self._columns(queries, which, ids, (lo, hi), instant)
@@ -64,6 +70,13 @@ class Lookups:
     ) -> tuple[list[pa.Array], np.ndarray, np.ndarray]:
         """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
         which one that `where` may not count. seen: only the rows before these positions."""
+        rest = self._answered_from_rows(queries)
+        if rest is not queries:
+            columns, present, _ = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
+            asked = seen - 1 if self.plan.totals.by_position and seen is not None else instants
+            columns, present = self._with_totals(queries, (rest, columns, present), ids, asked)
+            held = present if seen is None else np.repeat(seen[:, None] > 0, len(queries), axis=1)
+            return columns, present, held
         windows, which = self._windows(queries)
         lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi), instants)
@@ -82,6 +95,25 @@ class Lookups:
         """The same over positions [lo, hi) of the main space. instants: where answers depend on when they are asked."""
         columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]), instants)
         return columns[0], present[:, 0]
+
+    def _answered_from_rows(self, queries: list[Query]) -> list[Query]:
+        """Those whose windows are not unbounded; the same list if none is."""
+        if not self.plan.totals.totals:
+            return queries
+        rest = [query for query in queries if not isinstance(query.window, Unbounded)]
+        return queries if len(rest) == len(queries) else rest
+
+    def _with_totals(
+        self, queries: list[Query], known: tuple[list[Query], list[pa.Array], np.ndarray], ids: np.ndarray,
+        instants: np.ndarray,
+    ) -> tuple[list[pa.Array], np.ndarray]:  # fmt: skip
+        """The answers of all, where those that are not unbounded are known."""
+        rest, columns, present = known
+        unbounded = [query for query in queries if isinstance(query.window, Unbounded)]
+        more, there = self.plan.totals.answer(unbounded, ids, instants)
+        found = dict(zip((*rest, *unbounded), (*columns, *more), strict=True))
+        presence = dict(zip((*rest, *unbounded), (*present.T, *there.T), strict=True))
+        return [found[query] for query in queries], np.column_stack([presence[query] for query in queries])
 
     def _windows(self, queries: list[Query]) -> tuple[list[Reach], list[int]]:
         """Their windows, each once, and which of them is whose."""
@@ -261,10 +293,9 @@ class Request:
         group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(
-            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
-        )
-        return low[:, 0], high[:, 0], fraction
+        asked = self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
+        low, high = group.structure.select(*asked, aggregate.method == "linear")
+        return low[:, 0], (high if high.size else low)[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""

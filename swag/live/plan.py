@@ -3,14 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
+from swag.durable import state as states
 from swag.durable.state import State, nested, parts
 from swag.live import window_edges
+from swag.live.arena import NewRows
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
@@ -18,13 +21,14 @@ from swag.live.planner import Choice, Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.turns import require_alone
+from swag.live.unbounded.totals import Totals
 from swag.query.families import check_columns, computed_columns, parts_of, result_type
-from swag.query.kind import KINDS, PRODUCT, TIME, Kind, Part
+from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Depth, Rows, reach
-from swag.tables.columns import Field
+from swag.query.windows import Depth, Rows, Since, Unbounded, reach
+from swag.tables.columns import Clock, Field
 
 
 class Route(NamedTuple):
@@ -42,14 +46,16 @@ class Route(NamedTuple):
 class Plan:
     """The simple queries of a grouping, in groups that share a structure.
 
-    It owns the groups, and says which spaces and raw columns the store has to have. Asked of it: which rows count for a
-    query (`mask`), from what it is answered (`routes`), and since when it is complete.
+    It owns the groups and the totals of unbounded windows, and says which spaces and raw columns the store has to have.
+    Asked of it: which rows count for a query (`mask`), from what it is answered (`routes`), and since when it is
+    complete.
     """
 
     def __init__(self, store: Store, algorithm: str) -> None:
         self.store, self.algorithm = store, algorithm
         self.queries: dict[str, Query] = {}
         self.groups: dict[tuple[Mask, Part], Group] = {}
+        self.totals = Totals(store)  # of unbounded windows
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
@@ -70,6 +76,9 @@ class Plan:
         """Raise now what could not be served later."""
         for query in queries:
             check_columns(query.aggregate, {n: self.store.types.get(n, pa.null()) for n in query.aggregate.columns})
+            if isinstance(query.window, Unbounded):
+                self.totals.check(query)
+                continue
             for part in parts_of(query.aggregate):
                 choose(part, np.dtype(np.float64), self.algorithm)
 
@@ -77,7 +86,9 @@ class Plan:
         """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
         store = self.store
         for query in queries:
-            if flowing:
+            if isinstance(query.window, Unbounded):
+                self._add_unbounded(query, flowing)
+            elif flowing:
                 self._add_late(query, unread(query))
             self.queries[query.label] = query
             for name in query.aggregate.columns:
@@ -98,6 +109,11 @@ class Plan:
             self._kept_since[query.label] = max(missing, unread)
         if unread > EARLIEST:
             self._unread.add(query.label)
+
+    def _add_unbounded(self, query: Query, flowing: bool) -> None:
+        missing = self.store.forgotten if self.totals.add(query) else self.store.now
+        if flowing and missing > EARLIEST:
+            self._kept_since[query.label] = missing
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
@@ -121,6 +137,8 @@ class Plan:
     def remove(self, queries: list[Query]) -> None:
         for query in queries:
             del self.queries[query.label]
+            if isinstance(query.window, Unbounded):
+                self.totals.remove(query)
             self._sinces -= Counter([self._since[query.label]] if query.label in self._since else [])
             for known in (self._since, self._kept_since, self._complete):
                 known.pop(query.label, None)
@@ -140,7 +158,11 @@ class Plan:
         self.store.retention = replace(self.store.retention, depth=self._depth(self.queries.values()))
 
     def _depth(self, queries: Iterable[Query]) -> Depth:
-        return depth(queries, None if self.store.clock is None else self.store.clock.unit)
+        return depth(self._windowed(queries), None if self.store.clock is None else self.store.clock.unit)
+
+    def _windowed(self, queries: Iterable[Query]) -> list[Query]:
+        """Those that are answered from rows."""
+        return [query for query in queries if not isinstance(query.window, Unbounded)]
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -214,11 +236,15 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
-        """runs: of spaces that got any the rings, their rows that are new, and maybe how many were only displaced."""
-        for (home, _), group in self.groups.items():
-            if home in runs:
-                group.update(group.space.arena.rings.shape[0], *runs[home])
+    def update(self, runs: Mapping[Mask, NewRows]) -> None:
+        """runs: of spaces that got any rows."""
+        for (home, part), group in self.groups.items():
+            if home not in runs:
+                continue
+            if part.user is None:
+                group.structure.follow(runs[home])
+            else:
+                group.bring(partial(group.structure.follow, runs[home]))
 
     def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
         """Ring kept[space][i] of a space is ring i from now on."""
@@ -264,7 +290,8 @@ class Plan:
         mask, aggregate = self.mask(query), query.aggregate
         own = parts_of(aggregate)
         serving = tuple(self._serving(mask, part) for part in own)
-        parts, by = (own, serving) if self._is_served(query, mask, serving) else (None, ())
+        served = not isinstance(query.window, Unbounded) and self._is_served(query, mask, serving)
+        parts, by = (own, serving) if served else (None, ())
         kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
         return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
 
@@ -283,7 +310,7 @@ class Plan:
         """One structure per set of rows and part; those that nobody asks for any more go."""
         wanted: dict[tuple[Mask, Part], list[str]] = {}
         raw: dict[Mask, set[str]] = {}
-        for query in self.queries.values():
+        for query in self._windowed(self.queries.values()):
             mask = self.mask(query)
             raw.setdefault(self.presence(query), set())
             raw.setdefault(mask, set()).update(self._raw_of(query))
@@ -341,12 +368,13 @@ class Plan:
     def _narrow(self, with_nulls: frozenset[str]) -> None:
         """The first nulls of some columns: queries over them move to spaces that hold their valid rows only."""
         for column in sorted(with_nulls):
-            before = {label: self.mask(query) for label, query in self.queries.items()}
+            queries = self._windowed(self.queries.values())
+            before = {query.label: self.mask(query) for query in queries}
             self.nullable |= {column}
-            for label, query in self.queries.items():
-                old, new = before[label], self.mask(query)
+            for query in queries:
+                old, new = before[query.label], self.mask(query)
                 if new != old and new.home not in self.store.spaces and old.home in self.store.spaces:
-                    self.store.spaces[new.home] = self.store.spaces[old.home].narrowed(column)
+                    self.store.put(new.home, self.store.spaces[old.home].narrowed(column))
                     self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
     def _raw_of(self, query: Query) -> set[str]:
@@ -361,7 +389,7 @@ class Plan:
     @property
     def bytes(self) -> int:
         """What structures hold outside the spaces' arenas."""
-        return sum(g.structure.bytes_apart for g in self.groups.values())
+        return sum(g.structure.bytes_apart for g in self.groups.values()) + self.totals.bytes
 
     @property
     def updates(self) -> int:
@@ -377,11 +405,7 @@ class Plan:
         for query in queries:
             start = self._kept_since.get(query.label)
             if start is not None and clock is not None:
-                start = (
-                    self._rows_since(query)
-                    if isinstance(query.window, Rows)
-                    else start + reach(query.window, clock.unit).far
-                )
+                start = self._rows_since(query) if isinstance(query.window, Rows) else _whole_from(query, start, clock)
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
 
@@ -405,7 +429,8 @@ class Plan:
             "columns": self._columns, "since": self._since, "kept_since": self._kept_since, "complete": self._complete,
             "unread": sorted(self._unread),
         }  # fmt: skip
-        return nested(header, {"groups": [group.state() for group in self.groups.values()]})
+        groups = [group.state() for group in self.groups.values()]
+        return nested(header, {"groups": groups, "totals": self.totals.state()})
 
     def restore(self, state: State) -> None:
         """`queries` are those that were registered, the spaces of its store are restored."""
@@ -415,6 +440,8 @@ class Plan:
         self._columns = header["columns"]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
         self._sinces, self._unread = Counter(self._since.values()), set(header["unread"])
+        if header.get("totals") is not None:
+            self.totals.restore(states.part(state, "totals"))
         for saved in parts(state, "groups"):
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
@@ -424,11 +451,19 @@ class Plan:
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 
 
+def _whole_from(query: Query, start: int, clock: Clock) -> int:
+    """When a window by time has left what is not after `start`."""
+    if isinstance(query.window, Unbounded):
+        return start
+    until = start + reach(query.window, clock.unit).far
+    return until if not isinstance(query.window, Since) else int(query.window.starts(np.array([until]), clock)[0])
+
+
 def _is_typed(name: str, found: dict[str, Field]) -> bool:
     """A column of nulls alone has no type yet."""
-    columns = [name] if name in found else [part for part in name.split(PRODUCT) if part in found]
+    columns = [name] if name in found else [part for part in factors(name) or () if part in found]
     return not any(pa.types.is_null(found[column].type) for column in columns)
 
 
 def _moments(part: Part) -> Part:
-    return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
+    return Part("moments", part.columns) if part.family == "sum" and factors(part.columns[0]) is None else part

@@ -3,6 +3,8 @@
 Windows are given as lengths, for many keys at once: all at one time, each at its own, or each key with its own window.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from kernels.operators.numbers import EARLIEST, LATEST
@@ -18,6 +20,7 @@ def edges(
     store: Store, keys: np.ndarray, reaches: list[Reach], at: int
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
     """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
+    reaches = as_of(store, reaches, at)
     usual = at >= store.now and all(reach.by_time and reach.near == 0 for reach in reaches)
     if usual and len(reaches) <= FEW_WINDOWS:
         return *_until_now(store, keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
@@ -39,11 +42,31 @@ def edges_of(
     return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
 
 
+def as_of(store: Store, reaches: list[Reach], at: int) -> list[Reach]:
+    """The same windows at one time, when those that begin with the calendar are as long as any others."""
+    if all(reach.since is None for reach in reaches):
+        return reaches
+    return [reach if reach.since is None else replace(reach, far=at - _begin(store, reach, at)) for reach in reaches]
+
+
+def _begin(store: Store, reach: Reach, at: int) -> int:
+    """The last instant that is not in a window any more."""
+    return int(_begins(store, reach, np.array([at]))[0])
+
+
+def _begins(store: Store, reach: Reach, instants: np.ndarray) -> np.ndarray:
+    if reach.since is not None:
+        assert store.clock is not None
+        return reach.since.starts(instants, store.clock) - 1
+    far = min(reach.far, int(LATEST))
+    return np.where(instants < EARLIEST + far, EARLIEST, instants - far)
+
+
 def reaches_forgotten(store: Store, reaches: list[Reach], at: int) -> int | None:
     """The first of these windows that may hold rows of keys that are no longer known, if any does."""
     if store.forgotten == EARLIEST:
         return None
-    early = (w for w, reach in enumerate(reaches) if reach.by_time and at - reach.far < store.forgotten)
+    early = (w for w, reach in enumerate(reaches) if reach.by_time and _begin(store, reach, at) < store.forgotten)
     return next(early, None)
 
 
@@ -67,6 +90,11 @@ def edges_each(
         timeline.seen_at(rings, ts, keys, instants, seen)
     lo, hi = np.empty((2, keys.size, len(reaches)), np.int64)
     timeline.edges_each(rings, ts, keys, instants, seen, windows, (lo, hi))
+    for w, reach in enumerate(reaches):
+        if reach.since is not None:
+            begins = np.empty(keys.size, np.int64)
+            timeline.seen_at(rings, ts, keys, _begins(store, reach, instants), begins)
+            lo[:, w] = np.minimum(begins, hi[:, w])
     return lo, hi
 
 
@@ -80,7 +108,7 @@ def edges_kept(
     if past.any():
         for w, reach in enumerate(reaches):
             if reach.by_time:
-                short = past & (instants - min(reach.far, int(LATEST)) < lost)
+                short = past & (_begins(store, reach, instants) < lost)
             else:  # it would begin before the first row kept
                 seen = np.empty(keys.size, np.int64)
                 timeline.seen_at(store.main.arena.rings, store.ts.data, keys, instants, seen)

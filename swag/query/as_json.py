@@ -16,7 +16,7 @@ from swag.query.expression import Expression, Windowed
 from swag.query.kind import UserDefined
 from swag.query.query import Events, Query
 from swag.query.user_defined import dtype_of
-from swag.query.windows import Range, Rows
+from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.tables.constants import from_json, to_json
 from swag.tables.durations import Duration
 
@@ -157,21 +157,30 @@ def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Query |
     return None if entry is None else query_from_json(entry, given, path)
 
 
-def window_to_json(window: Rows | Range | None) -> dict[str, Any] | None:
+def window_to_json(window: Window | None) -> dict[str, Any] | None:
     if window is None:
         return None
     if isinstance(window, Rows):
         return {"rows": window.n, "until": window.until}
-    return {"range": window.t, "until": window.until, "closed": window.closed}
+    if isinstance(window, Since):
+        return {"since": window.period, "tz": window.tz}
+    peers = {"peers": True} if window.peers else {}
+    if isinstance(window, Unbounded):
+        return {"unbounded": True, "until": window.until} | peers
+    return {"range": window.t, "until": window.until, "closed": window.closed} | peers
 
 
-def window_from_json(entry: dict[str, Any] | None) -> Rows | Range | None:
+def window_from_json(entry: dict[str, Any] | None) -> Window | None:
     if entry is None:
         return None
     if "rows" in entry:
         return Rows(entry["rows"], entry["until"])
-    t, until = duration_from_json(entry["range"]), duration_from_json(entry["until"])
-    return Range(t, until, entry["closed"])
+    if "since" in entry:
+        return Since(entry["since"], entry["tz"])
+    until, peers = duration_from_json(entry["until"]), entry.get("peers", False)
+    if "unbounded" in entry:
+        return Unbounded(until, peers)
+    return Range(duration_from_json(entry["range"]), until, entry["closed"], peers)
 
 
 def term_to_json(term: Any) -> Any:
@@ -184,7 +193,7 @@ def term_to_json(term: Any) -> Any:
         return to_json(term)
     return {
         "kind": term.kind,
-        "columns": list(term.columns),
+        "columns": list(term.texts),
         "ddof": term.ddof,
         "phi": term.phi,
         "method": term.method,
@@ -215,7 +224,7 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
         return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
     if "constant" in entry:
         return from_json(entry)
-    options = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
+    options: Any = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
     return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
 
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Windowed, render
-from swag.query.windows import Range, Rows
+from swag.query.kind import sql_of
+from swag.query.windows import Rows, Since, Unbounded, Window, lies_ahead
 from swag.tables.constants import to_sql
+from swag.tables.expressions.derived import derived
 
 if TYPE_CHECKING:
     from swag.query.every import Every
     from swag.query.query import Events, Query
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DURATION = re.compile(r"([\d.]+)([a-z]+)")
+_DURATION = re.compile(r"(-?[\d.]+)([a-z]+)")
+PERIODS = {"1h": "HOUR", "1d": "DAY", "1w": "WEEK", "1mo": "MONTH"}
 _UNITS = {"ns": "NANOSECOND", "us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE", "h": "HOUR"}
 _UNITS["d"] = "DAY"
 _NAMES = {"mean": "AVG", "skew": "SKEWNESS", "any": "BOOL_OR", "all": "BOOL_AND"}
@@ -70,11 +73,33 @@ def _clause(query: "Query") -> str:
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def window(of: Rows | Range) -> str:
+def window(of: Window) -> str:
+    if isinstance(of, Since):
+        return f"SINCE 1 {PERIODS[of.period]}" + (f" AT TIME ZONE '{of.tz}'" if of.tz else "")
     if isinstance(of, Rows):
-        return f"ROWS {of.n}" + (f" UNTIL {of.until}" if of.until else "")
+        return f"ROWS {_extent(of.n, of.until)}"
+    peers = " PEERS" * of.peers
+    if isinstance(of, Unbounded):
+        ahead = f"RANGE BETWEEN UNBOUNDED PRECEDING AND {_bound(of.until)}"
+        return (ahead if lies_ahead(of) else f"UNBOUNDED{_until(of.until)}") + peers
     closed = "" if of.closed == "right" else f" CLOSED {of.closed.upper()}"
-    return f"RANGE {duration(of.t)}" + (f" UNTIL {duration(of.until)}" if of.until else "") + closed
+    return f"RANGE {_extent(of.t, of.until)}{closed}{peers}"
+
+
+def _extent(far: Any, near: Any) -> str:
+    """From how far back until when; what lies ahead, only BETWEEN can say."""
+    if any(str(edge).startswith("-") for edge in (far, near)):
+        return f"BETWEEN {_bound(far)} AND {_bound(near)}"
+    return duration(far) + _until(near)
+
+
+def _until(near: Any) -> str:
+    return f" UNTIL {duration(near)}" if near else ""
+
+
+def _bound(edge: Any) -> str:
+    ahead = str(edge).startswith("-")
+    return f"{duration(edge).removeprefix('-')} {'FOLLOWING' if ahead else 'PRECEDING'}"
 
 
 def frequency(every: "Every", groups: tuple[str, ...] | None) -> str:
@@ -106,9 +131,11 @@ def _leaf(of: Aggregate | Windowed) -> str:
 def call(of: Aggregate) -> str:
     if of.kind == "count" and not of.columns:
         return "COUNT(*)"
-    if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
-        return f"MEDIAN({name(of.columns[0])})"
-    arguments = [name(column) for column in of.columns]
+    if of.kind == "quantile" and of.name == f"median({of.texts[0]})":
+        return f"MEDIAN({column(of.columns[0])})"
+    arguments = [column(each) for each in of.columns]
+    if of.kind == "count_distinct":
+        return f"COUNT(DISTINCT {arguments[0]})"
     if of.kind == "quantile":
         arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):
@@ -117,6 +144,12 @@ def call(of: Aggregate) -> str:
         arguments.append(_interval(of.half_life))
     arguments += [str(of.n)] * (of.n is not None)
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def column(of: str) -> str:
+    """A column, or SQL over columns."""
+    found = None if of.isidentifier() else derived(of)
+    return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
 
 
 def _interval(of: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from swag.arguments import as_list, is_option
 from swag.errors import BadQuery
 from swag.query.as_call import shown
-from swag.query.windows import Range, Rows, Window
+from swag.query.windows import WINDOWS, Window
 from swag.tables import constants
 
 DEEPEST = 100  # an expression nested deeper is refused: everything that walks one recurses
@@ -102,7 +102,7 @@ class Operators:
 
     def over(self, window: Window) -> Any:
         """Over a window of its own, rather than the query's."""
-        if not isinstance(window, Rows | Range):
+        if not isinstance(window, WINDOWS):
             raise BadQuery(f"over({window!r}): that is no window.", 'sw.last("price").over(sw.Range("20m"))')
         return _with_leaves(self, lambda leaf: leaf if leaf.window else replace(leaf, window=window))
 

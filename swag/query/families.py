@@ -13,6 +13,8 @@
     product                 "product"    m, e                    m * 2^e
     any, all, count_if      "sum"        how many are true
     decayed_sum, …          "decayed"    s, lost, k              of what is weighted as by its own time
+    count_distinct          "distinct"   how many                (approx: of unbounded windows in engines "registers")
+    mode                    "mode"       x
     quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
 
@@ -36,6 +38,7 @@ from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
 from swag.tables.durations import in_units
+from swag.tables.keys import is_groupable
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
@@ -69,6 +72,11 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
     computed = []
     for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
         kind = decoded_type(kinds[name])
+        if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
+            raise BadType(
+                f'{aggregate} tells values of "{name}" apart, a column of type {kind}, of which none are equal.',
+                "a column of numbers, text, times or booleans",
+            )
         if reads == "anything":
             continue
         computed.append(name)

@@ -11,11 +11,11 @@ from typing import Any
 from swag.errors import BadQuery
 from swag.query.condition import condition
 from swag.query.expression import COMPARISONS, EXAMPLE, Expression, Operators, Windowed, leaves, mapped, plain
-from swag.query.windows import Range, Rows
+from swag.query.windows import WINDOWS
 
 
 def normal(aggregate: Any, window: Any, having: Any) -> tuple[Any, Any, Any]:
-    if window is not None and not isinstance(window, Rows | Range):
+    if window is not None and not isinstance(window, WINDOWS):
         raise BadQuery(f"{window!r} is no window.", 'sw.Rows(1000) or sw.Range("5m")')
     if aggregate is None:
         aggregate = _selected(having)

@@ -3,6 +3,8 @@
 [ROWS 1000]                                   [RANGE 5 MINUTES]          [RANGE 300]
 [ROWS 1000 UNTIL 200]                         [RANGE 2 MINUTES UNTIL 1 MINUTE CLOSED LEFT]
 [ROWS BETWEEN 1000 AND 200 PRECEDING]         [RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]
+[ROWS BETWEEN 9 PRECEDING AND 2 FOLLOWING]    [RANGE BETWEEN 5 MINUTES PRECEDING AND 1 MINUTE FOLLOWING]
+[UNBOUNDED]                                   [RANGE 5 MINUTES PEERS]    [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']
 [RANGE 1 HOUR, FREQUENCY 1000 TUPLES]         [RANGE 1 HOUR, FREQUENCY 1 MINUTE ANCHOR TUPLE PARTITIONED BY site]
 [FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]    [FRAME UNTIL SUM(volume) >= 25]
 [FRAME DELTA fl 0.05]                         [FRAME GRID x 4.25, y 4.2]
@@ -15,13 +17,14 @@ from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadQuery, BadSQL
 from swag.query.every import Every
-from swag.query.windows import Range, Rows
+from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.sql.framing import frame_clause
 from swag.sql.guessing import FREQUENCY_HINT, RANGE_HINT, ROWS, UNIT, Guessing, nearest_unit
 from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS
 from swag.sql.nodes import Clause
 from swag.sql.places import wrong
 
+_WINDOWS = ("RANGE", "ROWS", "UNBOUNDED", "SINCE")
 _LONGER = {"week": 7, "weeks": 7}  # in days
 _ENDLESS = ("month", "months", "year", "years", "quarter", "quarters")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -29,6 +32,7 @@ _HINTS = {
     "ROWS": "[ROWS 1000 UNTIL 200]: from 1000 rows back to 200 rows back",
     "RANGE": "[RANGE 2 MINUTES UNTIL 1 MINUTE]: from two minutes back to one minute back",
     "FREQUENCY": FREQUENCY_HINT,
+    "SINCE": "[SINCE 1 DAY], or [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']",
 }
 
 
@@ -53,7 +57,7 @@ class Clauses(Guessing):
 
     def _one_clause(self: Any, found: Clause) -> None:
         word = self.word
-        if word in ("RANGE", "ROWS") and (found.window is not None or found.frame is not None):
+        if word in _WINDOWS and (found.window is not None or found.frame is not None):
             self.unsupported("a second window", "one window in brackets; another by OVER: SUM(x) OVER [ROWS 1000]")
         if word == "FRAME" and (found.window is not None or found.every is not None):
             self.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
@@ -64,10 +68,8 @@ class Clauses(Guessing):
         self._advance()
         if word == "FRAME":
             found.frame = self.frame()
-        elif word == "RANGE":
-            found.window = self._range()
-        elif word == "ROWS":
-            found.window = self._rows()
+        elif word in _WINDOWS:
+            found.window = self._window(word)
         else:
             found.every, found.partition = self._frequency()
 
@@ -81,16 +83,44 @@ class Clauses(Guessing):
         except BadQuery as why:
             raise wrong(self.sql, start, why.message, FRAMES.get(word, ANY_FRAME)) from None
 
-    def _range(self: Any) -> Range:
+    def _window(self: Any, word: str) -> Window:
+        if word == "SINCE":
+            return self._since()
+        if word == "UNBOUNDED":
+            until = self.duration() if self._match_text_seq("UNTIL") else 0
+            return Unbounded(until, self._match_text_seq("PEERS") or False)
+        return self._range() if word == "RANGE" else self._rows()
+
+    def _range(self: Any) -> Range | Unbounded:
         far, near = self._extent(self.duration)
+        if far is None:
+            return Unbounded(near, self._match_text_seq("PEERS") or False)
+        closed: Any = "right"
         if self._match_text_seq("CLOSED"):
             if not self._match_texts(("LEFT", "RIGHT", "BOTH", "NONE")):
                 self.expected("LEFT, RIGHT, BOTH or NONE", "[RANGE 5 MINUTES CLOSED LEFT]")
-            return Range(far, near, self._prev.text.lower())
-        return Range(far, near)
+            closed = self._prev.text.lower()
+        return Range(far, near, closed, self._match_text_seq("PEERS") or False)
 
-    def _rows(self: Any) -> Rows:
-        return Rows(*self._extent(self._row_count))
+    def _rows(self: Any) -> Rows | Unbounded:
+        far, near = self._extent(self._row_count)
+        if far is None and near:
+            self.unsupported("UNBOUNDED with a number of rows", "[RANGE BETWEEN UNBOUNDED PRECEDING AND 5 PRECEDING]")
+        return Unbounded() if far is None else Rows(far, near)
+
+    def _since(self: Any) -> Since:
+        hint = _HINTS["SINCE"]
+        if self._curr.text == "1":
+            self._advance()
+        period, zone = self.word.lower().removesuffix("s"), None
+        if period not in ("hour", "day", "week", "month"):
+            self.expected("1 HOUR, 1 DAY, 1 WEEK or 1 MONTH", hint)
+        self._advance()
+        if self._match_text_seq("AT", "TIME", "ZONE"):
+            if not self._match(TokenType.STRING):
+                self.expected("the name of a time zone in '…'", hint)
+            zone = self._prev.text
+        return Since(period, zone)
 
     def _row_count(self: Any) -> int:
         count = self.whole("a number of rows", "[ROWS 1000]")
@@ -98,32 +128,35 @@ class Clauses(Guessing):
         return int(count)
 
     def _extent(self: Any, size: Any) -> tuple[Any, Any]:
-        """From how far back, and until when: both counted from now."""
-        if self._match(TokenType.BETWEEN):
-            far = self._edge(size)
+        """From how far back, and until when: both counted from now; what lies ahead is negative. None: for ever."""
+        if not self._match(TokenType.BETWEEN):
+            if self._unbounded():
+                self._match_text_seq("PRECEDING")
+                return None, 0
+            far = size()
             self._match_text_seq("PRECEDING")
-            if not self._match(TokenType.AND):
-                self.expected("AND", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
-            if self._match_text_seq("CURRENT", "ROW") or self._match_text_seq("NOW"):
-                return far, 0
-            near = self._edge(size)
-            if not self._match_text_seq("PRECEDING"):
-                self._refuse_future()
-                self.expected("PRECEDING", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
-            return far, near
-        far = self._edge(size)
+            return far, size() if self._match_text_seq("UNTIL") else 0
+        far = None if self._unbounded() else self._bound(size)
         self._match_text_seq("PRECEDING")
-        self._refuse_future()
-        return far, size() if self._match_text_seq("UNTIL") else 0
-
-    def _edge(self: Any, size: Any) -> Any:
+        if not self._match(TokenType.AND):
+            self.expected("AND", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
         if self.word == "UNBOUNDED":
-            self.unsupported("UNBOUNDED", "a window that ends: [RANGE 30 DAYS]")
-        return size()
+            self.unsupported("UNBOUNDED FOLLOWING", "[RANGE BETWEEN 5 MINUTES PRECEDING AND 30 DAYS FOLLOWING]")
+        near = self._bound(size)
+        if self._prev.text.upper() not in ("ROW", "NOW", "FOLLOWING") and not self._match_text_seq("PRECEDING"):
+            self.expected("PRECEDING", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
+        return far, near
 
-    def _refuse_future(self: Any) -> None:
-        if self.word == "FOLLOWING":
-            self.unsupported("FOLLOWING (a window ahead)", "[RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]")
+    def _unbounded(self: Any) -> bool:
+        return bool(self._match_text_seq("UNBOUNDED"))
+
+    def _bound(self: Any, size: Any) -> Any:
+        if self._match_text_seq("CURRENT", "ROW") or self._match_text_seq("NOW"):
+            return 0
+        edge = size()
+        if not self._match_text_seq("FOLLOWING"):
+            return edge
+        return -edge if isinstance(edge, int) else f"-{edge}"
 
     def _frequency(self: Any) -> tuple[Every, str | None]:
         amount = self.duration(FREQUENCY_HINT)
@@ -210,6 +243,7 @@ class Clauses(Guessing):
 
 
 CLAUSE_WORDS = (
-    "until", "preceding", "closed", "tuples", "tuple", "rows", "row", "anchor", "anchored", "partitioned", "partition",
+    "until", "preceding", "following", "peers", "closed", "tuples", "tuple", "rows", "row",
+    "anchor", "anchored", "partitioned", "partition",
     "and", "for", "measure",
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 from sqlglot import exp
 
 from swag.query.every import Every
-from swag.query.windows import Range, Rows
+from swag.query.windows import Window
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Clause:
     """What was said in brackets. partition: the column of PARTITIONED BY."""
 
     start: int = 0
-    window: Rows | Range | None = None
+    window: Window | None = None
     every: Every | None = None
     partition: str | None = None
     frame: Any = None

@@ -60,6 +60,11 @@ class Output:
 
     Windows of fewer than `least` rows give null. To put each block into its places at once was three times as slow,
     where keys lie mixed: twenty columns that are written all over take more pages than the processor keeps track of.
+
+    A column at a time, the lines that all keys are at fit the second-level cache: 1.3 ns per answer of 2,000 keys, 2.6
+    to 3.2 of 20,000 or more. Other ways were no faster (2M rows, per answer): four columns at once 5 to 6.6 ns; rows of
+    4 or 8 answers, gathered as a whole and then parted into columns 2.5 to 3.9, and those rows have to be made first;
+    rows put in place and parted then 4; by tiles of the input, in order of keys within each, 2.8 to 4.7.
     """
 
     def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
@@ -133,8 +138,9 @@ class Chunk:
             if left >= 0 and right >= 0:
                 lo, hi = (end[at : at + last - first] for at in (left, right))
                 return RequestBlock(first, lo, hi, right - left, in_step=True)
-        open_end = reach.near == 0  # it ends with the newest row that the request sees
-        lo = self._edge(reach, reach.far, first, last, "lo")
+        open_end = reach.near == 0 and not reach.peers  # it ends with the newest row that the request sees
+        far = reach.far if reach.since is None else None
+        lo = self._edge(reach, far, first, last, "lo")
         hi = end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
         return RequestBlock(first, lo, hi, int(open_end and each))
 
@@ -144,22 +150,29 @@ class Chunk:
         By time they do where events come evenly, both where the requests are and where the edges are: as many rows
         are passed as there are requests, so one with every step.
         """
-        if back == 0 or not reach.by_time:
-            return first - back
-        uneven = self.requests.uneven
+        if (back == 0 and not (reach.peers and reach.by_time)) or not reach.by_time:
+            return first - back if first - back + last - first <= self.requests.count else -1
+        uneven = self.requests.uneven if reach.since is None else None
         if uneven is None or uneven[first] != uneven[last - 1] or back > LATEST:
             return -1
         a, b = (int(self._edge(reach, back, at, at + 1, "lo")[0]) for at in (first, last - 1))
-        return a - 1 if b - a == last - 1 - first and uneven[a] == uneven[b] else -1
+        in_step = b - a == last - 1 - first and b < uneven.size and uneven[a] == uneven[b]
+        return a - 1 if in_step else -1
 
-    def _edge(self, reach: Reach, back: int, first: int, last: int, name: str) -> np.ndarray:
+    def _edge(self, reach: Reach, back: int | None, first: int, last: int, name: str) -> np.ndarray:
+        """back: None is where the period of a calendar begins."""
         if name not in self.made:
             self.made[name] = np.empty(BLOCK, np.int64)
         out, requests = self.made[name][: last - first], self.requests
-        if reach.by_time and back <= LATEST:
+        if back is None:
+            assert reach.since is not None
+            edges.by_time(self.timeline, requests.runs, requests.before[reach.since], 0, first, out)
+        elif reach.by_time and -LATEST <= back <= LATEST:
             edges.by_time(self.timeline, requests.runs, requests.now, back, first, out)
-        else:  # by rows; or further back than any two timestamps lie apart
-            edges.by_rows(self.timeline.segments, requests.runs, requests.end, min(back, LATEST), first, out)
+        else:  # by rows; or further away than any two timestamps lie apart
+            most = LATEST >> 1  # rows that nobody has
+            back = min(max(back, -most), most)
+            edges.by_rows(self.timeline.segments, requests.runs, requests.end, back, first, out)
         return out
 
     def seen(self, reach: Reach) -> tuple[int, int]:

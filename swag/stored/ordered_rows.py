@@ -12,11 +12,14 @@ import pyarrow as pa
 from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
+from swag.query.groupings import By
+from swag.query.windows import Since
 from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
-from swag.tables.key_columns import joined, key_name
-from swag.tables.keys import KeyTable
+from swag.tables.key_columns import joined
+from swag.tables.keys import KeyTable, joint_name
 
+HEAD = 1 << 16  # rows that most keys are among
 SAMPLE = 512  # steps in time that show whether events come evenly
 
 
@@ -27,6 +30,8 @@ def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.n
         return (None if edges.ordered(fixed(ts), starts) else np.argsort(ts, kind="stable")), starts
     starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=segments))])
     order = None if edges.ordered(fixed(ids), np.array([0, ids.size])) else _grouped(ids, starts)
+    if edges.is_sorted(fixed(ts)):  # so are those of each id, then
+        return order, starts
     if not edges.ordered(fixed(ts if order is None else ts[order]), starts):
         by_time = np.argsort(ts, kind="stable")
         order = by_time[_grouped(ids[by_time], starts)]
@@ -61,15 +66,19 @@ class Stored:
         self.ts = fixed(self.ts)
 
     @classmethod
-    def of(cls, table: pa.Table, ts: str, key: str | None, fields: dict[str, Field] | None = None) -> "Stored":
-        """fields: columns that were read already, of the same rows in another order."""
+    def of(cls, table: pa.Table, ts: str, by: By, fields: dict[str, Field] | None = None) -> "Stored":
+        """by: the columns of the key. fields: those that were read already, of the same rows in another order."""
+        if len(by) > 1:
+            table, by = joined(table, by), (joint_name(by),)
         times = column(table, ts, "ts is")
         clock = clock_of(times, ts)
         keys, ids = None, None
-        if key is not None:
-            by = column(table, key, "key is")
-            keys = KeyTable(by.type)
-            ids = keys.encode(by, key)
+        if by:
+            key = column(table, by[0], "key is")
+            keys = KeyTable(key.type, by[0])
+            if len(key) > 4 * HEAD:  # a table for most keys, rather than for as many as rows: twice as fast, for few
+                keys.encode(key[:HEAD], by[0])
+            ids = keys.encode(key, by[0])
         instant = instants(times, ts)
         order, starts = arrange(instant, ids, keys.count if keys else 1)
         times_in_order = instant if order is None else instant[order]
@@ -183,9 +192,15 @@ class Requests:
     apart: bool = False  # windows together hold about as many rows as there are, or fewer
     windows: dict[Any, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # edges that are known already
     restarts: list[int] = field(default_factory=list)  # requests at which these go back
+    before: dict[Since, np.ndarray] = field(default_factory=dict)  # the last instant before the period of each begins
 
     def __post_init__(self) -> None:
         self.now = fixed(self.now)
+
+    def look_up(self, since: Since, clock: Clock) -> None:
+        """When the periods of a calendar begin in which the requests lie."""
+        if since not in self.before:
+            self.before[since] = fixed(since.starts(self.now, clock) - 1)
 
     @property
     def count(self) -> int:
@@ -216,7 +231,7 @@ class Requests:
         return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
 
     @classmethod
-    def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: tuple[str, ...]) -> "Requests":
+    def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: By) -> "Requests":
         """by: the columns of the key."""
         for name in (ts, *by):
             if name not in table.column_names:
@@ -226,10 +241,11 @@ class Requests:
                 )
         times = instants(as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
-        key = key_name(by)
-        if stored.keys is not None and key is not None:
+        if stored.keys is not None:
+            if len(by) > 1:
+                table, by = joined(table, by), (joint_name(by),)
             segments = stored.keys.count + 1
-            ids = stored.keys.find(column(joined(table, by), key, "key is"), key)
+            ids = stored.keys.find(column(table, by[0], "key is"), by[0])
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
         requests = cls(

@@ -1,4 +1,8 @@
-"""Lengths of time as users write them ("5m", a timedelta, a number), to whole numbers in the unit of ts."""
+"""Lengths of time as users write them, to whole numbers in the unit of ts.
+
+"250ms" "30s" "5m" "2h" "1d" "1w", spelt out ("5 minutes", "90 sec", "5min"), ISO 8601 ("PT5M", "P1DT12H"), a timedelta
+of Python, NumPy or pandas, or a plain number in the unit of ts. A sign in front turns them round: "-1m" lies ahead.
+"""
 
 import datetime
 import re
@@ -14,7 +18,17 @@ Duration = int | str | datetime.timedelta | np.timedelta64
 NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 EXAMPLES = 'a number in the unit of ts, "5m", or a timedelta'
 _NUMPY = {**NANOSECONDS, "D": NANOSECONDS["d"], "W": 7 * NANOSECONDS["d"]}
-_DURATION = re.compile(r"\s*(\d{1,40}(?:\.\d{1,40})?)\s*(ns|us|ms|s|m|h|d)\s*")
+_SPELT = {
+    "ns": "nanosecond nanoseconds nanos nsec", "us": "microsecond microseconds micros usec µs",
+    "ms": "millisecond milliseconds millis msec", "s": "second seconds sec secs", "m": "minute minutes min mins",
+    "h": "hour hours hr hrs", "d": "day days",
+}  # fmt: skip
+_UNIT = {word: unit for unit, words in _SPELT.items() for word in words.split()} | {unit: unit for unit in NANOSECONDS}
+_WEEK = ("w", "week", "weeks")
+_NUMBER = r"(\d{1,40}(?:\.\d{1,40})?)"
+_DURATION = re.compile(rf"\s*([+-]?)\s*{_NUMBER}\s*([a-zA-Zµ]{{1,20}})\s*")
+_ISO = re.compile(rf"\s*([+-]?)P(?:{_NUMBER}W|(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?)\s*")
+_ISO_UNITS = ("w", "d", "h", "m", "s")
 UNITS = ("s", "ms", "us", "ns")  # of Arrow timestamps
 
 
@@ -34,15 +48,35 @@ def nanoseconds(duration: Any) -> int:
 
 
 def _read(text: str) -> int:
+    sign, amounts = _amounts(text)
+    total = sum(_exactly(text, number, unit) for number, unit in amounts)
+    return -total if sign == "-" else total
+
+
+def _amounts(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The sign, and numbers with a unit each: one as people write it, several in ISO 8601."""
     match = _DURATION.fullmatch(text)
-    if match is None:
-        raise BadQuery(f'"{text}" is not a duration: a number and one of {", ".join(NANOSECONDS)}.', 'sw.Range("5m")')
-    whole, _, fraction = match[1].partition(".")
-    unit = NANOSECONDS[match[2]]
-    part, rest = divmod(int(fraction or 0) * unit, 10 ** len(fraction))
+    if match is not None:
+        unit = match[3] if match[3] in NANOSECONDS else match[3].lower()  # "5M" may mean months
+        if unit in _WEEK or (unit in _UNIT and (len(unit) > 1 or unit == match[3])):
+            return match[1], [(match[2], "w" if unit in _WEEK else _UNIT[unit])]
+    match = _ISO.fullmatch(text)
+    found = [] if match is None else zip(match.groups()[1:], _ISO_UNITS, strict=True)
+    amounts = [(number, unit) for number, unit in found if number is not None]
+    if match is None or not amounts or text.rstrip().endswith("T"):
+        units = ", ".join([*NANOSECONDS, "w"])
+        raise BadQuery(f'"{text}" is not a duration: a number and one of {units}.', 'sw.Range("5m")')
+    return match[1], amounts
+
+
+def _exactly(text: str, number: str, unit: str) -> int:
+    """In nanoseconds."""
+    whole, _, fraction = number.partition(".")
+    size = 7 * NANOSECONDS["d"] if unit == "w" else NANOSECONDS[unit]
+    part, rest = divmod(int(fraction or 0) * size, 10 ** len(fraction))
     if rest:
         raise BadQuery(f'"{text}" is not a whole number of nanoseconds.', 'sw.Range("5m")')
-    return int(whole) * unit + part
+    return int(whole) * size + part
 
 
 def is_duration(value: Any) -> TypeGuard[str | datetime.timedelta | np.timedelta64]:
@@ -52,12 +86,17 @@ def is_duration(value: Any) -> TypeGuard[str | datetime.timedelta | np.timedelta
 
 def length(duration: Any, name: str) -> int:
     """How long a duration is: a number as it is, others in nanoseconds. Refused if it is none, or below 0."""
-    if not is_whole(duration) and not is_duration(duration):
-        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', EXAMPLES)
-    units = int(duration) if is_whole(duration) else nanoseconds(duration)
+    units = distance(duration, name)
     if units < 0:
         raise BadQuery(f"{name}={duration!r} is negative.", EXAMPLES)
     return units
+
+
+def distance(duration: Any, name: str) -> int:
+    """How far back an edge lies, or ahead if it is negative: as `length`, which is never negative."""
+    if not is_whole(duration) and not is_duration(duration):
+        raise BadQuery(f'{name}={duration!r} is neither a whole number nor a duration such as "5m".', EXAMPLES)
+    return int(duration) if is_whole(duration) else nanoseconds(duration)
 
 
 def canonical(duration: Duration) -> int | str:
@@ -66,7 +105,9 @@ def canonical(duration: Duration) -> int | str:
         return int(duration)  # type: ignore[arg-type]
     ns = nanoseconds(duration)
     if isinstance(duration, str):
-        return "".join(duration.split()) if ns else 0
+        sign, amounts = _amounts(duration)
+        if len(amounts) == 1 and amounts[0][1] in NANOSECONDS:  # in the unit that the user thinks in
+            return f"{'-' * (sign == '-')}{amounts[0][0]}{amounts[0][1]}" if ns else 0
     return (
         next((f"{ns // size}{unit}" for unit, size in reversed(NANOSECONDS.items()) if ns % size == 0), 0) if ns else 0
     )

@@ -15,7 +15,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
-from swag.live.intake import check_there, check_types
+from swag.live.intake import ReadOnce, check_there, check_types
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
@@ -45,7 +45,7 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
-        self._told = Told()  # of queries over the answers of others
+        self._told = Told()  # of queries that are compared as a whole
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, key)
         self._typed: Reading | None = None  # one whose columns are all of a known type
@@ -157,13 +157,22 @@ class LiveStream:
         if first:
             self.start(clock_of(table.column(self.ts), self.ts))
         try:
-            with self.core.trying(table) as batch:
-                self.check(batch, functions=not checked)
+            batch = self._tried(table, functions=not checked)
         except Exception:
             if first:
                 self.core.restart()
             raise
         self.apply(batch)
+        return batch
+
+    def _tried(self, table: pa.Table, functions: bool) -> Incoming:
+        assert self.core.time.clock is not None
+        batch = self.core.read(table, ReadOnce(table, self.ts, self.core.time.clock))
+        try:
+            self.check(batch, functions)
+        except Exception:
+            self.core.take_back(batch.known)
+            raise
         return batch
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
@@ -215,7 +224,7 @@ class LiveStream:
         """
         if self.core.time.clock is not None:
             self.core.time.go_on(now, closed)
-            self.core.store.tidy(0)
+            self.core.grouping.tidy(0)
             self.emission.decide(self.core.time.closed, kept)
 
     def decide(self, closed: int, kept: bool) -> None:
@@ -306,20 +315,20 @@ class LiveStream:
             self._told.tell(names[place])
 
     def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
-        """The places of queries over events, and of those over the answers of others."""
-        if not self.emission.outer:
-            return list(range(len(names))), []
-        over_events = [self.queries[name].source is None for name in names]
-        return [i for i, each in enumerate(over_events) if each], [i for i, each in enumerate(over_events) if not each]
+        """The places of queries that alerts follow, and of those that are compared as a whole."""
+        followed = [self.core.alerts.follows(name) for name in names]
+        return [i for i, each in enumerate(followed) if each], [i for i, each in enumerate(followed) if not each]
 
     def _changed(self, name: str) -> ManyAnswers:
-        """What differs from what was told of a query over the answers of others."""
+        """What differs from what was told of a query that is compared as a whole."""
         time = self.core.time
         when = pa.nulls(1) if time.clock is None else to_arrow(np.array([time.now]), None, time.clock.type)
         return self._told.changed(name, self.passing(name), when, lambda: self._of_everyone(name))
 
     def _of_everyone(self, name: str) -> pa.Table:
-        """Table([key], value) of a query over the answers of others, whoever passes."""
+        """Table([key], value) of a query that is compared as a whole, whoever passes."""
+        if self.queries[name].source is None:
+            return self.core.passing(replace(self.queries[name], having=None), None)
         over, at = self._asked_of(self.queries[name], None)
         if over.queries[name].source is not None:
             return over._of_everyone(name)

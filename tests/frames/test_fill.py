@@ -25,6 +25,7 @@ FURTHER = [
     sw.skew("x"), sw.kurtosis("i"), sw.slope("x", "i"), sw.intercept("x", "i"), sw.r2("x", "i"), sw.product("x"),
     sw.any("b"), sw.all("b"), sw.count_if("b"), sw.arg_max("k", "x"), sw.arg_min("i", "x"), sw.first_n("k", 2),
     sw.last_n("x", 3), sw.decayed_sum("x", 2), sw.decayed_mean("x", 2), sw.decayed_count(3), sw.age(),
+    sw.count_distinct("x"), sw.count_distinct("k"), sw.mode("i"), sw.mode("k"), sw.count_distinct("i", approx=True),
 ]  # fmt: skip
 
 

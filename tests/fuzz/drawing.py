@@ -55,9 +55,16 @@ OF_ALL_KINDS = [
     Of("all", ("b",)), Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")),
     Of("arg_min", ("b", "i")), Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50),
     Of("age"), Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
-    Of("last_n", ("x",), n=3),
+    Of("last_n", ("x",), n=3), *(Of(kind, (c,)) for kind in ("count_distinct", "mode") for c in "xnsb"),
 ]  # fmt: skip
-NO_CONDITION = {"first_n", "last_n", "age", "any", "all"}  # of lists there are none, nor of all others against numbers
+NO_CONDITION = {
+    "first_n",
+    "last_n",
+    "age",
+    "any",
+    "all",
+    "mode",
+}  # of lists there are none, nor of all others against numbers
 AGGREGATES = st.sampled_from(OF_ALL_KINDS)
 EXACT = st.sampled_from(
     [

@@ -158,3 +158,40 @@ def test_progress_of_a_job_is_told_by_spark_task_by_task(spark):
         for name in ("spark.jobGroup.id", "spark.job.description"):
             context.setLocalProperty(name, None)
     assert [(stage.numTasks, stage.numCompletedTasks) for stage in stages if stage.numTasks == 7] == [(7, 7)]
+
+
+LATER = [
+    sw.Query(sw.last("id"), sw.Rows(1), name="id"),
+    sw.Query(sw.sum("volume"), sw.Rows(10, until=-5), name="rows"),
+    sw.Query(sw.sum("price"), sw.Range(50, until=-10), name="around"),
+    sw.Query(sw.count(), sw.Range(0, until=-30), name="soon"),
+    sw.Query(sw.max("price"), sw.Range(20, closed="both", peers=True), name="peers"),
+]
+SO_FAR = [
+    sw.Query(sw.last("id"), sw.Rows(1), name="id"),
+    sw.Query(sw.sum("volume"), sw.Unbounded(), name="total"),
+    sw.Query(sw.median("price"), sw.Unbounded(until=20), name="median"),
+]
+
+
+@pytest.mark.parametrize("queries", [LATER, SO_FAR], ids=["later", "so far"])
+@pytest.mark.parametrize("layout", [CUT, WHOLE], ids=["cut", "whole"])
+def test_windows_that_lie_ahead_see_peers_or_never_end(spark, layout, queries):
+    events = some_events()
+    answers = swag.spark.evaluate(queries, spark.createDataFrame(events), key="symbol", layout=layout).toArrow()
+    assert_same(answers, sw.evaluate(queries, events, key="symbol"), "id")
+    requests = pa.table({"ts": np.arange(0, 420, 7), "symbol": [f"s{i % 5}" for i in range(60)], "r": np.arange(60)})
+    asked, at = [query for query in queries if query.name != "id"], spark.createDataFrame(requests)
+    answers = swag.spark.evaluate(asked, spark.createDataFrame(events), at=at, key="symbol", layout=layout).toArrow()
+    assert_same(answers, sw.evaluate(asked, events, at=requests, key="symbol"), "r")
+
+
+def test_windows_of_the_calendar(spark):
+    hours = np.datetime64("2024-03-09T00", "us") + np.arange(0, 4 * 86400, 1800) * np.timedelta64(1, "s")
+    events = pa.table({"ts": pa.array(hours).cast(pa.timestamp("us", "UTC")), "id": np.arange(hours.size)})
+    queries = [sw.Query(sw.last("id"), sw.Rows(1), name="id")]
+    queries += [
+        sw.Query(sw.count(), sw.Since(each, "America/New_York"), name=each) for each in ("1h", "1d", "1w", "1mo")
+    ]
+    answers = swag.spark.evaluate(queries, spark.createDataFrame(events), layout=CUT).toArrow()
+    assert_same(answers, sw.evaluate(queries, events), "id")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -194,3 +195,30 @@ def test_a_frame_query_reads_back_from_its_text(spec: Any, aggregate: Any, name:
 @given(text=predicates())
 def test_a_predicate_has_one_way_to_be_written(text: str) -> None:
     assert canonical(canonical(text)) == canonical(text) == canonical(f"( {text} ) /* so */")
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("UNBOUNDED", sw.Unbounded()),
+        ("UNBOUNDED UNTIL 5 MINUTES PEERS", sw.Unbounded("5m", peers=True)),
+        ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", sw.Unbounded()),
+        ("RANGE BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING", sw.Unbounded(-3)),
+        ("ROWS UNBOUNDED PRECEDING", sw.Unbounded()),
+        ("SINCE 1 DAY AT TIME ZONE 'America/New_York'", sw.Since("1d", "America/New_York")),
+        ("SINCE MONTH", sw.Since("1mo")),
+        ("SINCE 1 WEEK", sw.Since("1w")),
+        ("RANGE 5 MINUTES PEERS", sw.Range("5m", peers=True)),
+        ("RANGE 5 MINUTES CLOSED BOTH PEERS", sw.Range("5m", closed="both", peers=True)),
+        ("RANGE BETWEEN 5 MINUTES PRECEDING AND 1 MINUTE FOLLOWING", sw.Range("5m", until="-1m")),
+        ("RANGE BETWEEN 1 SECOND FOLLOWING AND 1 MINUTE FOLLOWING", sw.Range("-1s", until="-1m")),
+        ("RANGE BETWEEN CURRENT ROW AND 7 FOLLOWING", sw.Range(0, until=-7)),
+        ("ROWS BETWEEN 9 PRECEDING AND 2 FOLLOWING", sw.Rows(9, until=-2)),
+        ("ROWS BETWEEN 2 FOLLOWING AND 5 FOLLOWING", sw.Rows(-2, until=-5)),
+    ],
+)
+def test_windows_that_lie_ahead_never_end_or_begin_with_the_calendar_are_read_and_written(text, window):
+    (query,) = sw.sql(f"SELECT SUM(x) AS s FROM t [{text}]")
+    assert query.window == window
+    assert sw.sql(str(query)) == [query]
+    assert sw.sql(f"SELECT SUM(x) OVER [{text}] AS s FROM t")[0].window == window

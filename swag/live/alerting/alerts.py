@@ -27,12 +27,20 @@ from swag.live.alerting.judging import Found, SimpleRules, joined
 from swag.live.alerting.rule_book import Judge, RuleBook
 from swag.live.alerting.watch import KEY_BITS, Watch, WatchedPairs, pairs_of
 from swag.live.grouping import Grouping
+from swag.query.lowering import simple_ones
 from swag.query.query import Query
+from swag.query.windows import Since, Unbounded
 from swag.tables.answers import ManyAnswers
 from swag.tables.columns import to_arrow
 
 MANY_EVENTS = 1 << 16  # once so many have come, and the longest window has passed, they are looked at unasked
 NONE = np.zeros(0, np.int64)
+
+
+def is_followed(query: Query) -> bool:
+    """Windows of the calendar let go of all their events at once, and of unbounded ones nobody knows the past: who
+    passes such a rule is compared as a whole."""
+    return not any(isinstance(each.window, Unbounded | Since) for each in simple_ones([query]))
 
 
 class Alerts:
@@ -59,9 +67,13 @@ class Alerts:
     def add(self, queries: Iterable[Query], now: int) -> None:
         if self.active and not self._book.rules:
             self._since = now
-        self._book.add([query for query in queries if query.having is not None], now)
+        self._book.add([query for query in queries if query.having is not None and is_followed(query)], now)
         if self.active:
             self.keep_rows()
+
+    def follows(self, name: str) -> bool:
+        """Is it one of those that change by events that come and leave one by one?"""
+        return name in self._book.numbers
 
     def remove(self, name: str) -> None:
         number = self._book.remove(name)

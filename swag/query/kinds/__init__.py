@@ -4,6 +4,7 @@ from swag.query.kinds.ages import age
 from swag.query.kinds.comoments import corr, cov
 from swag.query.kinds.counts import count
 from swag.query.kinds.decayed import decayed_count, decayed_mean, decayed_sum
+from swag.query.kinds.distinct import count_distinct, mode
 from swag.query.kinds.ends import first, last
 from swag.query.kinds.extreme_rows import arg_max, arg_min
 from swag.query.kinds.extremes import max, min
@@ -26,6 +27,7 @@ __all__ = [
     "arg_min",
     "corr",
     "count",
+    "count_distinct",
     "count_if",
     "cov",
     "decayed_count",
@@ -41,6 +43,7 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "mode",
     "product",
     "quantile",
     "r2",

@@ -71,10 +71,11 @@ def planned(
     front = at.schema.fields if at is not None else [schema.field(events, name, "key is") for name in [*keys, ts]]
     out = StructType([StructField(each.name, each.dataType, True) for each in front] + schema.spark_fields(answered))
     simple = [each for query in asked for each in components(query)]
+    layout = layout.for_windows(each.window for each in simple)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     far = depth(asked, clock.unit)
     halo = Halo(far.time, far.rows, columns=len(out))
-    read = columns_read(simple)
+    read = columns_read(simple, events.columns)
     rows, requests, columns = inputs(simple, events, at, ts, keys, read, layout.ordered)
     names, promise = dict(zip(columns.keys, keys, strict=True)), None
     if layout.ordered:

@@ -99,7 +99,7 @@ class Passage:
         asked = [query for some in groups.values() for query in some]
         types = checked_inputs(asked, events, at, ts, keys)
         simple = [each for query in asked for each in components(query)]
-        read = columns_read(simple)
+        read = columns_read(simple, events.columns)
         taken, requests, columns = inputs(simple, events, at, ts, keys, read, False)
         rows = taken
         if requests is not None:
@@ -120,23 +120,24 @@ class Passage:
         clock = Clock(schema.arrow_schema(self.events).field(self.ts).type)
         far = depth(asked, clock.unit)
         halo, columns = Halo(far.time, far.rows, columns=len(out)), self._columns(by, front)
-        rows, columns = self._laid_out(by, columns, halo)
+        layout = self.layout.for_windows(each.window for query in asked for each in components(query))
+        rows, columns = self._laid_out(by, columns, halo, layout)
         read = [self.read[int(name[1:])] for name in columns.others if name.startswith("e")]
         task = WindowTask(
             portable(asked), columns, dict(zip(columns.keys, by, strict=True)), self.ts, tuple(read), clock, halo,
-            schema.arrow_of(out, self.events), self.layout.block_rows, None, tuple(front),
+            schema.arrow_of(out, self.events), layout.block_rows, None, tuple(front),
             passes_on=bool(later) and columns.asks,
         )  # fmt: skip
         self.rows = in_workers(rows, partial(answers, task), out)
         self.answered += out.names[len(front) :]
 
-    def _laid_out(self, by: By, columns: Columns, halo: Halo) -> tuple[DataFrame, Columns]:
+    def _laid_out(self, by: By, columns: Columns, halo: Halo, layout: Layout) -> tuple[DataFrame, Columns]:
         """Keys together, in order of time; as they lie, if what is within this grouping's keys is together already."""
         if self.lie_by and set(self.lie_by) <= set(by):
             return laid_out_in_place(self.rows, columns)
-        pieces = pieces_of(self.source, columns.by, halo, self.layout)
+        pieces = pieces_of(self.source, columns.by, halo, layout)
         self.lie_by = by if pieces is None else ()  # the pieces of a substream are in several tasks
-        return laid_out_again(self.rows, columns, pieces, self.layout)
+        return laid_out_again(self.rows, columns, pieces, layout)
 
     def _columns(self, by: By, front: list[str]) -> Columns:
         """What workers get of a row for this grouping."""
@@ -159,7 +160,8 @@ class Passage:
 
     def _read_by(self, groupings: Iterable[By]) -> list[str]:
         """e0, e1 …, as far as queries of these groupings read them."""
-        names = columns_read(each for by in groupings for query in self.groups[by] for each in components(query))
+        simple = [each for by in groupings for query in self.groups[by] for each in components(query)]
+        names = columns_read(simple, self.events.columns)
         return [f"e{self.read.index(name)}" for name in names]
 
     def _lettered(self, letter: str) -> list[str]:

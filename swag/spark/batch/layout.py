@@ -10,6 +10,7 @@ halo of earlier events that its first rows can see; so pieces are answered apart
 What follows from the piece is not sent with every row: the key is null, and workers know where its halo ends (`Cut`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -21,8 +22,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from swag.errors import BadQuery, BadType
+from swag.query.windows import Window, sees_later
 from swag.spark.batch.cuts import EARLIEST, CutPieces, Halo, cut
 
+EVERY_ROW = 1 << 62
 WHOLE = -1  # the piece that a substream is which is not cut
 
 
@@ -51,6 +54,10 @@ class Layout:
             number = getattr(self, name)
             if (name, number) != ("tasks", None) and (not isinstance(number, Integral) or number < 1):
                 raise BadQuery(f"{name}={number!r} is not a whole number >= 1.", f"Layout({name}={example})")
+
+    def for_windows(self, windows: Iterable[Window]) -> "Layout":
+        """The same; but where windows hold events that come later, substreams are taken as a whole."""
+        return replace(self, sample=0, block_rows=EVERY_ROW) if any(map(sees_later, windows)) else self
 
     @staticmethod
     def of(given: Any) -> "Layout":

@@ -10,9 +10,10 @@ import pyarrow as pa
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
-from swag.query.lowering import readers
+from swag.query.lowering import readers, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
+from swag.query.windows import Unbounded
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import grouped_by
 from swag.spark.places import col, named, numbered, placed
@@ -61,7 +62,7 @@ def stream(
     asked = grouped_by(asked, key_names(key))
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
-    wanted = Reading((each for query in asked for each in readers(query)), ts, key).columns
+    wanted = Reading((each for query in asked for each in readers(query)), ts, key).of_events(events.columns)
     table = columns_of(events, wanted, "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
@@ -106,6 +107,13 @@ def windows_job(
     from swag.spark.streams.shard import Job
 
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
+    for each in simple_ones(asked):
+        if isinstance(each.window, Unbounded):
+            raise BadQuery(
+                f'query "{each.title}": a stream of Spark keeps the events that windows hold, and {each.window!r} lets '
+                "go of none.",
+                "a window that ends: sw.Range(…)",
+            )
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
     time = event_time(table, ts)

@@ -1,0 +1,1 @@
+"""Unbounded windows: running aggregates, of which no row is kept."""

@@ -1,0 +1,210 @@
+"""The running aggregates of a grouping: the unbounded queries of a plan, each from the total of its rows."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.rings import substreams
+from swag.durable.state import State, nested, parts
+from swag.errors import BadQuery, SumOverflow, TooFarBack
+from swag.live.arena import Batch
+from swag.live.space import Mask
+from swag.live.store import CheckedRows, Store
+from swag.live.unbounded.accumulators import NO_MONOID, Accumulator, Folded, IntegerSum, What, whats_of
+from swag.live.unbounded.total import RowsThatCount, Total, Words
+from swag.query.families import lower, result_type
+from swag.query.kind import KINDS, Part
+from swag.query.query import Query
+from swag.query.user_calls import failed
+from swag.query.windows import Unbounded, reach
+from swag.tables.columns import to_arrow
+
+
+class Totals:
+    """The unbounded queries of a plan. It owns a total for each sort of rows that they are of.
+
+    Asked of it: to follow queries and batches; the answers of queries for some keys (`answer`). A query that comes
+    while events flow shares what was kept for an equal one; else it begins with the next event.
+
+    by_position: what is asked for is not how it stood at a time, but after so many rows of a key, as ticks do; rows
+    wait until they are settled.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.totals: dict[RowsThatCount, Total] = {}
+        self.since: dict[str, int] = {}  # by query: the number of events that do not count for it
+        self.queries: dict[str, Query] = {}
+        self.by_position = False
+        store.word_holders.append(self)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def check(self, query: Query) -> None:
+        of = query.aggregate
+        without = [each for each in whats_of(of) if isinstance(each, Part) and each.family in NO_MONOID]
+        if without:
+            raise BadQuery(
+                f'query "{query.title}": an engine keeps no rows for {query.window!r}, and {of} takes them.',
+                "sw.evaluate over stored events, or a window that ends: sw.Range(…)",
+            )
+
+    def add(self, query: Query) -> bool:
+        """Is all there that it needs from the first event on?"""
+        needed = dict.fromkeys(whats_of(query.aggregate))
+        alike = [t for t in self.totals.values() if t.of == self._rows(query, t.of.mask.since)]
+        known = [total.of.mask.since for total in alike if needed.keys() <= total.whats.keys()]
+        self._note(query, min(known, default=self.store.events))
+        return self.since[query.label] == 0
+
+    def _note(self, query: Query, since: int) -> None:
+        self.queries[query.label], self.since[query.label] = query, since
+        rows, presence = self._rows(query, since), self._presence(query, since)
+        for of in (rows, presence):
+            self.totals.setdefault(of, Total(of)).grow(self.store.key_count)
+        whats = self.totals[rows].whats
+        whats |= {what: whats.get(what) for what in whats_of(query.aggregate)}
+
+    def remove(self, query: Query) -> None:
+        del self.queries[query.label], self.since[query.label]
+        needed: dict[RowsThatCount, set[What]] = {}
+        for each in self.queries.values():
+            since = self.since[each.label]
+            needed.setdefault(self._rows(each, since), set()).update(whats_of(each.aggregate))
+            needed.setdefault(self._presence(each, since), set())
+        self.totals = {of: total for of, total in self.totals.items() if of in needed}
+        for of, total in self.totals.items():
+            total.whats = {what: each for what, each in total.whats.items() if what in needed[of]}
+
+    def _rows(self, query: Query, since: int) -> RowsThatCount:
+        return RowsThatCount(Mask(query.where, frozenset(query.aggregate.columns), since), query.window.until)
+
+    def _presence(self, query: Query, since: int) -> RowsThatCount:
+        return RowsThatCount(Mask(query.where, since=since), query.window.until)
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def take(self, rows: CheckedRows, batch: Batch) -> None:
+        store = self.store
+        if self.by_position:
+            positions = np.empty(rows.ts.size, np.int64)
+            substreams.positions_of(tuple(batch), store.main.arena.rings, positions)
+            rows = replace(rows, ts=positions)
+        for total in self.totals.values():
+            total.grow(store.key_count)
+            delay = max(self._near(total.of), store.time.lateness or 0)
+            total.take(rows, batch, store.now, delay) if not self.by_position else total.take(rows, batch, EARLIEST, 1)
+
+    def settle(self) -> None:
+        """Whoever asks will ask for all rows that are here."""
+        for total in self.totals.values():
+            total.settle(LATEST)
+
+    def _near(self, of: RowsThatCount) -> int:
+        assert self.store.clock is not None
+        return reach(Unbounded(of.until), self.store.clock.unit).near
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+        for total in self.totals.values():
+            total.renumber(kept)
+
+    def words(self) -> Iterable[Words]:
+        return (word for total in self.totals.values() for word in total.words())
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def answer(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> tuple[list[pa.Array], np.ndarray]:
+        """A column per query, for every (key, instant) one answer; and which have an event in the window."""
+        views: dict[RowsThatCount, Total] = {}
+        columns, present = [], np.empty((ids.size, len(queries)), bool)
+        for i, query in enumerate(queries):
+            since = self.since[query.label]
+            rows, presence = self._rows(query, since), self._presence(query, since)
+            for of in (rows, presence):
+                if of not in views:
+                    views[of] = self._at(query, of, ids, instants)
+            columns.append(self._column(query, views[rows]))
+            present[:, i] = views[presence].n > 0
+        return columns, present
+
+    def _at(self, query: Query, of: RowsThatCount, ids: np.ndarray, instants: np.ndarray) -> Total:
+        total, near = self.totals[of], self._near(of)
+        total.grow(self.store.key_count)
+        bounds = np.where(instants < EARLIEST + near, EARLIEST, instants - near)
+        gone = np.flatnonzero(total.newest[ids] > bounds)
+        if gone.size:
+            raise self._too_far_back(query, int(instants[gone[0]]), int(total.newest[ids[gone[0]]]) + near)
+        return total.at(ids, bounds)
+
+    def _too_far_back(self, query: Query, instant: int, first: int) -> TooFarBack:
+        clock = self.store.clock
+        assert clock is not None
+        return TooFarBack(
+            f'query "{query.title}" at {clock.show(instant)}: of an unbounded window only the aggregate is kept, which '
+            f"has taken events in since.",
+            f"ask for {clock.show(first)} or later (now is {clock.show(self.store.now)}), or sw.evaluate",
+        )
+
+    def _column(self, query: Query, view: Total) -> pa.Array:
+        aggregate, words = query.aggregate, self.store.dictionary
+        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        kind, whats = result_type(aggregate, kinds), whats_of(aggregate)
+        made = [view.whats[what] for what in whats]
+        if any(each is None for each in made):  # no row that counts has come
+            nothing = pa.nulls(view.n.size, kind)
+            return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
+        partials = [self._partial(query, each, view.n) for each in made if each is not None]
+        if aggregate.kind in ("first", "last"):
+            name, there = aggregate.columns[0], view.n > 0
+            known = name in words.tables
+            return words.values(name, partials[0], there) if known else to_arrow(partials[0], there, kind)
+        return to_arrow(*lower(aggregate, view.n, partials), kind)
+
+    def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
+        if isinstance(of, Folded) and of.failed is not None:
+            raise failed(f'query "{query.title}": lift or combine', of.failed) from of.failed
+        if isinstance(of, IntegerSum) and of.wrapped.any():
+            if query.aggregate.kind == "sum":
+                raise SumOverflow(
+                    f'query "{query.title}" sums to about {of.about[of.wrapped][0]:.3g}, which does not fit int64.',
+                    "cast the column to float64",
+                )
+            return np.where(of.wrapped, of.about, of.partial())
+        return of.partial()
+
+    # -- about itself -------------------------------------------------------------------------------------------------
+
+    def named(self, of: RowsThatCount) -> list[str]:
+        """The queries that are over these rows."""
+        return [label for label, query in self.queries.items() if self._rows(query, self.since[label]) == of]
+
+    @property
+    def waiting(self) -> int:
+        """Rows that are not folded in yet."""
+        return max((total.ts.size for total in self.totals.values()), default=0)
+
+    @property
+    def bytes(self) -> int:
+        return sum(total.bytes for total in self.totals.values())
+
+    def state(self) -> State:
+        names = {
+            what: [label, place]
+            for label, query in self.queries.items()
+            for place, what in enumerate(whats_of(query.aggregate))
+        }
+        return nested({"since": self.since}, {"totals": [total.state(names) for total in self.totals.values()]})
+
+    def restore(self, state: State) -> None:
+        """Its queries have been added."""
+        self.totals = {}
+        for query in self.queries.values():
+            self._note(query, state[0]["since"][query.label])
+        for saved in parts(state, "totals"):
+            of = RowsThatCount(Mask.from_json(saved[0]["mask"]), saved[0]["until"])
+            self.totals[of].restore(saved, self.queries)

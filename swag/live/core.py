@@ -165,13 +165,9 @@ class Core:
         except Exception:
             self.take_back(known)
             raise
-        self._add_time(fields, once.ts)
-        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
-
-    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
-        """Time is a column among the others where somebody reads it as one."""
         if self.reading.timed and self.time.clock is not None:
-            fields[TIME] = Field(ts, None, self.time.clock.type)
+            fields[TIME] = Field(once.ts, None, self.time.clock.type)
+        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -206,7 +202,8 @@ class Core:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
-        self._add_time(fields, ts)
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)

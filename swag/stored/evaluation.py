@@ -189,9 +189,7 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        families.check_columns(aggregate, kinds)
-        computed = families.computed_columns(aggregate)
-        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        fields = {name: self.stored.field(name, asked_by) for name in families.check_columns(aggregate, kinds)}
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}

@@ -70,11 +70,12 @@ class Lookups:
         which one that `where` may not count. seen: only the rows before these positions."""
         rest = self._answered_from_rows(queries)
         if rest is not queries:
-            columns, present, _ = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
+            columns, present, some = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
             asked = seen - 1 if self.plan.totals.by_position and seen is not None else instants
             columns, present = self._with_totals(queries, (rest, columns, present), ids, asked)
-            held = present if seen is None else np.repeat(seen[:, None] > 0, len(queries), axis=1)
-            return columns, present, held
+            ever = present[:, 0] if seen is None else seen > 0
+            held = [some[:, rest.index(query)] if query in rest else ever for query in queries]
+            return columns, present, np.column_stack(held)
         windows, which = self._windows(queries)
         lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi))

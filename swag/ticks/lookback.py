@@ -138,7 +138,7 @@ class Lookback:
         """All queries at every tick, in order."""
         segment, values = np.zeros(asked.ids.size, np.int64), None
         if keys is not None:
-            segment, values = _ranked(asked.ids, keys)
+            segment, values = ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
             order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
@@ -197,7 +197,7 @@ class Lookback:
         self.recent.restore(part(state, "recent"))
 
 
-def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
+def ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
     """Keys as numbers, in order of their values; and the values."""
     known, rank = np.zeros(keys.count, bool), np.empty(keys.count, np.int64)
     known[ids] = True

@@ -102,7 +102,7 @@ class Emission:
     @property
     def all_tickers(self) -> list[Ticker]:
         """Its own, and those whose answers are streams."""
-        return [*self.own_tickers, *(each.ticker for each in self.inner.values())]
+        return [*self.tickers.values(), *self.later.values(), *(each.ticker for each in self.inner.values())]
 
     @property
     def own_tickers(self) -> list[Ticker]:

@@ -117,7 +117,7 @@ def landmarks(nmax: int, wmin: int) -> Bare:
 
 def sorted_base(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.float64)
-    runs = np.zeros((nmax.bit_length(), capacity))
+    runs = np.zeros((nmax.bit_length() - sorted_runs.BITS, capacity))
     arguments = (column, runs, rings, KEY, counts)
     return Bare(
         "B-INT-QNT",
@@ -128,7 +128,7 @@ def sorted_base(nmax: int) -> Bare:
         sorted_runs.update,
         arguments,
         sorted_runs.lookup,
-        (runs, rings),
+        ((column, runs), rings),
         ranked=True,
     )
 

@@ -21,7 +21,7 @@ from bench.report import Report, insert, markdown, plain
 HERE = Path(__file__).parent
 SUBJECTS: dict[str, list[str]] = {
     "micro": ["micro", "growth", "keyed"],
-    "peers": ["peers", "features"],
+    "peers": ["peers", "features", "further_aggregates"],
     "figures": ["figures"],
     "first-use": ["first_use"],
     "groupings": ["groupings"],

@@ -68,7 +68,8 @@ class Detector:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
         if self._over:
             raise BadEvents("the stream was finished; nothing can be pushed any more.", "make a new fr.Detector")
-        rows, fields = self._core.take(joined(as_table(events, keep=True), self._by))
+        table = as_table(events, keep=True)
+        rows, fields = self._core.take(joined(table, self._by) if len(self._by) > 1 else table)
         self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 
     def punctuate(self, t: Any) -> pa.Table:
@@ -123,4 +124,5 @@ class Detector:
         return {"spec": repr(self.spec), "ts": self.ts, "key": key_setting(self._by), "fragments": self.fragments}
 
     def _noted(self, table: pa.Table) -> pa.Table:
-        return self._origin.noted(apart(table, self._by), self._seen, self._over)
+        table = apart(table, self._by) if len(self._by) > 1 else table
+        return self._origin.noted(table, self._seen, self._over)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import chunks, in_parallel
-from frames.finding.intervals import over_intervals
+from frames.finding.intervals import Times, over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import Key, key_of, united
@@ -23,6 +23,7 @@ from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
+from swag.query.reading import with_aggregated
 from swag.tables.columns import as_table, column, room, taken
 from swag.tables.durations import Duration
 from swag.tables.key_columns import joined, key_name
@@ -191,10 +192,13 @@ class Summary:
 
     def answers(self, asked: Sequence[tuple[Aggregate, str | None]]) -> list[pa.Array | pa.ChunkedArray]:
         """A column per aggregate; with a predicate: only of events for which it holds."""
+        table = with_aggregated(self.meeting.table, [aggregate for aggregate, _ in asked])
         for aggregate, _ in asked:
             for name in aggregate.columns:
-                column(self.meeting.table, name, f"{aggregate} reads")
-        return over_intervals(asked, self.meeting.table, self.meeting.laid.order, (self.lo, self.hi))
+                column(table, name, f"{aggregate} reads")
+        met = self.meeting
+        times = Times(met.clock, met.instants, met.ends)
+        return over_intervals(asked, table, met.laid.order, (self.lo, self.hi), times)
 
 
 def checked_aggregates(aggregates: Any) -> list[Aggregate]:

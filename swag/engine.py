@@ -152,8 +152,14 @@ class Engine:
     @rehearsed(of_append)
     def append(self, events: Any) -> int:
         """Take a batch, whole or not at all; returns how many events were taken."""
-        table = intake.read(events, self._streams.reading, keep=self._arrivals.keeps)
-        return self._arrivals.take(table) if table.num_rows else 0
+        streams = self._streams
+        waits = self.lateness is not None and self.hold
+        table = intake.read(events, streams.reading, keep=waits or streams.is_ticking)
+        if table.num_rows == 0:
+            return 0
+        if self.lateness is None and streams.time.clock is not None:  # what comes in order goes straight in
+            return streams.take(table)
+        return self._arrivals.take(table)
 
     @alone
     def advance(self, ts: Any) -> None:

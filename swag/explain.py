@@ -9,6 +9,7 @@ from swag.live.planner import Group
 from swag.live.space import Space
 from swag.live.unbounded.total import Total
 from swag.query.every import Every
+from swag.query.families import parts_of
 from swag.query.kind import Part
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Query
@@ -78,7 +79,7 @@ def _lookups(core: Core) -> list[str]:
     for total in core.plan.totals.totals.values():
         lines += ["", *_total(total, core.plan.totals.named(total.of))]
     rest = [query for query in core.plan.queries.values() if query.label not in core.plan.totals.queries]
-    free = [query.label for query in rest if query.aggregate.kind in ("count", "first", "last")]
+    free = [query.label for query in rest if not parts_of(query.aggregate)]
     if free:
         why = "    no structure: counts and ends are read off the window's edges, O(1)"
         lines += ["", f"positions: {_names(free)}", why]

@@ -48,7 +48,7 @@ class Unbounded:
     peers: bool = False
 
 
-Window = Rows | Range | Unbounded
+AnyWindow = Rows | Range | Unbounded
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,17 @@ class Q:
     """A query: `where` says True, False or None of an event; `having` is (">", v) ... ("between", lo, hi)."""
 
     agg: Agg
-    window: Window
+    window: AnyWindow
     where: Callable[[Event], bool | None] | None = None
     having: tuple[Any, ...] | None = None
+
+
+class Window(list[Event]):
+    """The events of a window, and the time for which it was asked."""
+
+    def __init__(self, events: Iterable[Event], now: float) -> None:
+        super().__init__(events)
+        self.now = now
 
 
 class BadBatch(ValueError):
@@ -78,7 +86,7 @@ def substream(events: Iterable[Event], key: str | None, value: Any) -> list[Even
     return [e for e in events if key is None or e[key] == value]
 
 
-def window_events(past: Events, window: Window, now: float, later: Events = ()) -> list[Event]:
+def window_events(past: Events, window: AnyWindow, now: float, later: Events = ()) -> list[Event]:
     """The window over `past`: what the request may see of one substream, in order. later: what comes after it, which
     only windows see that lie ahead, and as far as it has the same ts, those with peers."""
     m, everything = len(past), [*past, *later]
@@ -99,7 +107,8 @@ def in_range(ts: int, window: Range, now: float) -> bool:
 
 def matching(query: Q, past: Events, now: float, later: Events = ()) -> list[Event]:
     """`where` comes after the window, as in CQL, and keeps an event only if it says True."""
-    return [e for e in window_events(past, query.window, now, later) if query.where is None or query.where(e)]
+    events = window_events(past, query.window, now, later)
+    return Window((e for e in events if query.where is None or query.where(e)), now)
 
 
 def window_at_time(query: Q, events: Iterable[Event], now: float) -> list[Event]:

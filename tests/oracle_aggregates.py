@@ -6,15 +6,25 @@ Sums are taken in exact fractions and rounded once, so a float answer here is th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from tests.oracle_arithmetic import (
+    Values,
+    co_moment,
+    exact,
+    finite,
+    is_nan,
+    product,
+    root,
+    rounded,
+    total,
+)
+from tests.oracle_further import FURTHER, TIMED, told_apart
+
 Event = Mapping[Any, Any]
-Values = Sequence[Any]  # non-null values of one column, in order of position
-Number = Any  # a Fraction, or a float that is NaN or infinite
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Agg:
     combine: Any = None
     lower: Any = None
     identity: Any = None
+    half_life: int = 1  # decayed_sum, decayed_mean, decayed_count
+    n: int = 1  # first_n, last_n
 
 
 def agg(kind: str, *columns: str, **params: Any) -> Agg:
@@ -39,11 +51,22 @@ def agg(kind: str, *columns: str, **params: Any) -> Agg:
 
 
 def aggregate(agg: Agg, window: Iterable[Event]) -> Any:
-    """Nulls are skipped; an empty window gives count 0, and null for all else (3)."""
+    """Nulls are skipped; an empty window gives count 0, and null for all else (3). Where it matters when the window was
+    asked for, it says so itself: window.now."""
+    window = counted(agg, window) if agg.kind in TIMED else window
     rows = non_null(agg, window)
-    if agg.kind == "count":
-        return len(rows)
+    if agg.kind in COUNTS:
+        return COUNTS[agg.kind](rows)
+    if agg.kind in TIMED:
+        return TIMED[agg.kind](agg, window) if rows else None
     return AGGREGATES[agg.kind](agg, *zip(*rows, strict=True)) if rows else None
+
+
+def counted(agg: Agg, window: Any) -> Any:
+    """The same window without the events of which a column is null."""
+    kept = type(window)([], window.now)
+    kept.extend(e for e in window if not any(e[c] is None for c in agg.columns))
+    return kept
 
 
 def non_null(agg: Agg, window: Iterable[Event]) -> list[tuple[Any, ...]]:
@@ -118,6 +141,11 @@ def _user(agg: Agg, xs: Values) -> Any:
     return agg.lower(state)
 
 
+COUNTS: dict[str, Callable[..., int]] = {
+    "count": len,
+    "count_if": lambda rows: sum(row[0] for row in rows),
+    "count_distinct": lambda rows: len(set(map(told_apart, rows))),
+}
 MEDIAN = Agg("quantile", phi=0.5, method="linear")
 AGGREGATES: dict[str, Callable[..., Any]] = {
     "sum": _sum,
@@ -134,50 +162,5 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     "quantile": _quantile,
     "median": lambda agg, xs: _quantile(MEDIAN, xs),
     "user": _user,
+    **FURTHER,
 }
-
-
-# --- Exact arithmetic ------------------------------------------------------------------------------------
-
-
-def exact(x: Any) -> Number:
-    return x if isinstance(x, float) and not math.isfinite(x) else Fraction(x)
-
-
-def finite(*columns: Iterable[Any]) -> bool:
-    return all(isinstance(exact(x), Fraction) for xs in columns for x in xs)
-
-
-def is_nan(x: Any) -> bool:
-    return isinstance(x, float) and math.isnan(x)
-
-
-def product(x: Any, y: Any) -> Number:
-    """With NaN or an infinity as in IEEE (inf * 0 is NaN)."""
-    return exact(x) * exact(y) if finite([x, y]) else float(x) * float(y)
-
-
-def total(xs: Iterable[Any]) -> Number:
-    """With NaN or infinities as in IEEE (inf - inf is NaN)."""
-    numbers = [exact(x) for x in xs]
-    special = [x for x in numbers if isinstance(x, float)]
-    return sum(special) if special else sum(numbers, Fraction(0))
-
-
-def co_moment(xs: Values, ys: Values) -> Fraction:
-    """Sum (x - mean x)(y - mean y), of finite values."""
-    return total(map(product, xs, ys)) - total(xs) * total(ys) / len(xs)
-
-
-def rounded(x: Number) -> float:
-    """To the nearest float; beyond the largest one, infinite."""
-    try:
-        return float(x)
-    except OverflowError:
-        return math.inf if x > 0 else -math.inf
-
-
-def root(x: Fraction) -> float:
-    """The square root, from 60 digits."""
-    digits = Context(prec=60)
-    return float(digits.sqrt(digits.divide(Decimal(x.numerator), Decimal(x.denominator))))

@@ -109,7 +109,8 @@ def answer(statement: Statement, window: Callable[[Q], Events]) -> tuple[Any, bo
 
     def one(leaf: Leaf) -> Any:
         seen = window(Q(leaf.agg, leaf.window, statement.where))
-        return oracle.aggregate(leaf.agg, [e for e in seen if leaf.where is None or leaf.where(e)])
+        counted = [e for e in seen if leaf.where is None or leaf.where(e)]
+        return oracle.aggregate(leaf.agg, oracle.Window(counted, getattr(seen, "now", math.nan)))
 
     present = any(window(Q(leaf.agg, leaf.window, statement.where)) for leaf in both_of)
     passes = statement.having is None or compute(statement.having, one) is True

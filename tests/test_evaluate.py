@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.stored import blocks as chunks
+from swag.stored import evaluation, ordered_rows
 from tests import oracle
 from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches
@@ -22,8 +23,9 @@ from tests.oracle import Agg, Q, agg, mismatches
 NAN, INF = math.nan, math.inf
 long_stream = pytest.mark.skipif(not JIT, reason="rows by the hundred thousand, which takes compiled kernels")
 SCHEMA = pa.schema(
-    {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string()}
-)
+    {"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "s": pa.string(),
+     "b": pa.bool_()}
+)  # fmt: skip
 
 # --- The same query for the oracle and for us -------------------------------------------------------------
 
@@ -63,12 +65,28 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     (sw.cov("x", "i", ddof=0), agg("cov", "x", "i", ddof=0)),
     (sw.corr("x", "y"), agg("corr", "x", "y")),
     (GAP, ORACLE_GAP),
+    *((make(c), agg(kind, c)) for kind, make in (("skew", sw.skew), ("kurtosis", sw.kurtosis)) for c in "xi"),
+    *((make(c), agg(make.__name__, c)) for make in (sw.any, sw.all, sw.count_if) for c in "b"),
+    *((sw.product(c), agg("product", c)) for c in "xi"),
+    *((make("x", c), agg(make.__name__, "x", c)) for make in (sw.slope, sw.intercept, sw.r2) for c in "yi"),
+    *((make(c, by), agg(make.__name__, c, by)) for make in (sw.arg_max, sw.arg_min) for c in "xis" for by in "yi"),
+    *((make(c, n), agg(make.__name__, c, n=n)) for make in (sw.first_n, sw.last_n) for c in "xsb" for n in (1, 3)),
+    *(
+        (make(c, h), agg(make.__name__, c, half_life=h))
+        for make in (sw.decayed_sum, sw.decayed_mean)
+        for c in "xi"
+        for h in (1, 7, 2**40)
+    ),
+    *((sw.decayed_count(h), agg("decayed_count", half_life=h)) for h in (1, 5)),
+    (sw.age(), agg("age")),
+    *((make(c), agg(make.__name__, c)) for make in (sw.count_distinct, sw.mode) for c in "xisb"),
+    (sw.count_distinct("x", approx=True), agg("count_distinct", "x")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 
 
 HAVING = st.sampled_from([None, None, (">", 0), ("<=", 2), ("between", -1, 3)])
-EXACT = {"count", "min", "max"}  # a condition on what is rounded may go either way
+EXACT = {"count", "min", "max", "count_if", "count_distinct"}  # a condition on what is rounded may go either way
 
 
 def ours(window: oracle.Window) -> sw.Rows | sw.Range | sw.Unbounded:
@@ -109,6 +127,7 @@ def events(times: st.SearchStrategy[int], values: st.SearchStrategy[float]) -> s
             "y": st.none() | values,
             "i": st.none() | st.integers(-5, 5) | st.sampled_from([2**40, -(2**50)]),
             "s": st.none() | st.sampled_from(["", "one", "two"]),
+            "b": st.none() | st.booleans(),
         }
     )
     return st.lists(event, max_size=24)
@@ -124,6 +143,8 @@ def pieces(chunk: int, block: int, threads: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "CHUNK", chunk)
         patch.setattr(chunks, "BLOCK", block)
+        patch.setattr(ordered_rows, "HEAD", block)
+        patch.setattr(evaluation, "MANY_ROWS", 0)
         patch.setenv("SWAG_THREADS", str(threads))
         yield
 
@@ -163,7 +184,7 @@ def test_at_each_event(
 def test_events_that_come_evenly_but_for_some(asked: list[Any], steps: list[int], size: tuple[int, int, int]) -> None:
     """Where they do, edges by time are slices; a gap, a tie or an event out of step must not be taken for one."""
     stream = [
-        {"ts": int(ts), "k": "a", "x": float(j * j % 17), "y": 1.0, "i": j % 5, "s": "s"}
+        {"ts": int(ts), "k": "a", "x": float(j * j % 17), "y": 1.0, "i": j % 5, "s": "s", "b": j % 3 > 0}
         for j, ts in enumerate(np.cumsum(steps))
     ]
     with pieces(*size):
@@ -200,7 +221,8 @@ def test_every_aggregate_over_every_window_of_one_stream(number: int) -> None:
             "x": hard.get(j, None if j % 11 == 0 else float(rng.normal())),
             "y": None if j % 13 == 0 else float(rng.integers(1, 9)),
             "i": None if j % 7 == 0 else int(rng.integers(-9, 9)),
-            "s": str(j),
+            "s": None if j % 9 == 0 else str(j * j % 10),
+            "b": None if j % 5 == 0 else bool(rng.integers(2)),
         }
         for j, t in enumerate(rng.integers(0, 30, 45))
     ]

@@ -15,7 +15,7 @@ import swag as sw
 from tests import oracle
 from tests.every_type import column, in_units
 from tests.oracle import Q, agg, mismatches
-from tests.test_evaluate import ours, ranges, rows
+from tests.test_evaluate import PIECES, ours, pieces, ranges, rows
 
 COLUMNS: dict[str, tuple[list[Any], list[pa.DataType]]] = {  # the values of a key column, and how it may be kept
     "card": (["", "a", "ü"], [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view()]),
@@ -86,11 +86,14 @@ def same(values: list[Any], others: list[Any]) -> bool:
     return all(a == b or (a != a and b != b) for a, b in zip(values, others, strict=True))
 
 
-@given(data=st.data(), events=EVENTS, default=BY, kinds=KINDS)
+@given(data=st.data(), events=EVENTS, default=BY, kinds=KINDS, cut=PIECES)
 @settings(max_examples=150, deadline=None)
-def test_mixed_groupings_at_events(data: Any, events: list[dict], default: tuple[str, ...], kinds: dict) -> None:
+def test_mixed_groupings_at_events(
+    data: Any, events: list[dict], default: tuple[str, ...], kinds: dict, cut: tuple[int, int, int]
+) -> None:
     queries = data.draw(asked(default))
-    found = sw.evaluate([query for query, _, _ in queries], as_table(events, kinds), key=default)
+    with pieces(*cut):
+        found = sw.evaluate([query for query, _, _ in queries], as_table(events, kinds), key=default)
     keys = dict.fromkeys([*default, *(name for _, _, by in queries for name in by)])
     names = [query.label for query, _, _ in queries]
     assert sorted(found.column_names) == sorted([*keys, "ts", *names])
@@ -145,6 +148,19 @@ def test_a_column_that_is_called_as_a_key_of_several_is_inside_is_refused() -> N
     with pytest.raises(sw.BadEvents, match=r'a column "\(a, b\)", as the key of several'):
         sw.evaluate(query, events)
     assert sw.evaluate(query, {"ts": [1], "a": [1], "b": [2]}).num_rows == 1
+
+
+def test_chosen_events_may_have_a_key_of_several_columns() -> None:
+    events = {"ts": [1, 2, 3, 4], "a": [1, 1, 2, 1], "b": ["x", "x", "y", "x"], "x": [1, 2, 3, 4]}
+    query = sw.Query(sw.sum("x"), sw.Rows(2), name="s", source=sw.Events("x > 1"))
+    at_events = sw.evaluate(query, events, key=["a", "b"]).to_pylist()
+    assert [(row["a"], row["b"], row["ts"], row["s"]) for row in at_events] == [
+        (1, "x", 2, 2),
+        (2, "y", 3, 3),
+        (1, "x", 4, 6),
+    ]
+    requests = {"ts": [3, 9], "a": [1, 1], "b": ["x", "y"]}
+    assert sw.evaluate(query, events, at=requests, key=["a", "b"])["s"].to_pylist() == [2, None]
 
 
 def test_the_oracle_sees_one_substream_per_group() -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 import swag as sw
 from swag.live import store
 from swag.tables.waiting import Waiting
-from swag.ticks.counters import Counters
-from swag.ticks.recency import Recency
-from swag.ticks.schedule import NEVER
+from swag.ticks.lookback import Recency
+from swag.ticks.schedule import NEVER, Counters
 from swag.ticks.ticker import Ticker
 
 KEYS = 6

@@ -10,7 +10,7 @@ from frames.finding.intake import ID, NO_KEY, chunks, finder, has_nulls, in_para
 from frames.finding.layout import LaidOut, laid_out
 from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels.frames import fill as frame_fill
-from swag.tables.columns import column, one_chunk, room
+from swag.tables.columns import Clock, column, one_chunk, room
 from swag.tables.durations import Duration
 from swag.tables.keys import KeyTable
 
@@ -20,7 +20,7 @@ class Meeting:
     """instants, ids: of the events, -1 where a key has no frames; numbers, keys, starts, ends: of the frames.
 
     Intervals have their margins; that of a frame without any is from 1 to 0. rows: as the frames say, or None. moved:
-    margins move an edge.
+    margins move an edge. clock: what the times are.
     """
 
     table: pa.Table
@@ -33,6 +33,7 @@ class Meeting:
     ends: np.ndarray
     rows: np.ndarray | None
     moved: bool
+    clock: Clock
 
     @classmethod
     def of(
@@ -41,7 +42,7 @@ class Meeting:
         clock, instants = timed(table, ts)
         _, pieces = pieces_of(whole, clock)
         early, late = margins(before, after, clock.unit)
-        intervals = (*widened(pieces, early, late), rows_of(whole), bool(early or late))
+        intervals = (*widened(pieces, early, late), rows_of(whole), bool(early or late), clock)
         if key is None:
             return cls(table, instants, NO_KEY, 1, pieces.numbers, np.zeros(pieces.numbers.size, np.int64), *intervals)
         own = column(table if is_untyped(whole) else whole, key, "frames are found per")[: whole.num_rows]

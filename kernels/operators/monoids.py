@@ -10,6 +10,10 @@ on disk. A partial is a scalar, or a tuple of scalars; partials live in an array
     Moments       n, s, mean, m2     Chan's update                      -
     CoMoments     n, mean x, mean y, the same, for two columns          -
                   xx, yy, xy
+    Shape         n, mean, m2 … m4   Pébay's update                     -      kernels/operators/shape.py
+    Product       m, e: m * 2^e      m * m, e + e                       -      kernels/operators/products.py
+    ArgMax, ArgMin  x, extreme       that of the better; NaN wins       -      kernels/operators/extreme_rows.py
+    Decayed       s, lost, k         the earlier times 2^-(k - k)       -      kernels/operators/decayed.py
     user-defined  what identity is   theirs                             if they say how
 """
 
@@ -21,6 +25,12 @@ from numba.core import types
 from numba.extending import overload
 
 from kernels.compile.jit import kernel
+from kernels.operators.decayed import Decayed, combine_decayed, lift_decayed
+from kernels.operators.extreme_rows import ArgMax, ArgMin, later_max, later_min, lift_row
+from kernels.operators.products import Product, combine_product, lift_product
+from kernels.operators.shape import Shape, combine_shape, lift_shape
+
+SECOND = object()  # in STATE: the dtype of the second column
 
 
 class Sum(NamedTuple):
@@ -109,6 +119,11 @@ _LIFT: dict[type, Callable[..., Any]] = {
     Min: lift_value,
     Moments: lift_moments,
     CoMoments: lift_comoments,
+    Shape: lift_shape,
+    Product: lift_product,
+    ArgMax: lift_row,
+    ArgMin: lift_row,
+    Decayed: lift_decayed,
 }
 _COMBINE: dict[type, Callable[..., Any]] = {
     Sum: add,
@@ -116,16 +131,26 @@ _COMBINE: dict[type, Callable[..., Any]] = {
     Min: _min,
     Moments: combine_moments,
     CoMoments: combine_comoments,
+    Shape: combine_shape,
+    Product: combine_product,
+    ArgMax: later_max,
+    ArgMin: later_min,
+    Decayed: combine_decayed,
 }
 _INVERT: dict[type, Callable[..., Any]] = {Sum: _difference}
 _LOWER: dict[type, Callable[..., Any]] = {}
 
-STATE: dict[type, Any] = {  # dtype of a partial, or a tuple of them; None: that of the column
+STATE: dict[type, Any] = {  # dtype of a partial, or a tuple of them; None: that of the (first) column
     Sum: None,
     Max: None,
     Min: None,
     Moments: (np.float64, None, np.float64, np.float64),
     CoMoments: (np.float64,) * 6,
+    Shape: (np.float64,) * 5,
+    Product: (np.float64, np.int64),
+    ArgMax: (None, SECOND),
+    ArgMin: (None, SECOND),
+    Decayed: (np.float64, np.float64, np.int64),
 }
 
 
@@ -244,12 +269,19 @@ def _store_overload(state, i, partial):
     return first
 
 
-def empty_state(op: Any, column_dtype: Any, size: int) -> Any:
-    """Room for `size` partials: an array, or a tuple of arrays."""
+def state_dtypes(op: Any, of_columns: Any) -> Any:
+    """The dtype of a partial, or a tuple of them. of_columns: the dtype of the column, or of each of them."""
+    first, *others = of_columns if isinstance(of_columns, tuple) else (of_columns,)
     dtypes = STATE[type(op)]
     if isinstance(dtypes, tuple):
-        return tuple(np.empty(size, dtype or column_dtype) for dtype in dtypes)
-    return np.empty(size, dtypes or column_dtype)
+        return tuple(first if each is None else others[0] if each is SECOND else each for each in dtypes)
+    return dtypes or first
+
+
+def empty_state(op: Any, of_columns: Any, size: int) -> Any:
+    """Room for `size` partials: an array, or a tuple of arrays."""
+    dtypes = state_dtypes(op, of_columns)
+    return tuple(np.empty(size, dtype) for dtype in dtypes) if isinstance(dtypes, tuple) else np.empty(size, dtypes)
 
 
 @kernel

@@ -1,6 +1,8 @@
 """Small parts of arithmetic that kernels of every room are made of, and the ends of time."""
 
 import numpy as np
+from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
+from numba.extending import overload
 
 from kernels.compile.jit import kernel
 
@@ -8,6 +10,27 @@ EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # the first a
 
 # An index that is not negative. Numba lets negative ones wrap, which is nearly 40 % of a loop that gathers.
 unsigned = np.uint64
+
+
+def lowest(word):
+    """The number of the lowest set bit."""
+    word = int(word)
+    return np.uint64((word & -word).bit_length() - 1)
+
+
+def highest(word):
+    """The number of the highest set bit."""
+    return np.uint64(int(word).bit_length() - 1)
+
+
+@overload(lowest)
+def _lowest(word):
+    return lambda word: np.uint64(trailing_zeros(word))
+
+
+@overload(highest)
+def _highest(word):
+    return lambda word: np.uint64(63) - np.uint64(leading_zeros(word))
 
 
 @kernel

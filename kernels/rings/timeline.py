@@ -34,7 +34,7 @@ class Batch(NamedTuple):
     @property
     def counts(self) -> np.ndarray:
         """How many rows each run has."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]  # a third of the time of np.diff
 
     def only(self, chosen: np.ndarray) -> "Batch":
         """Of the same runs the rows that are chosen."""
@@ -92,11 +92,6 @@ def first_disorder(ts, batch, latest):
                 break
             last = t
     return worst if worst < ts.size else -1
-
-
-def note_latest(ts, batch, latest):
-    """latest[k] = the time of the last row of each key in the batch. Not worth a kernel: it is one of many passes."""
-    latest[batch.keys] = ts[batch.order[batch.starts[1:] - 1]]
 
 
 @kernel
@@ -219,6 +214,23 @@ def take_slots(rings, batch, slots):
         for i in range(starts[r], starts[r + 1]):
             slots[i] = offset + ((tail + i - starts[r]) & mask)
         rings[k, TAIL] = tail + starts[r + 1] - starts[r]
+
+
+@kernel
+def take_times(ts, batch, rings, kept, latest, slots):
+    """The same, and the times of the rows are written to `kept`; latest[k] = that of the last row of each key.
+
+    In one kernel: of a batch of one row, most of the time goes into calling them.
+    """
+    order, keys, starts = batch
+    for r in range(keys.size):
+        k = keys[r]
+        offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
+        for i in range(starts[r], starts[r + 1]):
+            slots[i] = offset + ((tail + i - starts[r]) & mask)
+            kept[slots[i]] = ts[order[i]]
+        rings[k, TAIL] = tail + starts[r + 1] - starts[r]
+        latest[k] = ts[order[starts[r + 1] - 1]]
 
 
 @kernel

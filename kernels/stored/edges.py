@@ -224,6 +224,15 @@ def narrowest(lo, hi):
 
 
 @kernel
+def widest(lo, hi):
+    """The number of rows in the largest window."""
+    most = np.int64(0)
+    for i in range(lo.size):
+        most = max(most, hi[i] - lo[i])
+    return most
+
+
+@kernel
 def clear_bits(bitmap, places):
     """The bits of these places, the lowest of a byte first, become 0."""
     for i in range(places.size):

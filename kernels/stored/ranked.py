@@ -17,11 +17,9 @@ sorts last: ranks from `numbers` on are NaN, counted apart. A far jump costs the
 from typing import NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
-from numba.extending import overload
 
 from kernels.compile.jit import kernel
-from kernels.operators.numbers import unsigned
+from kernels.operators.numbers import highest, lowest, unsigned
 
 FROM, UPTO, AT, BELOW, NANS, NUMBERS, MID, TOP = range(
     8
@@ -65,27 +63,6 @@ def empty(rows):
     """Back to before the first row."""
     rows.words[:] = 0
     rows.cursor[:NUMBERS] = 0, 0, -1, 0, 0
-
-
-def lowest(word):
-    """The number of the lowest set bit."""
-    word = int(word)
-    return np.uint64((word & -word).bit_length() - 1)
-
-
-def highest(word):
-    """The number of the highest set bit."""
-    return np.uint64(int(word).bit_length() - 1)
-
-
-@overload(lowest)
-def _lowest(word):
-    return lambda word: np.uint64(trailing_zeros(word))
-
-
-@overload(highest)
-def _highest(word):
-    return lambda word: LAST - np.uint64(leading_zeros(word))
 
 
 @kernel

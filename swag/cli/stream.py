@@ -23,7 +23,6 @@ from swag.query.windows import Depth, Unbounded, sees_later
 from swag.stored.carried import CarriedRows, first_needed
 from swag.stored.ordered_rows import Stored, as_clock
 from swag.tables.columns import Clock, clock_of, column, instants
-from swag.tables.key_columns import joined, key_name
 
 
 class Disorder(Exception):
@@ -98,7 +97,7 @@ class FileStream:
 
     def _needed(self, rows: pa.Table, by: By, far: Depth, now: int) -> np.ndarray:
         by = by if far.rows else ()  # as they lie, if time alone decides
-        stored = Stored.of(joined(rows, by), self.ts, key_name(by))
+        stored = Stored.of(rows, self.ts, by)
         first = first_needed(far, stored.ts, stored.starts, now)
         needed = np.empty(rows.num_rows, bool)
         place = slice(None) if stored.order is None else stored.order

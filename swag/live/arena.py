@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from kernels.rings.timeline import Batch as Batch
 from swag.durable.state import State
 
+FIRST_ROW, ONE_RUN = np.zeros(1, np.int64), np.arange(2)  # of a batch of one row; nobody writes to those
 LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
 
 
@@ -21,8 +23,22 @@ class Column:
     shift: int = 0
 
 
+class NewRows(NamedTuple):
+    """What a batch has brought to the rings of a space: the last counts[r] rows of keys[r] are new, `rows` in all.
+
+    again: so many of each are not new, but were displaced by such as are.
+    """
+
+    keys: np.ndarray
+    counts: np.ndarray
+    rows: int
+    again: np.ndarray | None = None
+
+
 def group(ids: np.ndarray, seen: np.ndarray) -> Batch:
     """The rows of a batch by key. seen: a zero per key (scratch)."""
+    if ids.size == 1:  # as it is: to find that out takes as long as any other step of appending a row
+        return Batch(FIRST_ROW, ids, ONE_RUN)
     order, keys, starts = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64), np.empty(ids.size + 1, np.int64)
     runs = timeline.group_by_key(ids, seen, order, keys, starts)
     return Batch(order, keys[:runs], starts[: runs + 1])

@@ -29,18 +29,16 @@ class PSoup(Structure):
         self.op = operator(part)
         self.arena = Arena()
         self.links = self.arena.allocate(np.int64, rows=4)
-        self.aggregates = allocated(self.arena, self.op, self.dtype)
+        self.aggregates = allocated(self.arena, self.op, self.dtypes)
         self.roots = np.zeros(0, np.int64)
 
-    def add_keys(self, count: int) -> None:
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        count = self.rings.shape[0]
         self.arena.add_keys(count)
         self.roots = extended(self.roots, count, psoup.NONE)
-
-    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._expire(keys, counts)
         self.arena.make_room(keys, counts, lambda keys, coming: None)
         psoup.update(self.op, self.columns, self.rings, self._tree, keys)
-        self.updates += int(counts.sum())
 
     def _expire(self, keys: np.ndarray, counts: np.ndarray) -> None:
         psoup.expire(self.op, self.columns, self.rings, self._tree, keys)
@@ -49,7 +47,7 @@ class PSoup(Structure):
         own[keys[empty], HEAD] = own[keys[empty], TAIL] = self.rings[keys[empty], TAIL] - counts[empty]
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         psoup.lookup(self.op, self.columns, self.rings, self._tree, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -73,10 +71,10 @@ class MaterializeNone(Structure):
         self.op = operator(part)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        self.updates += int(counts.sum())
+        """The rows are all there is."""
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         naive.lookup(self.op, self.columns, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -107,9 +105,9 @@ class MaterializeAll(Structure):
         self.store, self.reaches = store, distinct
         count = len(self.reaches)
         self.windows = np.zeros((count, 6), np.int64)
-        self.front = monoids.empty_state(self.op, self.dtype, 0)
-        self.back = tuple(monoids.empty_state(self.op, self.dtype, count) for _ in range(2))
-        self.answers = monoids.empty_state(self.op, self.dtype, count)
+        self.front = monoids.empty_state(self.op, self.dtypes, 0)
+        self.back = tuple(monoids.empty_state(self.op, self.dtypes, count) for _ in range(2))
+        self.answers = monoids.empty_state(self.op, self.dtypes, count)
         self.table = np.zeros(2 << count.bit_length(), np.int64)
         self.far = self.near = np.zeros(count, np.int64)
         self.upto = (0, 0)  # the tail and the time that answers are current for
@@ -117,12 +115,11 @@ class MaterializeAll(Structure):
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         self._materialize()
-        self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
         if self.store is not None and self.store.now != self.upto[1]:  # time went on without a row
             self._materialize()
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         current = self.far, self.near, self.table, self.answers, self.upto[0]
         self.folded += naive.recall(self.op, self.columns, self.rings, current, keys, (lo, hi), out)
         self.lookups += lo.size
@@ -161,7 +158,7 @@ class MaterializeAll(Structure):
             self.windows[:] = 0
             self.windows[:, naive.ROOM] = room
             self.windows[:, naive.PLACE] = np.cumsum(room) - room
-            self.front = monoids.empty_state(self.op, self.dtype, int(room.sum()))
+            self.front = monoids.empty_state(self.op, self.dtypes, int(room.sum()))
 
     @property
     def bytes_apart(self) -> int:

@@ -1,15 +1,13 @@
 """The core: events of a stream in arrays, and the queries that are answered from them on lookup.
 
-    table --> trying: columns, keys, which rows count --> check --> apply --> structures        answer <-- ids, instants
+    table --> read: columns, keys, which rows count --> check --> apply --> structures        answer <-- ids, instants
 
 Whoever needs an engine inside owns a core: an Engine (which adds rows that wait, and ticks), the rows that ticks look
 back at, streams inside of others, Spark's shards.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakMethod
 
@@ -24,16 +22,17 @@ from swag.live.alerting.alerts import Alerts
 from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
 from swag.live.dictionary import Dictionary
-from swag.live.filtered.chosen import Chooser, ChosenRows
+from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
-from swag.query.lowering import simple_ones
+from swag.query.kind import TIME
+from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Reach, Since, lies_ahead, reach
+from swag.query.windows import Reach, Since, lies_ahead
 from swag.tables.answers import ManyAnswers, in_order, own_name
 from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
@@ -43,26 +42,20 @@ Answered = tuple[list[pa.Array], np.ndarray]  # a column per query; which ids ar
 
 
 @dataclass(eq=False)
-class Incoming:
-    """A batch on its way in: what was read of it, and which of its rows count where."""
+class Incoming(CheckedRows):
+    """A batch on its way in, what was read of it, and the latest of its times."""
 
-    table: pa.Table
-    ts: np.ndarray
-    ids: np.ndarray
-    fields: dict[str, Field]
-    chosen: ChosenRows
+    table: pa.Table = field(kw_only=True)
+    latest: int = field(kw_only=True)
+    known: int = field(kw_only=True)  # keys that there were before it
     by_key: Batch | None = None  # once it was found to be in order
-
-    @cached_property
-    def rows(self) -> CheckedRows:
-        return CheckedRows(self.ts, self.ids, self.fields, self.chosen)
 
 
 class Core:
     """A stream, and queries that have neither `every` nor `source`.
 
     It owns the time of the stream, its dictionary, its queries, and for each of its groupings (there is one so far) the
-    keys, rows, structures and indexes. Asked of it: `add` and `remove` queries; `trying`, `check` and `apply` a batch;
+    keys, rows, structures and indexes. Asked of it: `add` and `remove` queries; `read`, `check` and `apply` a batch;
     answers (`answer`, `answer_each`, `value`, `passing`); to let go; its `state`.
     """
 
@@ -101,13 +94,13 @@ class Core:
         for query in simple:
             _refuse_window(query, self.algorithm)
             if self.time.clock is not None:
-                reach(query.window, self.time.clock.unit)
+                measured(query, self.time.clock.unit)
         self.plan.check(simple)
         table = waiting(simple)
         if table is not None:
-            found = intake.fields(table, Reading(simple), self.dictionary)
+            intake.fields(table, Reading(simple), self.dictionary)
             predicates = tuple(dict.fromkeys(query.where for query in simple if query.where is not None))
-            Chooser().chosen(predicates, table, found)
+            Chooser().told(predicates, table)
 
     def add(
         self, queries: list[Query], flowing: bool = False, unread: Callable[[Query], int] = lambda query: EARLIEST
@@ -136,16 +129,21 @@ class Core:
         """The first batch tells what time is; queries have been checked against it."""
         self.time.clock = clock
         self.plan.retain()
+        self._begin_whole_stream()
 
     def restart(self) -> None:
         """The first batch was refused: nobody knows what time is again."""
         self.time.clock, self.time.now, self.time.closed, self.store.keys = None, EARLIEST, EARLIEST, None
 
+    def _begin_whole_stream(self) -> None:
+        """Without a key there is one substream as soon as there is time, though events may wait still."""
+        if self.key is None and self.time.clock is not None:
+            self.store.grow_keys()
+
     def begin_at(self, now: int, missed: int) -> None:
         """It has missed what came up to now, so many events: keys of that time are not known."""
         self.store.forgotten, self.missed = now, missed
         if self.key is None:
-            self.store.grow_keys()
             self.store.latest[0] = self.store.lost[0] = now
 
     @property
@@ -153,25 +151,27 @@ class Core:
         """Have events come, here or before it was there?"""
         return self.store.events > 0 or self.store.forgotten > EARLIEST
 
-    @contextmanager
-    def trying(self, table: pa.Table) -> Iterator[Incoming]:
-        """A batch, as far as it can be read; if anything inside raises, its new keys are taken back."""
+    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
+        """A batch, as far as it can be read; its new keys have been noted, and whoever refuses it takes them back.
+
+        once: what other groupings have read of it already.
+        """
+        if once.empty:
+            table = intake.without_foreign_nulls(table, self.dictionary, once.empty)
+        fields = intake.fields(table, self.reading, self.dictionary, once)
         known = self.store.key_count
         try:
-            yield self.read(table, intake.ReadOnce(table))
+            ids, told = self.grouping.ids(table), self.grouping.told(table, once)
         except Exception:
             self.take_back(known)
             raise
+        self._add_time(fields, once.ts)
+        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
 
-    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
-        """A batch, as far as it can be read; its new keys have been noted. once: what other groupings have read of it
-        already."""
-        assert self.time.clock is not None
-        table = intake.without_foreign_nulls(table, self.dictionary, once)
-        ts = once.timestamps(self.ts, self.time.clock)
-        fields = intake.fields(table, self.reading, self.dictionary, once)
-        ids = self.grouping.ids(table)
-        return Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields, once))
+    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
+        """Time is a column among the others where somebody reads it as one."""
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -181,29 +181,36 @@ class Core:
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
         """Raise what is wrong with a batch; nothing is changed. ordered: it is to be applied right away."""
         if ordered:
-            batch.by_key = self.store.grouped(batch.rows)
-        self.grouping.check(batch.fields, batch.chosen, self.reading.lifted if functions else [])
+            batch.by_key = self.store.grouped(batch)
+        self.grouping.check(batch, self.reading.lifted if functions else [])
 
     def would_refuse(self, table: pa.Table) -> None:
         """Raise what is wrong with a table, other than the order and keys of its rows; nothing is changed."""
         assert self.time.clock is not None
-        intake.timestamps(table, self.ts, self.time.clock)
-        fields = intake.fields(intake.without_foreign_nulls(table, self.dictionary), self.reading, self.dictionary)
-        self.grouping.check(fields, self.grouping.chosen(table, fields), self.reading.lifted)
+        once = intake.ReadOnce(table, self.ts, self.time.clock)
+        typed = intake.without_foreign_nulls(table, self.dictionary, once.empty)
+        fields = intake.fields(typed, self.reading, self.dictionary)
+        rows = CheckedRows(once.ts, once.ts[:0], fields, self.grouping.told(table))
+        self.grouping.check(rows, self.reading.lifted)
 
     def apply(self, batch: Incoming) -> int:
         """Take a batch that was checked. From here on nothing can fail."""
         assert batch.by_key is not None
-        if self.grouping.apply(batch.rows, batch.by_key):
+        self.time.now = max(self.time.now, batch.latest)
+        if self.grouping.apply(batch, batch.by_key):
             self.alerts.look_again()
-        self.alerts.follow(batch.by_key.keys, batch.ts.size)
+        if self.alerts.active:
+            self.alerts.follow(batch.by_key.keys, batch.ts.size)
         return batch.ts.size
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
-        batch = Incoming(table, ts, ids, fields, self.grouping.chosen(table, fields))
-        batch.by_key = self.store.grouped(batch.rows)
+        self._add_time(fields, ts)
+        latest = int(ts.max(initial=EARLIEST))
+        told, known = self.grouping.told(table), self.store.key_count
+        batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)
+        batch.by_key = self.store.grouped(batch)
         self.apply(batch)
 
     def share_keys(self, keys: KeyTable | None) -> None:
@@ -399,6 +406,7 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+        self._begin_whole_stream()
         if header.get("alerts") is not None:
             self.alerts.restore(part(state, "alerts"))
 

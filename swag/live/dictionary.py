@@ -52,11 +52,11 @@ class Dictionary:
         array = one_chunk(column(table, name, asked_by))
         words = self.tables.setdefault(name, KeyTable(array.type))
         if array.null_count == 0:
-            return Field(words.encode(array, name), None, words.type)
+            return Field(words.encode(array, name), None, words.type, words)
         valid = np.asarray(array.is_valid())
         numbers = np.zeros(len(array), np.int64)
         numbers[valid] = words.encode(array.drop_null(), name)
-        return Field(numbers, valid, words.type)
+        return Field(numbers, valid, words.type, words)
 
     def values(self, name: str, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
         """Back from numbers to values."""
@@ -65,8 +65,10 @@ class Dictionary:
             return pa.nulls(numbers.size, words.type)
         return words.column().take(pa.array(numbers, mask=~valid))
 
-    def tidy(self, spaces: Iterable[Space]) -> None:
-        """Forget the values that no row holds, where they are most of them."""
+    def tidy(self, spaces: Iterable[Space]) -> set[str]:
+        """Forget the values that no row holds, where they are most of them. Returns the columns whose values have other
+        numbers now."""
+        renumbered_columns = set()
         for name, words in self.tables.items():
             if words.count <= MANY:
                 continue
@@ -78,6 +80,8 @@ class Dictionary:
                 renumbered[used] = self.tables[name].encode(words.column(used), name)
                 for data in columns:
                     data[:] = renumbered[data]
+                renumbered_columns.add(name)
+        return renumbered_columns
 
     @property
     def bytes(self) -> int:

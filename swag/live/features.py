@@ -18,7 +18,7 @@ from swag.live.plan import Route
 from swag.live.space import Mask
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
-from swag.query.kind import Part
+from swag.query.kind import KINDS, Part
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 
@@ -72,7 +72,7 @@ class FeaturePlan:
         routes = [(core.plan.routes[queries[i].label], w) for i, w in which.items()]
         self._asked = asked_parts(routes)
         self._blocks = [self._block(some, [which[i] for i in some]) for some in places.values()]
-        self._counts = [i for i in which if queries[i].aggregate.kind == "count"]
+        self._counts = [i for i in which if KINDS[queries[i].aggregate.kind].counts]
 
     def fits(self) -> bool:
         return self._version == self.core.plan.version and self._clock is self.core.time.clock
@@ -80,6 +80,8 @@ class FeaturePlan:
     def _is_direct(self, query: Query, route: Route) -> bool:
         """Is it one aggregate over one window, whose answer is a number in a word?"""
         if not query.is_simple or query.having is not None or route.parts is None:
+            return False
+        if route.kind.timed or route.kind.answers == "lists":
             return False
         words = self.core.dictionary.tables
         return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)
@@ -130,8 +132,8 @@ class FeaturePlan:
         lo, hi = request.edges(block.route.mask)
         if block.some is not None:
             lo, hi = lo[:, block.some], hi[:, block.some]
-        if block.aggregate.kind in ("first", "last"):
-            own: list[Any] = [request.ends(block.route.mask, block.aggregate, lo, hi)]
+        if block.route.kind.at_ends:
+            own: list[Any] = [request.ends(block.route, block.aggregate, lo, hi)]
         else:
             own = [_part(states[of], family, which) for of, family, which in block.parts]
         return block.route.kind.lower(block.aggregate, hi - lo, own)

@@ -11,7 +11,7 @@ from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
-from swag.live.filtered.chosen import Chooser, ChosenRows
+from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Satisfied
 from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
@@ -19,7 +19,6 @@ from swag.live.plan import Plan
 from swag.live.store import CheckedRows, Store
 from swag.live.time import Time
 from swag.query.query import Query
-from swag.tables.columns import Field
 
 
 class Grouping:
@@ -66,38 +65,54 @@ class Grouping:
         self.store.grow_keys()
         return ids
 
-    def chosen(self, table: pa.Table, fields: dict[str, Field], once: intake.ReadOnce | None = None) -> ChosenRows:
-        """Which rows of a batch count where: every `where` is computed, or raises."""
+    def told(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Satisfied:
+        """Which rows of a batch satisfy which predicates: every `where` is computed, or raises."""
+        if not self.plan.predicates:
+            return NO_PREDICATES
         shared = None if once is None or once.table is not table else once.holds
-        return self.chooser.chosen(self.plan.predicates, table, fields, shared)
+        return self.chooser.told(self.plan.predicates, table, shared)
 
-    def check(self, fields: dict[str, Field], chosen: ChosenRows, lifted: list[Query]) -> None:
+    def check(self, rows: CheckedRows, lifted: list[Query]) -> None:
         """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""
         if self._has_filters:
-            self.filters.check(fields, chosen)
+            self.filters.check(rows.fields, rows.chosen)
         if lifted:
-            self.plan.check_lifted(lifted, fields, chosen)
+            self.plan.check_lifted(lifted, rows.fields, rows.chosen)
 
     def apply(self, rows: CheckedRows, batch: Batch) -> bool:
         """Take a batch that was checked: from here on nothing can fail. Returns whether rows were put before others."""
+        store, displaced = self.store, False
         self.filters.changed |= self.plan.prepare(rows.fields)
         filtering = self._has_filters
         if filtering:
             self.filters.prepare()
-        self.store.time.go_on(int(rows.ts.max(initial=self.store.time.now)))
+        if store.time.lateness is None:
+            self.plan.update(store.append(rows, batch))
+            if filtering:
+                self.filters.update(rows)
+        else:
+            displaced = self._put_in_place(rows, batch, filtering)
+        if self.plan.totals.totals:
+            self.plan.totals.take(rows, batch)
+        self.tidy(rows.ts.size)
+        if store.families:
+            self.plan.forget_substreams()
+        return displaced
+
+    def tidy(self, rows: int) -> None:
+        """After a batch of so many rows: what nobody needs goes, a little at a time."""
+        if renumbered := self.store.tidy(rows):
+            self.plan.read_again(renumbered)
+
+    def _put_in_place(self, rows: CheckedRows, batch: Batch, filtering: bool) -> bool:
+        """The same, where some rows may belong before others that are here: do any?"""
         displaced = displacing(self.store, rows, batch)
         if displaced is None:
             self.plan.update(self.store.append(rows, batch))
         else:
             self.plan.update(put_in_place(self.store, rows, batch, displaced))
-        if self.plan.totals.totals:
-            self.plan.totals.take(rows, batch)
-        if filtering and self.store.time.lateness is None:
-            self.filters.update(rows)
-        elif filtering:
+        if filtering:
             self.filters.redo(rows, batch, np.zeros(batch.keys.size) if displaced is None else displaced)
-        self.store.tidy(rows.ts.size)
-        self.plan.forget_substreams()
         return displaced is not None
 
     @property

@@ -1,15 +1,18 @@
 """From a table to checked rows: nothing is applied until everything about a batch was found to be right."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from kernels.operators.numbers import EARLIEST
 from swag.errors import BadType
 from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
 from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
@@ -18,29 +21,18 @@ from swag.tables.predicate import holds
 class ReadOnce:
     """A batch that several groupings read: what they have in common is read once. It owns that.
 
-    Asked of it: the times of the batch, its columns as kernels want them, and where a predicate holds.
+    Asked of it: the times of the batch and the `latest` of them, the columns without any value (`empty`), the others as
+    kernels want them, and where a predicate holds.
     """
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, ts: str, clock: Clock) -> None:
         self.table = table
-        self._ts: np.ndarray | None = None
+        self.ts = timestamps(table, ts, clock)
+        self.latest = int(self.ts.max(initial=EARLIEST))
+        self.empty = empty_columns(table)
+        self.types = column_types(table)
         self._fields: dict[tuple[str, bool], Field] = {}
         self._holds: dict[str, np.ndarray] = {}
-        self._empty: list[str] | None = None
-
-    @property
-    def empty(self) -> list[str]:
-        """The columns without any value."""
-        if self._empty is None:
-            size = self.table.num_rows
-            named = zip(self.table.column_names, self.table.columns, strict=True)
-            self._empty = [name for name, values in named if values.null_count == size]
-        return self._empty
-
-    def timestamps(self, ts: str, clock: Clock) -> np.ndarray:
-        if self._ts is None:
-            self._ts = timestamps(self.table, ts, clock)
-        return self._ts
 
     def field(self, name: str, asked_by: str, as_they_are: bool) -> Field:
         if (name, as_they_are) not in self._fields:
@@ -56,6 +48,8 @@ class ReadOnce:
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table = as_table(events, keep)
+    if reading.derived:
+        table = reading.extended(table)
     try:
         return table.select(list(reading.columns))
     except KeyError:  # one is missing, or there twice: who asks for it is told
@@ -66,7 +60,7 @@ def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
     """Refuse what reads a column that events do not have. None: nobody knows yet."""
     if columns is not None:
         nothing = pa.table([pa.nulls(0)] * len(columns), names=columns)
-        for name, asked_by in reading.read.items():
+        for name, asked_by in of_events(reading.read, reading.derived, columns).items():
             column(nothing, name, asked_by)
 
 
@@ -78,9 +72,24 @@ def with_missing(table: pa.Table, reading: Reading, keys: bool = False) -> pa.Ta
     return table
 
 
-def without_foreign_nulls(table: pa.Table, known: Dictionary, once: ReadOnce | None = None) -> pa.Table:
-    """A column without values has no type of its own: where it came as one that the column has not, it is of none."""
-    for name in (once or ReadOnce(table)).empty:
+def empty_columns(table: pa.Table) -> list[str]:
+    """Those without any value."""
+    found = []
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        if values.null_count == table.num_rows:
+            found.append(name)
+    return found
+
+
+def column_types(table: pa.Table) -> dict[str, pa.DataType]:
+    """By name: to ask a table for one takes longer than to look at what it is."""
+    return dict(zip(table.column_names, table.schema.types, strict=True))
+
+
+def without_foreign_nulls(table: pa.Table, known: Dictionary, empty: list[str]) -> pa.Table:
+    """A column without values (`empty`) has no type of its own: where it came as one that the column has not, it is of
+    none."""
+    for name in empty:
         kind = known.types.get(name)
         if kind is not None and decoded_type(table.schema.field(name).type) != kind:
             table = table.set_column(table.column_names.index(name), name, pa.nulls(table.num_rows))
@@ -90,9 +99,10 @@ def without_foreign_nulls(table: pa.Table, known: Dictionary, once: ReadOnce | N
 def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
     """The times of a batch, in the unit of ts. clock: what time has been so far."""
     array = table.column(ts)
-    came = clock_of(array, ts)
-    if clock.type != came.type and len(array):
-        raise BadType(f'ts column "{ts}" is {came.type}, but has been {clock.type} so far.', f"cast it to {clock.type}")
+    if array.type != clock.type:
+        came = clock_of(array, ts).type
+        if len(array):
+            raise BadType(f'ts column "{ts}" is {came}, but has been {clock.type} so far.', f"cast it to {clock.type}")
     return instants(array, ts)
 
 
@@ -126,11 +136,13 @@ def check_range(table: pa.Table, name: str) -> None:
 def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce | None = None) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them. known: what the columns have been so far. once: the same
     table, where others read it, too."""
-    once = once if once is not None and once.table is table else ReadOnce(table)
+    shared = once if once is not None and once.table is table else None
+    types = column_types(table) if shared is None else shared.types
+    read = partial(field, table) if shared is None else shared.field
     found: dict[str, Field] = {}
     kinds: dict[str, pa.DataType] = {}
     for name, asked_by, counted, computed in reading.uses:
-        kind = table.schema.field(name).type
+        kind = types[name]
         if counted:
             found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
         elif not computed and known.needed(kind):
@@ -140,7 +152,7 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
                 raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by), known)
         else:
-            found[name] = _same_type(name, once.field(name, asked_by, not computed), known)
+            found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:
         reading.check(kinds)

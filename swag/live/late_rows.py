@@ -8,24 +8,14 @@
 What it costs are the rows that were displaced, once for a batch, however many of its rows were late.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from kernels.rings import late
 from kernels.rings.timeline import TAIL
-from swag.live.arena import Batch
+from swag.live.arena import Batch, NewRows
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Store, values_of
 from swag.tables.columns import fixed
-
-
-class Redo(NamedTuple):
-    """What structures have to do: the last `counts` rows of each key are new, or were displaced, so many (`again`)."""
-
-    keys: np.ndarray
-    counts: np.ndarray
-    again: np.ndarray
 
 
 def displacing(store: Store, rows: CheckedRows, batch: Batch) -> np.ndarray | None:
@@ -33,8 +23,6 @@ def displacing(store: Store, rows: CheckedRows, batch: Batch) -> np.ndarray | No
 
     Room is made first: what that lets go of, as time has gone on with this batch, is displaced no more.
     """
-    if store.time.lateness is None:
-        return None
     store.main.arena.make_room(batch.keys, batch.counts, store.expire)
     displaced = np.empty(batch.keys.size, np.int64)
     rings, ts = store.main.arena.rings, fixed(rows.ts)
@@ -42,7 +30,7 @@ def displacing(store: Store, rows: CheckedRows, batch: Batch) -> np.ndarray | No
     return displaced if total else None
 
 
-def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> dict[Mask, Redo]:
+def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> dict[Mask, NewRows]:
     """As Store.append, of a batch that displaces rows, for which there is room. Returns, for every space, what
     structures have to redo."""
     store.events += rows.ts.size
@@ -60,7 +48,7 @@ def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.nd
     return redo
 
 
-def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> Redo:
+def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> NewRows:
     """The rows that count in a masked space, by where they went among all."""
     chosen = rows.chosen[space.mask]
     counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
@@ -74,7 +62,8 @@ def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, mer
     return _merge_columns(space, rows, own, inside)
 
 
-def _merge_columns(space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> Redo:
+def _merge_columns(space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> NewRows:
     for name, column in space.raw.items():
         late.merge_column(fixed(values_of(name, rows.fields)), tuple(batch), space.arena.rings, merge, column.data)
-    return Redo(batch.keys, batch.counts + merge.displaced, merge.displaced)
+    counts = batch.counts + merge.displaced
+    return NewRows(batch.keys, counts, int(counts.sum()), merge.displaced)

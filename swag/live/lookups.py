@@ -13,15 +13,17 @@ from swag.errors import SumOverflow
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
+from swag.live.rank_structures import SortedRuns
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
-from swag.live.structures import SortedRuns
 from swag.query.aggregates import Aggregate
-from swag.query.kind import Part
+from swag.query.kind import Now, Part
+from swag.query.kinds.lists import span
 from swag.query.kinds.quantiles import ranks
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
+from swag.tables.lists import lists, ranges
 
 AskedParts = dict[tuple[Mask, Part], list[int]]  # the windows for which a part of some rows is asked
 NOBODY = np.zeros((0, 0), bool)
@@ -57,7 +59,7 @@ class Lookups:
             return *self._with_totals(queries, (rest, columns, present), ids, np.full(ids.size, instant)), short
         windows, which = self._windows(queries)
         lo, hi, short = window_edges.edges(self.store, ids, windows, instant)
-        columns, present = self._columns(queries, which, ids, (lo, hi))
+        columns, present = self._columns(queries, which, ids, (lo, hi), instant)
         if short is None and instant < self.store.time.now:
             gone = window_edges.reaches_forgotten(self.store, windows, instant)
             return columns, present, None if gone is None else (None, which.index(gone))
@@ -78,7 +80,7 @@ class Lookups:
             return columns, present, np.column_stack(held)
         windows, which = self._windows(queries)
         lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
-        columns, present = self._columns(queries, which, ids, (lo, hi))
+        columns, present = self._columns(queries, which, ids, (lo, hi), instants)
         return columns, present, (hi > lo)[:, which]
 
     def of_pairs(
@@ -86,11 +88,13 @@ class Lookups:
     ) -> tuple[pa.Array, np.ndarray]:
         """The answers of one query over other windows than its own, a key, a window and a time for each; and which have
         an event in the window. instants: of each, or one for all."""
-        return self.over(query, ids, *window_edges.edges_of_pairs(self.store, ids, windows, instants))
+        return self.over(query, ids, *window_edges.edges_of_pairs(self.store, ids, windows, instants), instants)
 
-    def over(self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """The same over positions [lo, hi) of the main space."""
-        columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]))
+    def over(
+        self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray, instants: np.ndarray | None = None
+    ) -> tuple[pa.Array, np.ndarray]:
+        """The same over positions [lo, hi) of the main space. instants: where answers depend on when they are asked."""
+        columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]), instants)
         return columns[0], present[:, 0]
 
     def _answered_from_rows(self, queries: list[Query]) -> list[Query]:
@@ -121,10 +125,10 @@ class Lookups:
         return list(windows), which
 
     def _columns(
-        self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges
+        self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges, instants: Any
     ) -> tuple[list[pa.Array], np.ndarray]:
         self.plan.settle()
-        one = Request(self, ids, edges)
+        one = Request(self, ids, edges, instants)
         routes = [self.plan.routes[query.label] for query in queries]
         one.locate(dict.fromkeys(route.presence for route in routes))
         columns, present = [], np.empty((ids.size, len(queries)), bool)
@@ -139,10 +143,12 @@ class Lookups:
 class Request:
     """Some keys, and the edges of windows in every space they are needed in. It owns these edges.
 
-    Asked of it: the edges in a space, and what structures hold of the windows.
+    Asked of it: the edges in a space, and what structures hold of the windows. instants: when they are asked for, all
+    at one time, or each at its own.
     """
 
-    def __init__(self, lookups: Lookups, ids: np.ndarray, edges: Edges) -> None:
+    def __init__(self, lookups: Lookups, ids: np.ndarray, edges: Edges, instants: Any = None) -> None:
+        self._instants = instants
         self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, {EVERY_EVENT: edges}
         self._rings = {EVERY_EVENT: ids}
 
@@ -228,28 +234,54 @@ class Request:
         mask, kind = route.mask, route.type
         if route.parts is None:  # registered later, and nothing has come since
             nothing = pa.nulls(self.ids.size, kind)
-            return nothing.fill_null(0) if aggregate.kind == "count" else nothing
+            return nothing.fill_null(0) if route.kind.counts else nothing
         lo, hi = self.edges(mask)
         lo, hi = lo[:, w], hi[:, w]
-        n = hi - lo
-        if aggregate.kind in ("first", "last"):
-            values, name = self.ends(mask, aggregate, lo, hi), aggregate.columns[0]
-            words = self.store.dictionary
-            return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
-        if aggregate.kind == "quantile":
-            partial = self._neighbours(route, aggregate, lo, hi)
-            return to_arrow(*route.kind.lower(aggregate, n, [partial]), kind)
-        values, valid = route.kind.lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
-        return to_arrow(values, valid, kind)
+        if route.kind.answers == "lists":
+            return self._lists(route, aggregate, lo, hi)
+        own: list[Any]
+        if route.kind.at_ends:
+            own = [self.ends(route, aggregate, lo, hi)]
+        elif aggregate.kind == "quantile":
+            own = [self._neighbours(route, aggregate, lo, hi)]
+        else:
+            own = [partials[mask, part, w] for part in route.parts]
+        if route.kind.timed:
+            own.append(self._now)
+        values, valid = route.kind.lower(aggregate, hi - lo, own)
+        if route.kind.answers != "as the column":
+            return to_arrow(values, valid, kind)
+        return self._elements(aggregate.columns[0], values, valid, kind)
 
-    def ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def _elements(self, name: str, values: np.ndarray, valid: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+        """Values of a column; of text there are numbers, which the dictionary knows."""
+        words = self.store.dictionary
+        if name not in words.tables:
+            return to_arrow(values, valid, kind)
+        return words.values(name, values, np.ones(values.size, bool) if valid is None else valid)
+
+    @property
+    def _now(self) -> Now:
+        assert self._instants is not None and self.store.clock is not None
+        return Now(self._instants, self.store.clock.unit)
+
+    def _lists(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> pa.Array:
+        """The values at one end of each window, as lists."""
+        first, counts = span(aggregate, lo, np.maximum(lo, hi))
+        space = self.store.spaces[route.mask.home]
+        rings = np.repeat(space.arena.rings[self.rings(route.mask)], counts, axis=0)
+        slots = rings[:, OFFSET] + (ranges(first, counts) & (rings[:, CAPACITY] - 1))
+        name = aggregate.columns[0]
+        return lists(self._elements(name, space.raw[name].data[slots], None, route.type.value_type), counts)
+
+    def ends(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """first and last need no structure: they are the values at the two ends of the window."""
-        space = self.store.spaces[mask.home]
-        rings = space.arena.rings[self.rings(mask)]
+        space = self.store.spaces[route.mask.home]
+        rings = space.arena.rings[self.rings(route.mask)]
         at = lo if aggregate.kind == "first" else hi - 1
         offset, capacity = (rings[:, i].reshape(-1, *[1] * (lo.ndim - 1)) for i in (OFFSET, CAPACITY))
         slots = np.where(hi > lo, offset + (at & (capacity - 1)), 0)
-        data = space.raw[aggregate.columns[0]].data
+        data = space.raw[(route.kind.raw or aggregate.columns)[0]].data
         return data[slots] if data.size else np.zeros(slots.shape, data.dtype)
 
     def _neighbours(
@@ -260,10 +292,9 @@ class Request:
         group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(
-            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
-        )
-        return low[:, 0], high[:, 0], fraction
+        asked = self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
+        low, high = group.structure.select(*asked, aggregate.method == "linear")
+        return low[:, 0], (high if high.size else low)[:, 0], fraction
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""

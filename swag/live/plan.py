@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +13,17 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable import state as states
 from swag.durable.state import State, nested, parts
 from swag.live import window_edges
+from swag.live.arena import NewRows
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.planner import Group, choose
+from swag.live.planner import Choice, Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, parts_of, result_type
-from swag.query.kind import KINDS, PRODUCT, Kind, Part
+from swag.query.families import check_columns, computed_columns, parts_of, result_type
+from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -125,8 +127,11 @@ class Plan:
 
     def _is_wrapped(self, query: Query, space: Space) -> bool:
         """Were values beyond int64 kept only to be handed back? They can not be computed with."""
-        names = () if query.aggregate.kind in ("first", "last") else query.aggregate.columns
-        wide = [name for name in names if name in space.raw and self.store.types.get(name) == pa.uint64()]
+        wide = [
+            name
+            for name in computed_columns(query.aggregate)
+            if name in space.raw and self.store.types.get(name) == pa.uint64()
+        ]
         return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
     def remove(self, queries: list[Query]) -> None:
@@ -231,11 +236,15 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: Mapping[Mask, tuple[np.ndarray, ...]]) -> None:
-        """runs: of spaces that got any the rings, their rows that are new, and maybe how many were only displaced."""
-        for (home, _), group in self.groups.items():
-            if home in runs:
-                group.update(group.space.arena.rings.shape[0], *runs[home])
+    def update(self, runs: Mapping[Mask, NewRows]) -> None:
+        """runs: of spaces that got any rows."""
+        for (home, part), group in self.groups.items():
+            if home not in runs:
+                continue
+            if part.user is None:
+                group.structure.follow(runs[home])
+            else:
+                group.bring(partial(group.structure.follow, runs[home]))
 
     def renumber(self, kept: dict[Mask, np.ndarray]) -> None:
         """Ring kept[space][i] of a space is ring i from now on."""
@@ -249,6 +258,12 @@ class Plan:
             kept = space.forget_empty()
             if kept is not None:
                 self.renumber({space.mask: kept})
+
+    def read_again(self, columns: set[str]) -> None:
+        """The values of these are numbered anew: what holds such numbers is built again."""
+        for group in self.groups.values():
+            if not columns.isdisjoint(group.part.columns):
+                group.use(Choice(type(group.structure), group.reason))
 
     def reconsider(self) -> None:
         """Another structure, where what is asked has changed enough to pay for rebuilding."""
@@ -277,7 +292,7 @@ class Plan:
         serving = tuple(self._serving(mask, part) for part in own)
         served = not isinstance(query.window, Unbounded) and self._is_served(query, mask, serving)
         parts, by = (own, serving) if served else (None, ())
-        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
         return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
@@ -359,13 +374,14 @@ class Plan:
             for query in queries:
                 old, new = before[query.label], self.mask(query)
                 if new != old and new.home not in self.store.spaces and old.home in self.store.spaces:
-                    self.store.spaces[new.home] = self.store.spaces[old.home].narrowed(column)
+                    self.store.put(new.home, self.store.spaces[old.home].narrowed(column))
                     self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
     def _raw_of(self, query: Query) -> set[str]:
         """The raw columns a query needs kept."""
-        if query.aggregate.kind in ("first", "last"):
-            return set(query.aggregate.columns)
+        kind = KINDS[query.aggregate.kind]
+        if kind.at_ends:
+            return set(kind.raw or query.aggregate.columns)
         return {name for part in parts_of(query.aggregate) for name in part.columns}
 
     # -- about itself -------------------------------------------------------------------------------------------------
@@ -441,9 +457,9 @@ class Plan:
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:
     """A column of nulls alone has no type yet."""
-    columns = [name] if name in found else [part for part in name.split(PRODUCT) if part in found]
+    columns = [name] if name in found else [part for part in factors(name) or () if part in found]
     return not any(pa.types.is_null(found[column].type) for column in columns)
 
 
 def _moments(part: Part) -> Part:
-    return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
+    return Part("moments", part.columns) if part.family == "sum" and factors(part.columns[0]) is None else part

@@ -14,8 +14,9 @@ from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.rank_structures import Distinct, Previous, SortedRuns
 from swag.live.space import Space
-from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, SortedRuns, Structure
+from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
 from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
@@ -34,6 +35,8 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "dyadic": Dyadic,
     "landmark": Landmark,
     "sorted runs": SortedRuns,
+    "previous": Previous,
+    "distinct": Distinct,
     **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
@@ -63,8 +66,8 @@ class Group:
     reason: str
     queries: list[str] = field(default_factory=list)
     stands_in: bool = False
-    updates: int = 0
     lookups: int = 0
+    _counted: int = 0  # updates of the structure that were considered
     widths: set[int] = field(default_factory=set)  # that windows have had, as quarters of powers of two
     log_width: float = 0.0  # summed over lookups
     _unnoted: int = 0  # lookups since widths were last noted
@@ -74,24 +77,22 @@ class Group:
     def of(cls, space: Space, part: Part, choice: "Choice") -> "Group":
         """A group whose structure is built from the rows that are kept."""
         group = cls(space, part, choice.structure(space, part), choice.reason)
-        group.bring(lambda: group.structure.rebuild(space.arena.rings.shape[0]))
+        group.bring(group.structure.rebuild)
         return group
+
+    @property
+    def updates(self) -> int:
+        """Rows that came since the plan was last looked at."""
+        return self.structure.updates - self._counted
 
     def use(self, choice: "Choice") -> None:
         """Another structure from now on."""
         require_alone()
         self.structure.drop()
+        self._counted = -self.updates
         self.structure, self.reason = choice.structure(self.space, self.part), choice.reason
         self.stands_in = False
-        self.bring(lambda: self.structure.rebuild(self.space.arena.rings.shape[0]))
-
-    def update(self, key_count: int, keys: np.ndarray, counts: np.ndarray, again: np.ndarray | None = None) -> None:
-        """The last rows of some keys are new; again: or were displaced by such, so many of them."""
-        structure = self.structure
-        before = structure.updates
-        structure.add_keys(key_count)
-        self.bring(lambda: structure.update(keys, counts) if again is None else structure.redo(keys, counts, again))
-        self.updates += structure.updates - before
+        self.bring(self.structure.rebuild)
 
     def renumber(self, kept: np.ndarray) -> None:
         """Ring kept[i] is ring i from now on. What is for comparison only is built anew."""
@@ -157,11 +158,10 @@ class Group:
         structure = STRUCTURES[header["structure"]](space, part)
         structure.restore(inside(state, "partials"))
         if type(structure) in COMPARED.values():
-            counted = structure.updates, structure.lookups
-            structure.rebuild(space.arena.rings.shape[0])
-            structure.updates, structure.lookups = counted
+            structure.rebuild()
         group = cls(space, part, structure, header["reason"], header["queries"], header["stands_in"])
-        group.updates, group.lookups = header["counted"]
+        group.lookups = header["counted"][1]
+        group._counted = structure.updates - header["counted"][0]
         group.log_width, group.regret = header["log_width"], header["regret"]
         group.widths = set(header["widths"] if "widths" in header else [4 * level for level in header["levels"]])
         return group
@@ -170,16 +170,23 @@ class Group:
         return self.updates + self.lookups >= RECONSIDER
 
     def start_over(self, switched: bool) -> None:
-        self.updates = self.lookups = 0
+        self._counted, self.lookups = self.structure.updates, 0
         self.log_width = 0.0
         if switched:
             self.regret = 0.0
 
 
+HOLISTIC = {
+    "quantile": Choice(SortedRuns, "quantiles are holistic: sorted base intervals"),
+    "distinct": Choice(Distinct, "a value is new where it was last seen before the window: ranks in sorted intervals"),
+    "mode": Choice(Previous, "modes are holistic: the rows of a window, each with the one before it of its value"),
+}
+
+
 def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = None) -> Choice:
     """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
-    if part.family == "quantile":
-        return Choice(SortedRuns, "quantiles are holistic: sorted base intervals")
+    if part.family in HOLISTIC:
+        return HOLISTIC[part.family]
     if algorithm == "b-int":
         return Choice(Dyadic, "asked for")
     if algorithm == "l-int":
@@ -187,12 +194,12 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
     if algorithm in COMPARED:
         return Choice(COMPARED[algorithm], "asked for, to compare")
     if algorithm == "r-int" and not subtractable(part):
-        if part.family in ("min", "max", "user"):
+        if part.family not in ("moments", "comoments", "shape", "decayed"):
             raise BadQuery(
                 f"R-INT subtracts, and {part} can not be taken off again.",
                 'Engine(algorithm="auto"), or "b-int", "l-int"',
             )
-        return Choice(Dyadic, "not R-INT: running sums of squares would cancel")
+        return Choice(Dyadic, "not R-INT: what is taken off again would leave a residue")
     if algorithm == "r-int" or prefers_running(part):
         return _running(part, dtype, algorithm == "r-int", seen)
     return _by_cost(seen)

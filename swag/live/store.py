@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,46 +13,59 @@ from kernels.rings import substreams, timeline
 from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
-from swag.live.arena import Batch, group
+from swag.live.arena import Batch, NewRows, group
 from swag.live.dictionary import Dictionary
-from swag.live.filtered.chosen import ChosenRows
+from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Satisfied
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import PRODUCT
+from swag.query.kind import HASHED, TIME, factors
 from swag.query.windows import Depth
+from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
-from swag.tables.keys import KeyTable
+from swag.tables.keys import KeyTable, hashed
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
 FEW_ROWS = 8  # that are taken before keys are looked after
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class CheckedRows:
-    """A checked batch: timestamps, key ids, the columns queries read, and which rows count where."""
+    """A checked batch: timestamps, key ids, the columns queries read, and which rows satisfy which predicates."""
 
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    chosen: ChosenRows
+    told: Satisfied = NO_PREDICATES
+
+    @cached_property
+    def chosen(self) -> ChosenRows:
+        """Which rows count where; nobody asks where all do."""
+        return ChosenRows(self.ts.size, self.fields, self.told)
 
     def some(self, rows: np.ndarray) -> "CheckedRows":
         """Those at these places."""
         fields = {
             name: Field(each.values[rows] if each.values.size else each.values,
-                        None if each.valid is None else each.valid[rows], each.type)
+                        None if each.valid is None else each.valid[rows], each.type, each.words)
             for name, each in self.fields.items()
         }  # fmt: skip
-        return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows, fields))
+        return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows))
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, or the product of two ("price * volume"; "volume * 1" is the column as floats)."""
+    """A column; or the product of two ("price * volume"; "volume * 1" is the column as floats), one that decays, hashes
+    of one."""
     if name in fields:
         return fields[name].values
-    x, _, y = name.partition(PRODUCT)
+    if name.endswith(HASHED):
+        return hashed(fields[name.removesuffix(HASHED)])
+    decaying = decay.read(name)
+    if decaying is not None:
+        weighed = None if decaying.column is None else fields[decaying.column].values
+        return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
+    x, y = factors(name) or (name, "1")
     if y == "1":
         return fields[x].values.astype(np.float64)
     with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
@@ -90,7 +104,10 @@ class Store:
         self.keyed, self.time, self.dictionary, self.keeps_own_time = keyed, time, dictionary, keeps_own_time
         self.keys: KeyTable | None = None
         self.owns_keys = True  # else they are those of the stream around, which hands them over itself
-        self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
+        self.main = Space(EVERY_EVENT)
+        self.spaces: dict[Mask, Space] = {EVERY_EVENT: self.main}
+        self.families: list[Substreams] = []  # those of filters
+        self.ranked: list[Space] = []  # those of columns with nulls, and of queries that came later
         self.ts = self.main.arena.allocate(np.int64)
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
         self.lost = np.zeros(0, np.int64)  # per key: the newest timestamp no longer kept
@@ -102,7 +119,7 @@ class Store:
         self._next_to_tidy = 0
         self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
-        self._emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
+        self.emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
 
     @property
     def clock(self) -> Clock | None:
@@ -117,10 +134,6 @@ class Store:
         return self.dictionary.types
 
     @property
-    def main(self) -> Space:
-        return self.spaces[EVERY_EVENT]
-
-    @property
     def key_count(self) -> int:
         if not self.keyed:
             return 1 if self.clock is not None else 0
@@ -130,7 +143,7 @@ class Store:
         """The space that the rows of a mask lie in, from now on if there was none."""
         home = mask.home
         if home not in self.spaces:
-            self.spaces[home] = self._made(home)
+            self.put(home, self._made(home))
             if not isinstance(self.spaces[home], Substreams):
                 self.spaces[home].arena.add_keys(self.main.arena.rings.shape[0])
         space = self.spaces[home]
@@ -153,21 +166,23 @@ class Store:
         space = self.spaces.get(mask.home)
         return None if isinstance(space, Substreams) and mask.where not in space.filters else space
 
+    def put(self, home: Mask, space: Space) -> None:
+        """The rows of this mask lie in a space from now on."""
+        self.spaces[home] = space
+        self._sort_spaces()
+
     def drop(self, home: Mask) -> None:
         """Nobody needs a space any more."""
         space = self.spaces.pop(home)
         if space.rank is not None:
             self.main.arena.release([space.rank])
+        self._sort_spaces()
 
-    @property
-    def families(self) -> list[Substreams]:
-        """The spaces of filters."""
-        return [space for space in self.spaces.values() if isinstance(space, Substreams)]
-
-    @property
-    def ranked(self) -> list[Space]:
-        """The spaces of columns with nulls, and of queries that came later."""
-        return [s for s in self.spaces.values() if s is not self.main and not isinstance(s, Substreams)]
+    def _sort_spaces(self) -> None:
+        """Which of them are what: a batch need not look."""
+        others = [space for space in self.spaces.values() if space is not self.main]
+        self.families = [space for space in others if isinstance(space, Substreams)]
+        self.ranked = [space for space in others if not isinstance(space, Substreams)]
 
     @property
     def horizons(self) -> np.ndarray:
@@ -181,15 +196,17 @@ class Store:
     @property
     def since(self) -> int:
         """Windows that end at this time, or later, are still to be asked for, and rows put in between theirs."""
-        lateness = self.time.lateness
-        return self.retention.since if lateness is None else max(EARLIEST, self.now - lateness)
+        asked, lateness = self.retention.since, self.time.lateness
+        return asked if lateness is None else min(asked, max(EARLIEST, self.now - lateness))
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""
-        self._grow(self.key_count)
-        for space in self.spaces.values():
-            if not isinstance(space, Substreams):
-                space.arena.add_keys(self.key_count)
+        count, arena = self.key_count, self.main.arena
+        if count > self.latest.size or count > arena.rings.shape[0]:
+            self._grow(count)
+            arena.add_keys(count)
+            for space in self.ranked:
+                space.arena.add_keys(arena.rings.shape[0])
 
     def _grow(self, count: int) -> None:
         known = self.latest.size
@@ -206,10 +223,11 @@ class Store:
         bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
             return self._by_key_and_time(rows)
-        early = np.flatnonzero(rows.ts <= self.time.closed) if self.time.closed > EARLIEST else rows.ts[:0]
-        wrong = [int(row) for row in (bad, *early[:1]) if row >= 0]
-        if wrong:
-            raise self._disorder(rows, min(wrong))
+        if self.time.closed > EARLIEST:
+            early = np.flatnonzero(rows.ts <= self.time.closed)[:1]
+            bad = min((row for row in (bad, *early) if row >= 0), default=-1)
+        if bad >= 0:
+            raise self._disorder(rows, int(bad))
         return batch
 
     def _by_key_and_time(self, rows: CheckedRows) -> Batch:
@@ -231,27 +249,24 @@ class Store:
             f"sort the batch, or Engine(lateness={late})",
         )
 
-    def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
+    def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """Take a batch that was checked. Returns the runs to bring the structures of spaces up to date with."""
         self.events += rows.ts.size
         counts, main = batch.counts, self.main.arena
-        runs = {EVERY_EVENT: (batch.keys, counts)}
+        runs = {EVERY_EVENT: NewRows(batch.keys, counts, rows.ts.size)}
         main.make_room(batch.keys, counts, self.expire)
-        slots = main.take_slots(batch)
-        timeline.scatter(fixed(rows.ts), batch.order, slots, self.ts.data)
-        timeline.note_latest(rows.ts, batch, self.latest)
+        slots = np.empty(rows.ts.size, np.int64)
+        timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
         self._write(self.main, rows.fields, batch.order, slots)
         for space in self.ranked:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)
-        return runs | self._append_filtered(rows, batch)
+        return runs | self._append_filtered(rows, batch) if self.families else runs
 
-    def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, tuple[np.ndarray, np.ndarray]]:
+    def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """The same of the rows that filters let pass: runs of substreams, of spaces that got any."""
-        runs, positions = {}, None
+        runs, positions = {}, np.empty(rows.ts.size, np.int64)
+        substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
         for space in self.families:
-            if positions is None:
-                positions = np.empty(rows.ts.size, np.int64)
-                substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
             if space.only is not None:
                 counted = rows.chosen[space.only]
                 assert counted is not None
@@ -260,12 +275,10 @@ class Store:
                 found = rows.chosen.of_filters(space)
                 own = space.take(found.rows, found.which, rows.ids)
             self._write(space, rows.fields, own.order, space.write(own, positions))
-            runs[space.mask] = own.keys, own.counts
+            runs[space.mask] = NewRows(own.keys, own.counts, own.order.size)
         return runs
 
-    def _append_masked(
-        self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _append_masked(self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray) -> NewRows:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
@@ -273,7 +286,7 @@ class Store:
         own = batch.only(counted)
         space.arena.make_room(own.keys, own.counts, space.expire_with_parent)
         self._write(space, rows.fields, own.order, space.arena.take_slots(own))
-        return own.keys, own.counts
+        return NewRows(own.keys, own.counts, own.order.size)
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
@@ -289,22 +302,24 @@ class Store:
             coming = np.minimum(coming, seen - rings[keys, TAIL])
         timeline.expire(rings, self.ts.data, self.lost, keys, coming, self.horizons, self.retention.depth.rows)
 
-    def tidy(self, rows: int) -> None:
+    def tidy(self, rows: int) -> set[str]:
         """After a batch of so many rows: look after some more keys, in turn, so that none holds memory for ever.
+        Returns the columns whose values the dictionary has numbered anew.
 
         Every key is looked at within 64 batches, or a few more where these are small. Of keys that come and go, two
         are looked at for each that comes, so that those that are gone can not outnumber the others whatever the churn.
         """
         self._untidied, self._batches = self._untidied + rows, self._batches + 1
         if 0 < self._untidied < FEW_ROWS:
-            return  # to look after some keys takes a tenth of appending one row
+            return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
+        renumbered: set[str] = set()
         if self.dictionary.tables:
             others = [word for each in self.word_holders for word in each.words()]
-            self.dictionary.tidy([*self.spaces.values(), *others])
+            renumbered = self.dictionary.tidy([*self.spaces.values(), *others])
         count = self.key_count
         if count == 0 or self.retention.everything:
-            return
+            return renumbered
         new, self._known = max(0, count - self._known), count
         some = min(count, max(16 * batches + rows // 8 + 2 * new, count * batches >> 6))
         keys = (self._next_to_tidy + np.arange(some)) % count
@@ -312,6 +327,7 @@ class Store:
         self.tidy_keys(keys)
         for space in self.families:
             space.tidy(rows)
+        return renumbered
 
     def tidy_keys(self, keys: np.ndarray) -> None:
         """Let go of what these no longer need, where that is most of what they have."""
@@ -332,7 +348,7 @@ class Store:
         self.main.arena.tidy(keys, self.expire)
         for space in self.ranked:
             space.arena.tidy(keys, space.expire_with_parent)
-        self._emptied += int(np.count_nonzero(self.main.arena.kept(self.key_count)[keys] == 0))
+        self.emptied += int(np.count_nonzero(self.main.arena.kept(self.key_count)[keys] == 0))
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
@@ -342,11 +358,11 @@ class Store:
         They are counted as they lose their rows, and only looked for once they may be half of all.
         """
         count = self.key_count
-        if not self.keyed or self.retention.everything or count < MANY_KEYS or 2 * self._emptied < count:
+        if not self.keyed or self.retention.everything or count < MANY_KEYS or 2 * self.emptied < count:
             return None
         empty: np.ndarray = self.main.arena.kept(count) == 0
-        self._emptied = int(np.count_nonzero(empty))
-        return empty if 2 * self._emptied >= count else None
+        self.emptied = int(np.count_nonzero(empty))
+        return empty if 2 * self.emptied >= count else None
 
     def renumber(self, kept: np.ndarray) -> dict[Mask, np.ndarray]:
         """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that.
@@ -360,7 +376,7 @@ class Store:
         self.latest, self.lost, self.seen = self.latest[kept], self.lost[kept], np.zeros(kept.size, np.int64)
         for space in (self.main, *self.ranked):
             space.arena.renumber(kept)
-        self._next_to_tidy, self._emptied, self._known = 0, 0, kept.size
+        self._next_to_tidy, self.emptied, self._known = 0, 0, kept.size
         own = {space.mask: space.renumber(kept) for space in self.families}
         return {mask: own.get(mask, kept) for mask in self.spaces}
 
@@ -402,7 +418,7 @@ class Store:
                 continue
             if mask not in self.spaces:
                 ranked = mask.where is None or "filters" not in saved[0]
-                self.spaces[mask] = Space(mask, self.main) if ranked else Substreams(mask, self.main)
+                self.put(mask, Space(mask, self.main) if ranked else Substreams(mask, self.main))
             self.spaces[mask].restore(saved)
 
     def _restore_filter(self, mask: Mask, saved: State) -> None:

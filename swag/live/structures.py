@@ -10,9 +10,9 @@ import numpy as np
 
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from kernels.windows import dyadic, landmark, running, sorted_runs
+from kernels.windows import dyadic, landmark, running
 from swag.durable.state import State, own_arrays
-from swag.live.arena import Arena, Column
+from swag.live.arena import Arena, Column, NewRows
 from swag.live.space import Space
 from swag.live.turns import require_alone
 from swag.query.families import operator
@@ -35,6 +35,7 @@ class Structure:
         self.space, self.part = space, part
         self.raw = [space.raw[name] for name in part.columns]
         self.dtype = self.raw[0].data.dtype
+        self.dtypes = tuple(column.data.dtype for column in self.raw)
         self.held: list[Column] = []
         self.updates = 0
         self.lookups = 0
@@ -48,20 +49,25 @@ class Structure:
         """The raw data as kernels take it."""
         return self.raw[0].data if len(self.raw) == 1 else tuple(column.data for column in self.raw)
 
-    def rebuild(self, key_count: int) -> None:
+    def rebuild(self) -> None:
         """From the raw rows kept."""
-        self.add_keys(key_count)
-        kept = self.space.arena.kept(key_count)
+        kept = self.space.arena.kept(self.rings.shape[0])
         keys = np.flatnonzero(kept)
         self.update(keys, kept[keys])
-        self.updates = 0
-
-    def add_keys(self, count: int) -> None: ...
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on. What lies in the space's arena follows by itself."""
 
+    def follow(self, runs: NewRows) -> None:
+        """What a batch has brought."""
+        if runs.again is None:
+            self.update(runs.keys, runs.counts)
+        else:
+            self.redo(runs.keys, runs.counts, runs.again)
+        self.updates += runs.rows
+
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        """The last counts[r] rows of keys[r] are new."""
         raise NotImplementedError
 
     def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
@@ -109,14 +115,16 @@ class Structure:
         self.updates, self.lookups = header["updates"], header["lookups"]
 
 
-def allocated(arena: Arena, op: Any, dtype: Any) -> list[Column]:
-    dtypes = monoids.STATE[type(op)]
-    return [arena.allocate(each or dtype) for each in (dtypes if isinstance(dtypes, tuple) else (dtypes,))]
+def allocated(arena: Arena, op: Any, dtypes: Any) -> list[Column]:
+    """dtypes: of the columns."""
+    found = monoids.state_dtypes(op, dtypes)
+    return [arena.allocate(each) for each in (found if isinstance(found, tuple) else (found,))]
 
 
 def partials_of(op: Any, held: list[Column]) -> Partials:
-    data = tuple(column.data for column in held)
-    return data if isinstance(monoids.STATE[type(op)], tuple) else data[0]
+    if not isinstance(monoids.STATE[type(op)], tuple):
+        return held[0].data
+    return tuple(column.data for column in held)
 
 
 class Running(Structure):
@@ -127,24 +135,24 @@ class Running(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = allocated(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtypes)
         identity = 0 if part.user is None else part.user.identity
         self.identity = identity if isinstance(identity, tuple) else (identity,)
-        self.total = monoids.empty_state(self.op, self.dtype, 0)
+        self.total = monoids.empty_state(self.op, self.dtypes, 0)
 
-    def add_keys(self, count: int) -> None:
+    def _add_keys(self, count: int) -> None:
         tuples = isinstance(self.total, tuple)
         arrays = self.total if tuples else (self.total,)
         grown = tuple(extended(array, count, fill) for array, fill in zip(arrays, self.identity, strict=True))
         self.total = grown if tuples else grown[0]
 
     def renumber(self, kept: np.ndarray) -> None:
-        self.add_keys(int(kept.max(initial=-1)) + 1)
+        self._add_keys(int(kept.max(initial=-1)) + 1)
         self.total = tuple(each[kept] for each in self.total) if isinstance(self.total, tuple) else self.total[kept]
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        self._add_keys(self.rings.shape[0])
         running.update(self.op, self.columns, partials_of(self.op, self.held), self.total, self.rings, keys, counts)
-        self.updates += int(counts.sum())
 
     def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
         """Running on from the first displaced row, before which nothing has changed."""
@@ -157,7 +165,7 @@ class Running(Structure):
         self.update(keys, counts)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         running.lookup(self.op, partials_of(self.op, self.held), self.total, self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -182,16 +190,14 @@ class RunningFloats(Structure):
         self.total = np.zeros(0, np.complex128)
         self.uncertain = 0
 
-    def add_keys(self, count: int) -> None:
-        self.total = extended(self.total, count, 0)
-
     def renumber(self, kept: np.ndarray) -> None:
-        self.add_keys(int(kept.max(initial=-1)) + 1)
-        self.total = self.total[kept]
+        self.total = extended(self.total, int(kept.max(initial=-1)) + 1, 0)[kept]
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        running.update_floats(self.columns, self.held[0].data, self.total, self.rings, keys, counts)
-        self.updates += int(counts.sum())
+        rings = self.rings
+        if self.total.size < rings.shape[0]:
+            self.total = extended(self.total, rings.shape[0], 0)
+        running.update_floats(self.columns, self.held[0].data, self.total, rings, keys, counts)
 
     def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
         """Running on from the group of the first displaced row. Of one that begins before the head there is no sum any
@@ -234,14 +240,13 @@ class Dyadic(Structure):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.op = operator(part)
-        self.held = allocated(space.arena, self.op, self.dtype)
+        self.held = allocated(space.arena, self.op, self.dtypes)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         dyadic.update(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, counts)
-        self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         dyadic.lookup(self.op, self.columns, partials_of(self.op, self.held), self.rings, keys, (lo, hi), out)
         self.lookups += lo.size
         return out
@@ -264,15 +269,13 @@ class Landmark(Structure):
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         for group in self.groups.values():
             group.update(self, keys, counts)
-        self.updates += int(counts.sum())
 
     def redo(self, keys: np.ndarray, counts: np.ndarray, again: np.ndarray) -> None:
         for group in self.groups.values():
             group.redo(self, keys, counts, again)
-        self.updates += int(counts.sum())
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
-        out = monoids.empty_state(self.op, self.dtype, lo.size)
+        out = monoids.empty_state(self.op, self.dtypes, lo.size)
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
         left, known = widths > 0, list(self.groups)
@@ -308,7 +311,7 @@ class LandmarkGroup:
     def __init__(self, wmin: int, depth: int, owner: Landmark) -> None:
         self.wmin, self.depth = wmin, depth
         self.arena = Arena()
-        self.lanes = [allocated(self.arena, owner.op, owner.dtype) for _ in range(3)]
+        self.lanes = [allocated(self.arena, owner.op, owner.dtypes) for _ in range(3)]
         rings = owner.rings
         self.arena.add_keys(rings.shape[0])
         kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], depth)
@@ -350,37 +353,6 @@ class LandmarkGroup:
         first = np.maximum(np.maximum(displaced - displaced % self.wmin, stretch), rings[keys, HEAD])
         rings[keys, TAIL] = np.where(again > 0, np.minimum(rings[keys, TAIL], first), rings[keys, TAIL])
         self.update(owner, keys, owner.rings[keys, TAIL] - rings[keys, TAIL])
-
-
-class SortedRuns(Structure):
-    """B-INT-QNT; its partials are the element of a rank and the one after it."""
-
-    name, update_cost, lookup_cost = "B-INT-QNT", "O(log N)", "O(log² W · log log W)"
-
-    def __init__(self, space: Space, part: Part) -> None:
-        super().__init__(space, part)
-        self.held = [space.arena.allocate(self.dtype.type, 0, rows=1)]
-
-    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        self._add_levels(keys)
-        sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
-        self.updates += int(counts.sum())
-
-    def _add_levels(self, keys: np.ndarray) -> None:
-        """One level per power of two up to the longest ring."""
-        longest = int((self.rings[keys, TAIL] - self.rings[keys, HEAD]).max(initial=1))
-        runs = self.held[0]
-        while runs.data.shape[0] < longest.bit_length():
-            runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
-            sorted_runs.rebuild_level(runs.data, runs.data.shape[0] - 1, self.rings)
-
-    def select(
-        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape, self.dtype)
-        sorted_runs.lookup(self.held[0].data, self.rings, keys, (lo, hi), ranks, out, after)
-        self.lookups += lo.size
-        return out, after
 
 
 def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:

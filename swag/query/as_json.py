@@ -193,10 +193,12 @@ def term_to_json(term: Any) -> Any:
         return to_json(term)
     return {
         "kind": term.kind,
-        "columns": list(term.columns),
+        "columns": list(term.texts),
         "ddof": term.ddof,
         "phi": term.phi,
         "method": term.method,
+        "half_life": term.half_life,
+        "n": term.n,
         "name": term.name,
         "functions": None if term.user is None else _functions_to_json(term.user),
     }
@@ -222,9 +224,8 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
         return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
     if "constant" in entry:
         return from_json(entry)
-    return Aggregate(
-        entry["kind"], tuple(entry["columns"]), entry["ddof"], entry["phi"], entry["method"], user, entry["name"]
-    )
+    options: Any = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
+    return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
 
 
 def _has_functions(entry: Any) -> bool:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Windowed, render
+from swag.query.kind import sql_of
 from swag.query.windows import Rows, Since, Unbounded, Window, lies_ahead
 from swag.tables.constants import to_sql
+from swag.tables.expressions.derived import derived
 
 if TYPE_CHECKING:
     from swag.query.every import Every
@@ -18,7 +20,8 @@ _DURATION = re.compile(r"(-?[\d.]+)([a-z]+)")
 PERIODS = {"1h": "HOUR", "1d": "DAY", "1w": "WEEK", "1mo": "MONTH"}
 _UNITS = {"ns": "NANOSECOND", "us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE", "h": "HOUR"}
 _UNITS["d"] = "DAY"
-_NAMES = {"mean": "AVG", "quantile": "QUANTILE", "var": "VAR", "std": "STD", "cov": "COV"}
+_NAMES = {"mean": "AVG", "skew": "SKEWNESS", "any": "BOOL_OR", "all": "BOOL_AND"}
+_NAMES |= {"slope": "REGR_SLOPE", "intercept": "REGR_INTERCEPT", "r2": "REGR_R2"}
 
 
 def statement(query: "Query") -> str:
@@ -128,14 +131,32 @@ def _leaf(of: Aggregate | Windowed) -> str:
 def call(of: Aggregate) -> str:
     if of.kind == "count" and not of.columns:
         return "COUNT(*)"
-    if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
-        return f"MEDIAN({name(of.columns[0])})"
-    arguments = [name(column) for column in of.columns]
+    if of.kind == "quantile" and of.name == f"median({of.texts[0]})":
+        return f"MEDIAN({column(of.columns[0])})"
+    arguments = [column(each) for each in of.columns]
+    if of.kind == "count_distinct":
+        return f"COUNT(DISTINCT {arguments[0]})"
     if of.kind == "quantile":
         arguments += [to_sql(of.phi)] + ([] if of.method == "floor" else [f"'{of.method}'"])
     if of.ddof not in (None, 1):
         arguments.append(str(of.ddof))
+    if of.half_life is not None:
+        arguments.append(_interval(of.half_life))
+    arguments += [str(of.n)] * (of.n is not None)
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def column(of: str) -> str:
+    """A column, or SQL over columns."""
+    found = None if of.isidentifier() else derived(of)
+    return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
+
+
+def _interval(of: Any) -> str:
+    """A length of time among arguments; as text where INTERVAL has no word for it."""
+    amount, _, unit = duration(of).partition(" ")
+    plain = amount.isdigit() and not unit.startswith("NANO")
+    return str(of) if isinstance(of, int) else f"INTERVAL '{amount}' {unit}" if plain else f"'{of}'"
 
 
 def name(of: str) -> str:

@@ -1,12 +1,20 @@
 """How an aggregate is answered: which shared structures it reads (its parts), and how their partials become the answer.
 
     count                   positions alone
-    first, last             the value at one end
+    first, last, age        the value at one end
+    first_n, last_n         those at one end
     sum, mean               "sum"        s
     wmean                   "sum" twice  Σ x·w and Σ w
     var, std                "moments"    n, s, mean, m2          (serves sum and mean of the column too)
-    cov, corr               "comoments"  n, mean x, mean y, xx, yy, xy
+    cov, corr, slope …      "comoments"  n, mean x, mean y, xx, yy, xy
+    skew, kurtosis          "shape"      n, mean, m2, m3, m4
     min, max                "min", "max" m
+    arg_max, arg_min        their own    x, extreme
+    product                 "product"    m, e                    m * 2^e
+    any, all, count_if      "sum"        how many are true
+    decayed_sum, …          "decayed"    s, lost, k              of what is weighted as by its own time
+    count_distinct          "distinct"   how many                (approx: of unbounded windows in engines "registers")
+    mode                    "mode"       x
     quantile                "quantile"   two neighbours in sorted order, and how far from one to the other
     user-defined            "user"       what they say
 
@@ -19,18 +27,24 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators import monoids
+from kernels.operators.decayed import Decayed
+from kernels.operators.extreme_rows import ArgMax, ArgMin
+from kernels.operators.products import Product
+from kernels.operators.shape import Shape
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
-from swag.query.kind import KINDS, Part
+from swag.query.kind import KINDS, TIME, Part
 from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
-from swag.tables.columns import decoded_type, is_discrete, is_number
+from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
+from swag.tables.durations import in_units
+from swag.tables.keys import is_groupable
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
     kind = KINDS[aggregate.kind]
     if kind.parts is not None:
-        return kind.parts(aggregate.columns)
+        return kind.parts(aggregate)
     return (Part(kind.family, aggregate.columns, aggregate.user),) if kind.family else ()
 
 
@@ -44,16 +58,30 @@ def operator(part: Part) -> Any:
         "comoments": monoids.CoMoments,
         "min": monoids.Min,
         "max": monoids.Max,
+        "shape": Shape,
+        "product": Product,
+        "arg_max": ArgMax,
+        "arg_min": ArgMin,
+        "decayed": Decayed,
     }[part.family]()
 
 
 def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
     """Refuse an aggregate over columns it can not be computed of."""
-    reads = KINDS[aggregate.kind].reads
-    if reads == "anything":
-        return
-    for name in aggregate.columns:
+    for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
         kind = decoded_type(kinds[name])
+        if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
+            raise BadType(
+                f'{aggregate} tells values of "{name}" apart, a column of type {kind}, of which none are equal.',
+                "a column of numbers, text, times or booleans",
+            )
+        if reads == "anything":
+            continue
+        if reads == "booleans" and not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+            raise BadType(
+                f'{aggregate} takes true and false, but "{name}" is a column of type {kind}.',
+                f'make it one: pyarrow.compute.greater(events["{name}"], 0)',
+            )
         if reads == "numbers" and not is_number(kind):
             raise BadType(
                 f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64"
@@ -67,15 +95,40 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
             try_out(aggregate, kind)
 
 
+def computed_columns(aggregate: Aggregate) -> list[str]:
+    """The columns whose values are computed with, or compared: of others they are only counted, or handed back."""
+    reads = KINDS[aggregate.kind].reads_of(aggregate.columns)
+    return [name for name, read in reads.items() if read != "anything"]
+
+
+def check_unit(aggregate: Aggregate, unit: str | None) -> None:
+    """Refuse a half-life that is none in the unit of ts."""
+    if aggregate.half_life is not None:
+        in_units(aggregate.half_life, unit)
+
+
 def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataType:
-    """Elements of a column, as quantiles are unless they are interpolated, keep its type."""
+    """Elements of a column, as quantiles are unless they are interpolated, keep its type. kinds: by name, that of TIME
+    among them."""
     answers = KINDS[aggregate.kind].answers
-    if answers == "counts":
-        return pa.int64()
+    if answers in ("counts", "booleans"):
+        return pa.int64() if answers == "counts" else pa.bool_()
+    if answers == "durations":
+        return duration_type(kinds[TIME])
+    if answers == "floats" and aggregate.method != "floor":
+        return pa.float64()
     kind = kinds[aggregate.columns[0]]
+    if answers == "lists":
+        return pa.list_(kind)
     if answers == "as the column" or aggregate.method == "floor":
         return kind
-    return pa.int64() if answers == "sums" and is_discrete(kind) else pa.float64()
+    return pa.int64() if is_discrete(kind) else pa.float64()
+
+
+def duration_type(ts: pa.DataType) -> pa.DataType:
+    """Of the time between two events: in the unit of ts, but for dates, as there is none of days."""
+    unit = Clock(ts).unit
+    return ts if pa.types.is_null(ts) else pa.int64() if unit is None else pa.duration("s" if unit == "d" else unit)
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:

@@ -1,14 +1,44 @@
 """A kind of aggregate: all that the rest of swag asks about one. The kinds there are: swag/query/kinds/."""
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-PRODUCT = " * "  # a derived column: "price * volume"
+PRODUCT = " * "  # a product of two columns: "price * volume"
 AS_FLOAT = " * 1"
+HASHED = (
+    " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
+)
+TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
+Reads = Literal["anything", "what has an order", "numbers", "booleans"]
+_PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
+
+
+@lru_cache(maxsize=1 << 16)
+def factors(name: str) -> tuple[str, str] | None:
+    """The two columns that a name says the product of; None: it is that of a column, maybe of SQL in parentheses."""
+    _, product, second = name[_end_of_sql(name) :].partition(PRODUCT)
+    return (name[: len(name) - len(product + second)], second) if product else None
+
+
+def sql_of(name: str) -> str:
+    """A column as it is written: SQL without the parentheses around it."""
+    return name[1:-1] if _end_of_sql(name) == len(name) else name
+
+
+def _end_of_sql(name: str) -> int:
+    """Where the parentheses close that a name begins with."""
+    depth = 0
+    for piece in _PIECES.finditer(name) if name.startswith("(") else ():
+        depth += {"(": 1, ")": -1}.get(piece[0], 0)
+        if depth == 0:
+            return piece.end()
+    return 0
 
 
 @dataclass(frozen=True)
@@ -32,12 +62,13 @@ class Part:
     user: UserDefined | None = None
 
     def __str__(self) -> str:
-        return f"{self.family}({', '.join(name.removesuffix(AS_FLOAT) for name in self.columns)})"
+        return f"{self.family}({', '.join(sql_of(name.removesuffix(AS_FLOAT)) for name in self.columns)})"
 
 
 @dataclass(frozen=True)
 class Function:
-    """An aggregate by SQL's name: so many columns, then at least and at most so many constants."""
+    """An aggregate by SQL's name: so many columns, then at least and at most so many constants (`constant`: what the
+    one that it must have is)."""
 
     build: Callable[..., Any]
     example: str
@@ -45,13 +76,14 @@ class Function:
     least: int = 0
     most: int = 0
     star: bool = False
+    constant: str = "a fraction"
 
     @property
     def takes(self) -> str:
-        columns = "a column" if self.columns == 1 else f"{self.columns} columns"
-        columns += " or *" * self.star
-        constants = "" if not self.most else " and a fraction" if self.least else ", perhaps with its ddof,"
-        return columns + constants
+        columns = {0: "nothing", 1: "a column"}.get(self.columns, f"{self.columns} columns") + " or *" * self.star
+        if not self.least:
+            return columns + ", perhaps with its ddof," * bool(self.most)
+        return f"{columns} and {self.constant}" if self.columns else self.constant
 
 
 def of_one(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, Function]:
@@ -64,8 +96,17 @@ def of_two(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, F
     return {name: Function(build, f"{name}(x, y)" + f", or {name}(x, y, 0)" * most, 2, most=most) for name in names}
 
 
+class Now(NamedTuple):
+    """When windows are asked for: a time for all, or one for each; and the unit of ts (None: ts is an integer). phases:
+    turns and weights of these times, where they are known (swag/tables/decay.py)."""
+
+    instants: Any
+    unit: str | None
+    phases: tuple[np.ndarray, np.ndarray] | None = None
+
+
 # From the aggregate, the rows of each window and the partials of each part to answers, and which of them are not null
-# (None: all). Empty windows hold anything in their partials.
+# (None: all). Empty windows hold anything in their partials. Kinds that are `timed` find a Now behind their partials.
 Lower = Callable[[Any, np.ndarray, list[Any]], tuple[np.ndarray, np.ndarray | None]]
 
 
@@ -75,19 +116,35 @@ class Kind:
 
     family: of the partials that it is computed from ("": positions alone say it); `parts` where they are several, and
     then `evaluate` needs an aggregator for it (`BY_KIND` in swag/stored/evaluation.py). lower: how they become answers.
-    columns: how many it is of, at least and at most. reads: what it can be computed of. answers: of which type; sums of
-    whole numbers are such. options: those of an Aggregate that it must have. statements: its names in SQL.
+    columns: how many it is of, at least and at most. reads: what it can be computed of, or that for each column; of
+    "anything" values are not computed with, but counted or handed back. answers: of which type; sums of whole numbers
+    are such. options: those of an Aggregate that it must have. statements: its names in SQL.
+
+    at_ends: there are no partials: the rows at one end of the window are the answer. raw: what of them is kept, if not
+    its columns. timed: answers depend on the time for which they are asked. counts: of no rows the answer is 0.
+    tells_apart: values need not have an order, but two of them must be known to be equal or not.
     """
 
     name: str
     lower: Lower
     family: str = ""
-    parts: Callable[[tuple[str, ...]], tuple[Part, ...]] | None = None
+    parts: Callable[[Any], tuple[Part, ...]] | None = None
     columns: tuple[int, int] = (1, 1)
-    reads: Literal["anything", "what has an order", "numbers"] = "numbers"
-    answers: Literal["floats", "counts", "sums", "as the column"] = "floats"
+    reads: Reads | tuple[Reads, ...] = "numbers"
+    answers: Literal["floats", "counts", "sums", "booleans", "as the column", "lists", "durations"] = "floats"
     options: tuple[str, ...] = ()
     statements: Mapping[str, Function] = field(default_factory=dict)
+    at_ends: bool = False
+    raw: tuple[str, ...] = ()
+    timed: bool = False
+    counts: bool = False
+    tells_apart: bool = False
+
+    def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
+        """What each column of an aggregate may be, by its name."""
+        each = self.reads if isinstance(self.reads, tuple) else (self.reads,) * len(columns)
+        found = dict(zip(columns, each, strict=True))
+        return found | {name: read for name, read in zip(columns, each, strict=True) if read != "anything"}
 
 
 KINDS: dict[str, Kind] = {}

@@ -19,8 +19,10 @@ from swag.errors import BadType
 from swag.query.aggregates import Aggregate
 from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
+from swag.query.families import check_unit
+from swag.query.kind import KINDS
 from swag.query.query import HIDDEN, Query
-from swag.query.windows import Depth, Range, Rows, reach
+from swag.query.windows import Depth, Range, Reach, Rows, reach
 from swag.tables.constants import is_number
 from swag.tables.predicate import conjunction
 
@@ -68,7 +70,7 @@ class Lowered:
 
 def nothing(query: Query) -> pa.Array:
     """What a simple query answers before the first event."""
-    return pa.array([0], pa.int64()) if query.aggregate.kind == "count" else pa.nulls(1)
+    return pa.array([0], pa.int64()) if KINDS[query.aggregate.kind].counts else pa.nulls(1)
 
 
 @lru_cache(maxsize=65536)
@@ -92,7 +94,13 @@ def simple_ones(queries: Iterable[Query]) -> list[Query]:
 
 def depth(queries: Iterable[Query], unit: str | None) -> Depth:
     """How far back the windows of these queries reach. unit: of ts."""
-    return Depth.of(reach(query.window, unit) for query in simple_ones(queries))
+    return Depth.of(measured(query, unit) for query in simple_ones(queries))
+
+
+def measured(query: Query, unit: str | None) -> Reach:
+    """The window of a simple query in the unit of ts; lengths of time that are none in it are refused."""
+    check_unit(query.aggregate, unit)
+    return reach(query.window, unit)
 
 
 def readers(query: Query) -> list[Query]:

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
+from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.tables.answers import common_type
-
-COUNTS = {"count", "count_if", "count_distinct"}
 
 
 def value_type(kinds: Mapping[str, pa.DataType], call: str) -> pa.DataType:
@@ -40,7 +39,7 @@ def streamed_type(asked: list[Query], kinds: Mapping[str, pa.DataType], call: st
 
 def _always_exact(query: Query, kind: pa.DataType) -> bool:
     """As a float64."""
-    counts = isinstance(query.aggregate, Aggregate) and query.aggregate.kind in COUNTS
+    counts = isinstance(query.aggregate, Aggregate) and KINDS[query.aggregate.kind].counts
     return counts or kind.bit_width <= 32
 
 

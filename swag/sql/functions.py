@@ -13,38 +13,40 @@ EXAMPLES: dict[str, str] = {
     "COALESCE": "COALESCE(SUM(x), 0)",
 }  # of every function, with the column named x
 
-THERE_ARE = "COUNT, SUM, AVG, MIN, MAX, FIRST, LAST, MEDIAN, QUANTILE, VAR, STD, WMEAN, COV, CORR, ABS, COALESCE"
+THERE_ARE = (
+    "COUNT, SUM, AVG, MIN, MAX, FIRST, LAST, MEDIAN, QUANTILE, VAR, STD, WMEAN, COV, CORR, ARG_MAX, ARG_MIN, SKEWNESS, "
+    "KURTOSIS, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, PRODUCT, BOOL_OR, BOOL_AND, COUNT_IF, DECAYED_SUM, DECAYED_MEAN, "
+    "DECAYED_COUNT, AGE, FIRST_N, LAST_N, COUNT_DISTINCT, MODE, ABS, COALESCE"
+)
 _FILTERED = "SUM(x) FILTER (WHERE …)"
 _OWN = f"sw.aggregate(…) in Python, or one of {THERE_ARE}"
 NOT_OURS: dict[str, str] = {
-    **dict.fromkeys(
-        ("COUNT_DISTINCT", "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"),
-        "COUNT(x), which counts every value, equal ones too",
-    ),
     **dict.fromkeys(("PERCENTILE_DISC", "APPROX_QUANTILE", "PERCENTILE", "QUANTILE_DISC"), "QUANTILE(x, 0.99)"),
     **dict.fromkeys(("QUANTILE_CONT", "APPROX_PERCENTILE"), PERCENTILE),
-    **dict.fromkeys(("ARG_MAX", "MAX_BY", "GREATEST"), "MAX(x)"),
-    **dict.fromkeys(("ARG_MIN", "MIN_BY", "LEAST"), "MIN(x)"),
+    **dict.fromkeys(("GREATEST",), "MAX(x)"),
+    **dict.fromkeys(("LEAST",), "MIN(x)"),
     **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE"), "COUNT(*) OVER [ROWS 1000]"),
     **dict.fromkeys(("LAG", "LEAD"), "FIRST(x) OVER [ROWS 2] is the value before the last"),
     **dict.fromkeys(
         ("ROUND", "FLOOR", "CEIL", "SQRT", "LN", "LOG", "EXP", "SIGN", "CAST", "TRY_CAST"),
-        "compute it of the answers; of single events, as a column of theirs",
+        "compute it of the answers; of single events it is, inside: SUM(ABS(x))",
     ),
     **dict.fromkeys(
         ("UPPER", "LOWER", "LENGTH", "CONCAT", "SUBSTRING", "TRIM", "EXTRACT", "DATE_TRUNC", "DATE_PART", "NOW"),
-        "compute it as a column of the events first",
+        "it is about single events: inside of an aggregate, LAST(UPPER(x)), or in WHERE",
     ),
-    **dict.fromkeys(("STRING_AGG", "ARRAY_AGG", "LIST", "GROUP_CONCAT", "ANY_VALUE"), "LAST(x)"),
+    **dict.fromkeys(("STRING_AGG", "ARRAY_AGG", "LIST", "GROUP_CONCAT"), "LAST_N(x, 100)"),
+    **dict.fromkeys(("ANY_VALUE",), "LAST(x)"),
     **dict.fromkeys(("IF", "IIF", "NULLIF", "DECODE"), f"{_FILTERED}, or COALESCE(SUM(x), 0)"),
     **dict.fromkeys(("IFNULL", "NVL"), "COALESCE(SUM(x), 0)"),
-    **dict.fromkeys(("COUNT_IF", "COUNTIF"), "COUNT(*) FILTER (WHERE …)"),
     **dict.fromkeys(("SUM_IF", "SUMIF"), _FILTERED),
     **dict.fromkeys(("AVERAGE",), "AVG(x)"),
     **dict.fromkeys(("TOTAL",), "SUM(x)"),
     **dict.fromkeys(("POWER", "POW", "SQUARE"), "LAST(x) * LAST(x)"),
-    **dict.fromkeys(("MODE", "SKEWNESS", "SKEW", "KURTOSIS", "MAD", "ENTROPY", "PRODUCT"), _OWN),
-    **dict.fromkeys(("REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"), "CORR(x, y), or COV(x, y)"),
+    **dict.fromkeys(("MAD", "ENTROPY", "KURTOSIS_POP"), _OWN),
+    **dict.fromkeys(("REGR_SXX", "REGR_SYY", "REGR_SXY"), "VAR_POP(x) * COUNT(x), or COVAR_POP(y, x) * COUNT(x)"),
+    **dict.fromkeys(("REGR_AVGX", "REGR_AVGY"), "AVG(x)"),
     **dict.fromkeys(("VWAP", "WAVG", "WEIGHTED_AVG"), "WMEAN(price, volume)"),
-    **dict.fromkeys(("BOOL_AND", "BOOL_OR", "EVERY"), "COUNT(*) FILTER (WHERE …)"),
+    **dict.fromkeys(("EVERY",), "BOOL_AND(x)"),
+    **dict.fromkeys(("SOME",), "BOOL_OR(x)"),
 }  # what other SQL has, and what comes nearest to it here

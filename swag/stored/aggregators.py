@@ -1,10 +1,15 @@
 """How stored events are aggregated: per family of aggregates, a part that answers blocks of windows, given their edges.
 
 count, first, last     positions alone
-min, max               swept
-cov, corr, own         swept
+min, max               a table of runs of 2^l rows      where few windows would share it: swept
+cov, corr, own …       swept
+arg_max, arg_min       swept, the values or the rows they are in                         (swag/stored/rows_and_times.py)
+first_n, last_n, age   positions alone                                                   (swag/stored/rows_and_times.py)
+decayed_*              swept, relative to no time; then as of each request's             (swag/stored/rows_and_times.py)
 quantile               a cursor over ranks
+count_distinct, mode   swept, rows linked to those of the same value                     (swag/stored/distinct.py)
 sum, mean, wmean       differences of running sums       in doubt: swept, compensated      (swag/stored/sums.py)
+any, all, count_if     differences of running sums                                         (swag/stored/sums.py)
 var, std               differences of centred sums       in doubt: swept, moments          (swag/stored/sums.py)
 
 A part is built over the rows that the windows of a chunk of requests can see, once for all of them.
@@ -16,9 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import monoids
-from kernels.stored import ranked
+from kernels.stored import edges, extremes, ranked
 from kernels.stored.moving_landmark import sweep
 from swag.errors import SwagError
 from swag.query import families
@@ -28,7 +34,9 @@ from swag.query.user_calls import raised_by
 from swag.query.windows import Reach
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests, Selection
+from swag.tables.columns import column, room, with_bitmap
 
+LARGEST_TABLE = 1 << 23  # values of a chunk's rows, of all levels: 64 MB
 Answer = Callable[[RequestBlock], None]
 Outputs = dict[Aggregate, Output]
 
@@ -83,9 +91,17 @@ class Aggregator(ABC):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """What answers block after block of one window, for all aggregates of the family."""
 
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        """The answers, once all are there. kind: their type."""
+        return with_bitmap(output.values, output.bitmap, kind)
+
+    def rows_taken(self, rows: np.ndarray, bitmap: np.ndarray | None = None) -> pa.Array | pa.ChunkedArray:
+        """Values of the first column, of any type, in rows of the input."""
+        return column(self.selection.stored.table, self.columns[0], "").take(with_bitmap(rows, bitmap, pa.int64()))
+
 
 def _dtype(columns: Any) -> Any:
-    return columns[0].dtype if isinstance(columns, tuple) else columns.dtype
+    return tuple(each.dtype for each in columns) if isinstance(columns, tuple) else columns.dtype
 
 
 def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
@@ -97,8 +113,8 @@ def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any,
         sweep(block, partials)
         for aggregate, output in outputs.items():
             slot = output.slot(block)
-            slot[:], _ = families.lower(aggregate, block.n, [partials])
-            output.settle(block, slot)
+            slot[:], valid = families.lower(aggregate, block.n, [partials])
+            output.settle(block, slot, valid)
 
     return answer
 
@@ -141,6 +157,9 @@ class End(Aggregator):
 
         return answer
 
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        return self.rows_taken(output.values, output.bitmap)
+
 
 class Swept(Aggregator):
     """Any aggregate of one part whose partials can be combined: cov and corr, those of users' own functions."""
@@ -168,23 +187,61 @@ class Swept(Aggregator):
         return told
 
 
+@dataclass(eq=False)
+class ExtremeTable:
+    """The extremes of 1, 2, 4 … rows from each row of a chunk on (kernels/stored/extremes.py), for any windows.
+
+    It owns them; a level is added when a window is met that needs it.
+    """
+
+    levels: np.ndarray
+    base: int
+    largest: bool
+    depth: int = 1
+
+    @classmethod
+    def of(cls, values: np.ndarray, base: int, largest: bool) -> "ExtremeTable":
+        width = values.size + 1  # an empty window may lie behind the last row
+        levels = room(max(values.size, 1).bit_length() * width, values.dtype).reshape(-1, width)
+        levels[0, :-1], levels[0, -1] = values, 0
+        return cls(levels, base, largest)
+
+    def __call__(self, block: RequestBlock, out: np.ndarray) -> None:
+        needed = int(edges.widest(block.lo, block.hi)).bit_length()
+        while self.depth < needed:
+            extremes.deepen(self.levels, self.depth, self.largest)
+            self.depth += 1
+        extremes.lookup(self.levels, self.base, self.largest, block.lo, block.hi, out)
+
+
 class Extreme(Aggregator):
-    """min or max, straight into the output."""
+    """min or max, straight into the output: read off a table where enough windows share it, else swept."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         return Output(requests, self.column().dtype)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         ((aggregate, output),) = outputs.items()
-        (part,) = families.parts_of(aggregate)
-        sweep = self.sweep(chunk, families.operator(part), self.column())
+        find = self._table(chunk, aggregate) or self._sweep(chunk, aggregate)
 
         def answer(block: RequestBlock) -> None:
             slot = output.slot(block)
-            sweep(block, slot)
+            find(block, slot)
             output.settle(block, slot)
 
         return answer
+
+    def _table(self, chunk: Chunk, aggregate: Aggregate) -> ExtremeTable | None:
+        """Where it pays: a level costs half a nanosecond per row, a sweep instead 2.5 more per answer, or more."""
+        a, b = self.rows(chunk)
+        levels, answers = (b - a).bit_length(), len(self.reaches) * (chunk.last - chunk.first)
+        if levels * (b - a) > min(5 * answers, LARGEST_TABLE):
+            return None
+        return chunk.once((self, "table"), lambda: ExtremeTable.of(self.column()[a:b], a, aggregate.kind == "max"))
+
+    def _sweep(self, chunk: Chunk, aggregate: Aggregate) -> LandmarkSweep:
+        (part,) = families.parts_of(aggregate)
+        return self.sweep(chunk, families.operator(part), self.column())
 
 
 class Quantile(Aggregator):

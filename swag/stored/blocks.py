@@ -60,6 +60,11 @@ class Output:
 
     Windows of fewer than `least` rows give null. To put each block into its places at once was three times as slow,
     where keys lie mixed: twenty columns that are written all over take more pages than the processor keeps track of.
+
+    A column at a time, the lines that all keys are at fit the second-level cache: 1.3 ns per answer of 2,000 keys, 2.6
+    to 3.2 of 20,000 or more. Other ways were no faster (2M rows, per answer): four columns at once 5 to 6.6 ns; rows of
+    4 or 8 answers, gathered as a whole and then parted into columns 2.5 to 3.9, and those rows have to be made first;
+    rows put in place and parted then 4; by tiles of the input, in order of keys within each, 2.8 to 4.7.
     """
 
     def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:
@@ -73,10 +78,12 @@ class Output:
         """Where a block's answers go."""
         return self.values[block.first : block.first + block.lo.size]
 
-    def settle(self, block: RequestBlock, slot: np.ndarray) -> None:
-        """The slot is filled in."""
-        if block.any_below(self.least):
-            self._blank(block, slot)
+    def settle(self, block: RequestBlock, slot: np.ndarray, valid: np.ndarray | None = None) -> None:
+        """The slot is filled in. valid: which answers are not null, where not only windows of few rows give such."""
+        if valid is not None and not valid.all():
+            self._blank(block.first, slot, np.flatnonzero(~valid))
+        elif valid is None and block.any_below(self.least):
+            self._blank(block.first, slot, np.flatnonzero(block.n < self.least))
 
     def arrange(self, request_of: np.ndarray) -> None:
         """All are filled in: into the order of the input. request_of: of each input row."""
@@ -91,10 +98,10 @@ class Output:
         """The input row of a request."""
         return request if self._order is None else int(self._order[request])
 
-    def _blank(self, block: RequestBlock, slot: np.ndarray) -> None:
+    def _blank(self, first: int, slot: np.ndarray, places: np.ndarray) -> None:
         """Bits rather than flags: those of a column fit the first-level cache, and Arrow takes them as they are."""
-        requests = block.first + np.flatnonzero(block.n < self.least)
-        slot[requests - block.first] = 0
+        slot[places] = 0
+        requests = first + places
         with self._lock:
             if self.bitmap is None:
                 self.bitmap = np.full((self.values.size + 7) // 8, 0xFF, np.uint8)

@@ -2,9 +2,11 @@
 
 import itertools
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,50 +17,68 @@ from swag.progress import Progress
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
-from swag.query.lowering import Lowered, lower
+from swag.query.kind import KINDS, TIME
+from swag.query.lowering import Lowered, components, lower
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
 from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
 from swag.stored.blocks import Chunk, Output
+from swag.stored.distinct import Distinct, Mode
 from swag.stored.ordered_rows import Requests, Selection, Stored
+from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
-from swag.tables.columns import Field, as_table, column, is_discrete, with_bitmap
-from swag.tables.key_columns import joined, key_name
+from swag.tables.columns import Field, as_table, column, is_discrete
 from swag.tables.predicate import holds
+
+MANY_ROWS = 1 << 17  # from which on threads pay: to start two takes as long as to put 100,000 answers in order
+Call = Callable[[], None]
+T = TypeVar("T")
 
 
 def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
     """Every plain query at every event (columns key, ts, then one per query), or at every request of `at`."""
-    by = () if key is None else (key,)
-    return answered_by({by: queries}, [query.label for query in queries], table, at, ts, by)
+    return answered_by(queries, table, at, ts, () if key is None else (key,))
 
 
 def answered_by(
-    groups: dict[By, list[Query]], names: list[str], table: pa.Table, at: Any, ts: str, default: By,
-    progress: Progress | None = None,
-) -> pa.Table:  # fmt: skip
-    """Plain queries, by the key columns that group their events, at every event (columns: the default key, those of
-    other groupings, ts, then one per query in the order of `names`), or at every request of `at`."""
+    queries: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress | None = None
+) -> pa.Table:
+    """Plain queries, each grouped as its own `by` says, at every event (columns: the default key, those of other
+    groupings, ts, then one per query), or at every request of `at`."""
+    groups: dict[By, list[Query]] = {}
+    for query in queries:
+        groups.setdefault(default if query.by is None else query.by, []).append(query)
     for name, asked_by in [(ts, "ts is"), *((name, "key is") for by in (default, *groups) for name in by)]:
         column(table, name, asked_by)
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
-    keep_apart([query for queries in groups.values() for query in queries], front)
+    keep_apart(queries, front)
+    table = with_derived(table, queries)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
-    for by, queries in groups.items():
-        stored = Stored.of(joined(table, by), ts, key_name(by), fields)
+
+    def prepared(by: By) -> Evaluation:
+        stored = Stored.of(table, ts, by, fields)
         requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
         evaluation = Evaluation(stored, requests, progress)
-        answers = [evaluation.add(query) for query in queries]
-        evaluation.run()
-        found |= {query.label: answer.array(stored) for query, answer in zip(queries, answers, strict=True)}
-    arrays = [found[name] for name in names]
-    fields_of = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
+        for query in groups[by]:
+            found[query.label] = stored, evaluation.add(query)
+        return evaluation
+
+    run_all(at_once([partial(prepared, by) for by in groups], table.num_rows))
+    arrays = [answer.array(stored) for stored, answer in (found[query.label] for query in queries)]
+    fields_of = [pa.field(query.label, array.type) for query, array in zip(queries, arrays, strict=True)]
     schema = pa.schema([*front.schema, *fields_of], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
+
+
+def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
+    """The events, with the columns of theirs that queries compute by SQL."""
+    computing = [query for query in queries if query.reads_sql]
+    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:
@@ -84,20 +104,13 @@ class AnswerColumn:
     events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        answers, condition = self._answers(stored), self.query.condition
+        answers, condition = self.part.array(self.output, self.type), self.query.condition
         if condition is None:
             return answers
         passing = condition.holds(answers)
         if self.events is not None:
             passing = passing & (self.events.values > 0)
         return pc.if_else(pa.array(passing), answers, pa.scalar(None, answers.type))
-
-    def _answers(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
-        values, bitmap = self.output.values, self.output.bitmap
-        if self.query.aggregate.kind in ("first", "last"):
-            rows = with_bitmap(values, bitmap, pa.int64())
-            return column(stored.table, self.query.aggregate.columns[0], "").take(rows)
-        return with_bitmap(values, bitmap, self.type)
 
 
 @dataclass(eq=False)
@@ -148,7 +161,7 @@ class Evaluation:
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
         events = None
-        if query.having is not None and aggregate.kind == "count":  # no event, no group: a count of 0 passes nothing
+        if query.having is not None and KINDS[aggregate.kind].counts:  # no event, no group: a 0 of it passes nothing
             events = self.events(query)
         self.columns.append(AnswerColumn(query, output, part, families.result_type(aggregate, kinds), events))
         return self.columns[-1]
@@ -163,7 +176,7 @@ class Evaluation:
     ) -> tuple[Aggregator, Output]:
         """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
         kind, family = aggregator_of(aggregate, kinds)
-        part = self.parts.setdefault((family, aggregate.columns, selection), kind(aggregate.columns, selection))
+        part = self.parts.setdefault((kind, family, aggregate.columns, selection), kind(aggregate.columns, selection))
         part.reaches.add(window)
         outputs = self.windows.setdefault(window, {}).setdefault(part, {})
         if aggregate not in outputs:
@@ -175,13 +188,12 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        if aggregate.kind in ("count", "first", "last"):
-            present = {name: self.stored.present(name, asked_by) for name in aggregate.columns}
-        else:
-            families.check_columns(aggregate, kinds)
-            fields = {name: self.stored.field(name, asked_by) for name in aggregate.columns}
-            kinds = {name: f.type for name, f in fields.items()}
-            present = {name: f.valid for name, f in fields.items()}
+        families.check_columns(aggregate, kinds)
+        computed = families.computed_columns(aggregate)
+        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
+        present |= {name: f.valid for name, f in fields.items()}
+        kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}
         return kinds, self._selection(query.where, present)
 
     def _selection(self, where: str | None, nullable: dict[str, np.ndarray | None]) -> Selection:
@@ -196,30 +208,17 @@ class Evaluation:
         return self.selections[known]
 
     def run(self) -> None:
-        todo = self._chunks() if self.windows else []
-        threads = min(thread_count(), len(todo))
-        self.progress.total += len(todo) * len(self.windows)
-        if threads <= 1:
-            for chunk in todo:
-                self._answer(chunk)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(self._answer, todo))
-        self._arrange(threads)
-        self._refuse_overflow()
+        run_all([self])
 
-    def _arrange(self, threads: int) -> None:
-        """Answers into the order of the input, column by column."""
+    def answering(self) -> list[Call]:
+        """Calls that answer everything, each a part of the requests."""
+        return [partial(self._answer, chunk) for chunk in self._chunks()] if self.windows else []
+
+    def arranging(self) -> list[Call]:
+        """Calls that then put answers into the order of the input, each a column."""
         request_of = self.requests.request_of
-        if request_of is None:
-            return
         outputs = [output for parts in self.windows.values() for some in parts.values() for output in some.values()]
-        if threads <= 1:
-            for output in outputs:
-                output.arrange(request_of)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda output: output.arrange(request_of), outputs))
+        return [] if request_of is None else [partial(output.arrange, request_of) for output in outputs]
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
@@ -248,7 +247,7 @@ class Evaluation:
             self.progress.done += 1
         chunk.made.clear()  # what was built is of no use to other chunks, of which there may be many
 
-    def _refuse_overflow(self) -> None:
+    def refuse_overflow(self) -> None:
         for found in self.columns:
             if isinstance(found.part, IntegerSums):
                 rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]
@@ -260,6 +259,27 @@ class Evaluation:
                     )
 
 
+def run_all(evaluations: list[Evaluation]) -> None:
+    """Answer everything, on all cores: what goes on one core alone for each, goes on beside that of another."""
+    rows = sum(each.requests.count + each.stored.ts.size for each in evaluations)
+    for calls_of in (Evaluation.answering, Evaluation.arranging):
+        calls = at_once([partial(calls_of, each) for each in evaluations], rows)
+        for evaluation, some in zip(evaluations, calls, strict=True):
+            evaluation.progress.total += len(some) * len(evaluation.windows) * (calls_of is Evaluation.answering)
+        at_once(list(itertools.chain(*calls)), rows)
+    for evaluation in evaluations:
+        evaluation.refuse_overflow()
+
+
+def at_once(calls: list[Callable[[], T]], rows: int) -> list[T]:
+    """What calls give, made on all cores; one after the other where there are so few rows that threads cost more."""
+    threads = min(thread_count(), len(calls)) if rows >= MANY_ROWS else 1
+    if threads <= 1:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(threads) as pool:
+        return [waiting.result() for waiting in [pool.submit(call) for call in calls]]
+
+
 def thread_count() -> int:
     """$SWAG_THREADS, else one thread per core."""
     chosen = os.environ.get("SWAG_THREADS", "")
@@ -269,12 +289,19 @@ def thread_count() -> int:
 def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[type[Aggregator], Any]:
     """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
     parts = families.parts_of(aggregate)
-    if len(parts) != 1:
-        return BY_KIND[aggregate.kind], aggregate.kind
+    if len(parts) != 1 or aggregate.kind in BY_KIND:
+        return BY_KIND[aggregate.kind], parts or aggregate.kind
     if parts[0].family == "sum":
         return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, parts[0]
     return BY_FAMILY.get(parts[0].family, Swept), parts[0]
 
 
-BY_KIND: dict[str, type[Aggregator]] = {"count": Count, "first": End, "last": End, "wmean": WeightedMean}
-BY_FAMILY: dict[str, type[Aggregator]] = {"moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile}
+BY_KIND: dict[str, type[Aggregator]] = {
+    "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
+    "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
+    "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode,
+}  # fmt: skip
+BY_FAMILY: dict[str, type[Aggregator]] = {
+    "moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow,
+    "arg_min": ExtremeRow,
+}  # fmt: skip

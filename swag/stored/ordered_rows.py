@@ -1,6 +1,7 @@
 """Stored events put in order: rows by (key, time), requests in the same order, and the rows that count for a query."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,12 +12,14 @@ import pyarrow as pa
 from kernels.stored import edges
 from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
+from swag.query.groupings import By
 from swag.query.windows import Since
 from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
 from swag.tables.columns import field as read_field
-from swag.tables.key_columns import joined, key_name
-from swag.tables.keys import KeyTable
+from swag.tables.key_columns import joined
+from swag.tables.keys import KeyTable, joint_name
 
+HEAD = 1 << 16  # rows that most keys are among
 SAMPLE = 512  # steps in time that show whether events come evenly
 
 
@@ -27,6 +30,8 @@ def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.n
         return (None if edges.ordered(fixed(ts), starts) else np.argsort(ts, kind="stable")), starts
     starts = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=segments))])
     order = None if edges.ordered(fixed(ids), np.array([0, ids.size])) else _grouped(ids, starts)
+    if edges.is_sorted(fixed(ts)):  # so are those of each id, then
+        return order, starts
     if not edges.ordered(fixed(ts if order is None else ts[order]), starts):
         by_time = np.argsort(ts, kind="stable")
         order = by_time[_grouped(ids[by_time], starts)]
@@ -61,15 +66,19 @@ class Stored:
         self.ts = fixed(self.ts)
 
     @classmethod
-    def of(cls, table: pa.Table, ts: str, key: str | None, fields: dict[str, Field] | None = None) -> "Stored":
-        """fields: columns that were read already, of the same rows in another order."""
+    def of(cls, table: pa.Table, ts: str, by: By, fields: dict[str, Field] | None = None) -> "Stored":
+        """by: the columns of the key. fields: those that were read already, of the same rows in another order."""
+        if len(by) > 1:
+            table, by = joined(table, by), (joint_name(by),)
         times = column(table, ts, "ts is")
         clock = clock_of(times, ts)
         keys, ids = None, None
-        if key is not None:
-            by = column(table, key, "key is")
-            keys = KeyTable(by.type)
-            ids = keys.encode(by, key)
+        if by:
+            key = column(table, by[0], "key is")
+            keys = KeyTable(key.type, by[0])
+            if len(key) > 4 * HEAD:  # a table for most keys, rather than for as many as rows: twice as fast, for few
+                keys.encode(key[:HEAD], by[0])
+            ids = keys.encode(key, by[0])
         instant = instants(times, ts)
         order, starts = arrange(instant, ids, keys.count if keys else 1)
         times_in_order = instant if order is None else instant[order]
@@ -145,6 +154,24 @@ class Selection:
                     self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
             return self._columns[x, y, "*"]
 
+    def computed(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """A column that is made of others, once."""
+        with self._lock:
+            if (name, "computed") not in self._columns:
+                self._columns[name, "computed"] = fixed(make())
+            return self._columns[name, "computed"]
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of the rows that count, in order."""
+        ts, rank = self.stored.ts, self.rank
+        return ts if rank is None else self.computed("ts", lambda: ts[np.flatnonzero(np.diff(rank))])
+
+    @property
+    def input_rows(self) -> np.ndarray:
+        """The input row of each that counts."""
+        return self.computed("rows", lambda: np.arange(self.stored.ts.size) if self.rows is None else self.rows)
+
     def _column(self, name: str, dtype: Any) -> np.ndarray:
         if (name, dtype) not in self._columns:
             values = self.stored.fields[name].values
@@ -204,7 +231,7 @@ class Requests:
         return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
 
     @classmethod
-    def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: tuple[str, ...]) -> "Requests":
+    def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: By) -> "Requests":
         """by: the columns of the key."""
         for name in (ts, *by):
             if name not in table.column_names:
@@ -214,10 +241,11 @@ class Requests:
                 )
         times = instants(as_clock(column(table, ts, "ts is"), stored.clock, ts), ts)
         segments, ids = 1, None
-        key = key_name(by)
-        if stored.keys is not None and key is not None:
+        if stored.keys is not None:
+            if len(by) > 1:
+                table, by = joined(table, by), (joint_name(by),)
             segments = stored.keys.count + 1
-            ids = stored.keys.find(column(joined(table, by), key, "key is"), key)
+            ids = stored.keys.find(column(table, by[0], "key is"), by[0])
             ids[ids < 0] = segments - 1
         order, starts = arrange(times, ids, segments)
         requests = cls(

@@ -141,12 +141,13 @@ class Sums(Aggregator):
 
 @dataclass(eq=False)
 class IntegerSums(Aggregator):
-    """sum and mean of an integer column: exact. `beyond`: requests whose sum does not fit int64, and its place."""
+    """sum and mean of an integer column: exact; any, all and count_if of true and false. `beyond`: requests whose
+    sum does not fit int64, and its place."""
 
     beyond: list[tuple[int, Output]] = field(default_factory=list)
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
-        return Output(requests, np.int64 if aggregate.kind == "sum" else np.float64)
+        return Output(requests, np.float64 if aggregate.kind == "mean" else np.int64, int(aggregate.kind != "count_if"))
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         a, b = self.rows(chunk)
@@ -166,8 +167,10 @@ class IntegerSums(Aggregator):
                 swept.integer_differences(run, a, block.lo, block.hi, total)
             if "mean" in slots:
                 divide(dividend, block, slots["mean"])
-            for kind, output in by_kind.items():
-                output.settle(block, slots[kind])
+            for aggregate, output in outputs.items():
+                if aggregate.kind not in ("sum", "mean"):
+                    slots[aggregate.kind][:], _ = families.lower(aggregate, block.n, [total])
+                output.settle(block, slots[aggregate.kind])
 
         return answer
 

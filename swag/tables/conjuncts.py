@@ -15,7 +15,6 @@ from swag.errors import BadQuery
 
 _OPERATORS = {"EQ": "=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_COMPUTES = {"Add", "Sub", "Mul", "Neg", "Abs"}
 
 
 class Comparison(NamedTuple):
@@ -28,12 +27,10 @@ class Comparison(NamedTuple):
 
 
 class Conjuncts(NamedTuple):
-    """Comparisons with constants; the other parts, written as one predicate (or none), and whether those compute
-    something: that may raise of some rows."""
+    """Comparisons with constants; the other parts, written as one predicate (or none)."""
 
     comparisons: tuple[Comparison, ...]
     rest: str | None
-    computes: bool
 
 
 def conjuncts(tree: Any) -> Conjuncts:
@@ -45,8 +42,7 @@ def conjuncts(tree: Any) -> Conjuncts:
         found += some
         if not some:
             rest.append(link)
-    computes = any(type(node).__name__ in _COMPUTES for link in rest for node in link.walk())
-    return Conjuncts(tuple(found), " AND ".join(map(_as_part, rest)) or None, computes)
+    return Conjuncts(tuple(found), " AND ".join(map(_as_part, rest)) or None)
 
 
 def _links(node: Any) -> Iterator[Any]:

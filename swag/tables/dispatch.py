@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.keys import intervals
-from swag.errors import BadType
+from swag.errors import BadEvents, BadType
 from swag.tables.columns import decoded_type, taken
 from swag.tables.conjuncts import Comparison
 from swag.tables.constant_ends import Ends, dispatched, exact
@@ -60,7 +60,6 @@ class Dispatch:
         self._boxes = [rule for rule in rules if rule.box]
         rests = dict.fromkeys(_all(rest) for found, rest in parts if found and rest)
         self._rests = {text: i for i, text in enumerate(rests)}
-        self._risky = {text for text in self._rests if self._may_raise(text)}
         self._which = np.array([rule.which for rule in self._boxes], np.int32)
         self._rest = np.array([self._rests.get(rule.rest, -1) for rule in self._boxes], np.int32)
         self._build()
@@ -73,7 +72,7 @@ class Dispatch:
 
     def _split(self, which: int, text: str, table: pa.Table) -> tuple[list[Comparison], list[str]]:
         """The comparisons of a predicate that are dispatched, and what is left."""
-        parts = compile_predicate(text).parts
+        parts = compile_predicate(text).conjuncts
         found = [each for each in parts.comparisons if dispatched(each, self.types[each.column])]
         several = [each for each in found if len(each.constants) > 1]
         found = [each for each in found if each not in several[1:]]  # one list of options is many boxes; two, too many
@@ -141,12 +140,6 @@ class Dispatch:
         """Of the codes of a column: the smaller, the fewer rows come this way, for all that is known."""
         return (high - low + 1) / self._ends[name].count
 
-    def _may_raise(self, text: str) -> bool:
-        """Of rows that have nothing to do with it, as computing with whole numbers may: then all are looked at."""
-        return compile_predicate(text).parts.computes and not all(
-            pa.types.is_floating(self.types[name]) for name in columns_of(text)
-        )
-
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def fits(self, predicates: Sequence[str], table: pa.Table) -> bool:
@@ -187,10 +180,8 @@ class Dispatch:
         bounds = np.searchsorted(rests[order], np.arange(len(self._rests) + 1))
         for text, i in self._rests.items():
             some = order[bounds[i] : bounds[i + 1]]
-            if text in self._risky:
-                keep[some] = self._of_all(text, table)[rows[some]]
-            elif some.size:
-                keep[some] = holds(text, taken(self._read(text, table), rows[some]))
+            if some.size:
+                keep[some] = self._tried_on(text, table, rows[some])
         return keep
 
     def _read(self, text: str, table: pa.Table) -> pa.Table:
@@ -198,10 +189,11 @@ class Dispatch:
         names = columns_of(text)
         return table.select(sorted(names)) if names else table
 
-    def _of_all(self, text: str, table: pa.Table) -> np.ndarray:
+    def _tried_on(self, text: str, table: pa.Table, rows: np.ndarray) -> np.ndarray:
+        """What is left of a predicate, of rows that satisfy the rest of it: it need not be computed of the others."""
         try:
-            return holds(text, table)
-        except BadType:
+            return holds(text, taken(self._read(text, table), rows), rows)
+        except (BadType, BadEvents):
             for whole in self.predicates:  # what raises is told of the predicate that was written
                 holds(whole, table)
             raise

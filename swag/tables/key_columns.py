@@ -5,19 +5,17 @@ Whatever has a key so has one column, of any type that a KeyTable tells apart.
 
 from collections.abc import Iterable
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from swag.errors import BadEvents
 from swag.tables.answers import OWN, own_name
 from swag.tables.columns import column, one_chunk
-from swag.tables.keys import ungroupable
+from swag.tables.keys import joint_name, ungroupable
 
 
 def key_name(by: tuple[str, ...]) -> str | None:
     """What the one column is called; None: there is no key."""
-    return None if not by else by[0] if len(by) == 1 else f"({', '.join(by)})"
+    return None if not by else by[0] if len(by) == 1 else joint_name(by)
 
 
 def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
@@ -69,16 +67,6 @@ def apart(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
             columns.append(values)
             names.append(own_name(each, *by) if each in OWN else each)
     return pa.table(columns, names)
-
-
-def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """The order of rows by these columns, those of a key of several one by one."""
-    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
-    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
-    if len(own) == 1:
-        return np.asarray(pc.sort_indices(own[0]))
-    table = pa.table(own, [str(i) for i in range(len(own))])
-    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))
 
 
 def _fields(keys: pa.ChunkedArray, by: Iterable[str]) -> list[pa.ChunkedArray]:

@@ -3,7 +3,7 @@
 A key of several columns is a column of structs (swag/tables/key_columns.py makes and takes apart those).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kernels.keys import hashing
 from swag.durable.state import State
 from swag.errors import BadEvents, BadQuery, BadType, SwagError
-from swag.tables.columns import Clock, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
 
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
@@ -33,19 +33,22 @@ class KeyTable:
     """The keys seen so far, in order of first appearance. Numbers and times by value, everything else by its bytes.
 
     It owns their values and numbers. Asked of it are numbers for keys (`encode` for new ones too, `find`), and keys for
-    numbers (`column`).
+    numbers (`column`). called: what their column is; a column of structs that is not called as one that stands for
+    several (`joint_name`) is a user's own, and refused.
     """
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, called: str | None = None) -> None:
         self.type = decoded_type(kind)
         self._parts: list[KeyTable] = []  # of a key of several columns: the values of each, and of the pairs so far
         if pa.types.is_struct(kind):
+            if called is not None and called != joint_name(each.name for each in kind):
+                raise ungroupable(kind)
             self._parts = [KeyTable(each.type) for each in kind]
             self._parts += [KeyTable(pa.int64()) for _ in range(len(self._parts) - 2)]
             own = zip(kind, self._parts, strict=False)
             self.type = pa.struct([pa.field(each.name, part.type) for each, part in own])
         self._by_value = bool(self._parts) or is_discrete(self.type) or pa.types.is_floating(self.type)
-        if not self._parts and not is_groupable(self.type):
+        if not self._by_value and not is_groupable(self.type):
             raise ungroupable(kind)
         self.count = 0
         self._table = np.zeros(64, np.int32)  # half the cache misses of int64
@@ -57,9 +60,10 @@ class KeyTable:
 
     def encode(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key; new keys get the next ones."""
-        array = self._checked(keys, name)
-        plain = len(array) and not pa.types.is_dictionary(array.type)
-        return self._add(array) if plain else self._through_dictionary(array, self._add)
+        array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
+        if array.type == self.type and len(array) and not array.null_count:  # as nearly all are
+            return self._add(array)
+        return self._through_dictionary(self._checked(array, name), self._add)
 
     def encode_columns(self, columns: list[pa.ChunkedArray]) -> np.ndarray:
         """The same for a key of several columns."""
@@ -114,6 +118,10 @@ class KeyTable:
         if ids.size:
             kept._add(self.column(ids))
         self.__dict__.update(kept.__dict__)
+
+    def hashes(self, ids: np.ndarray) -> np.ndarray:
+        """Of keys with these ids, which are known by their bytes: the same however keys are numbered."""
+        return self._hashes.view(np.int64).take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
 
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
@@ -254,6 +262,11 @@ class KeyTable:
         return ids
 
     def _add_numbers(self, values: np.ndarray) -> np.ndarray:
+        most = self.count + values.size
+        if most <= self._values.size and 2 * most <= self._table.size:  # there is room, even if all of them are new
+            ids = np.empty(values.size, np.int64)
+            self.count = hashing.encode_integers(values, self._table, self._values, self.count, ids)
+            return ids
         ids = np.full(values.size, -1)
         if self.count:  # most batches bring few new keys: grow for those, not for every row
             hashing.find_integers(values, self._table, self._values, ids)
@@ -335,9 +348,23 @@ class KeyTable:
         return data, offsets, hashes
 
 
+def joint_name(columns: Iterable[str]) -> str:
+    """What the one column is called that stands for several."""
+    return f"({', '.join(columns)})"
+
+
 def ungroupable(kind: pa.DataType) -> BadType:
     hint = "use a column of numbers, text, booleans, dates or times"
     return BadType(f"a key of type {kind} can not be grouped by.", hint)
+
+
+def hashed(column: Field) -> np.ndarray:
+    """The values of a column as words of 64 bits that are equal for equal ones: NaN is one value, -0.0 is 0.0."""
+    values = column.values
+    if column.words is not None:
+        found: np.ndarray = column.words.hashes(values)
+        return found
+    return np.where(values == values, values + 0.0, np.nan).view(np.int64) if values.dtype == np.float64 else values
 
 
 def is_groupable(kind: pa.DataType) -> bool:
@@ -364,3 +391,13 @@ def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:
     found = pa.Array.from_buffers(pa.large_binary(), ends.size - 1, buffers)
     found.validate(full=True)
     return found
+
+
+def order_of(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The order of rows by these columns, those of a key of several one by one."""
+    own = [each for column in columns for each in (column.flatten() if pa.types.is_struct(column.type) else [column])]
+    own = [each.cast(pa.float32()) if pa.types.is_float16(each.type) else each for each in own]  # Arrow sorts no halves
+    if len(own) == 1:
+        return np.asarray(pc.sort_indices(own[0]))
+    table = pa.table(own, [str(i) for i in range(len(own))])
+    return np.asarray(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]))

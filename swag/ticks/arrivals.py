@@ -1,6 +1,6 @@
 """How events come to the streams of an engine: at once, in order; after a wait for the watermark; or each in its place.
 
-hold=True, no lateness    in order, or refused
+hold=True, no lateness    in order, or refused: only the first batch comes here, which tells what time is
 hold=True, lateness       they wait in front of the streams, until the watermark has passed them
 hold=False                at once, late ones in their place (swag/ticks/in_place.py)
 """
@@ -15,7 +15,6 @@ from swag.durable.state import State, nested, part, table_from_array, table_to_a
 from swag.live import intake
 from swag.query.groupings import By
 from swag.query.query import Query
-from swag.query.reading import Reading
 from swag.tables.columns import clock_of, taken
 from swag.tables.durations import Duration, in_units
 from swag.tables.waiting import NO_IDS, TimedRows
@@ -43,17 +42,12 @@ class Arrivals:
         """How many events wait in front of the streams."""
         return 0 if self.held is None else self.held.waiting.count
 
-    @property
-    def keeps(self) -> bool:
-        """Are rows kept as they came? Then their memory must be nobody else's."""
-        return (self.lateness is not None and self.hold) or self.streams.is_ticking
-
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def add(self, queries: list[Query]) -> None:
         """All or none of them."""
         before = list(self.streams.active)
-        self.streams.add(queries, self._as_read, self._unread)
+        self.streams.add(queries, self.held)
         self._regrouped(before)
 
     def remove(self, name: str) -> None:
@@ -66,17 +60,6 @@ class Arrivals:
         if self.held is not None and list(self.streams.active) != before:
             self.held.forget_ids()
 
-    def _as_read(self, readers: list[Query], by: By) -> pa.Table | None:
-        """The events that wait, as these queries of a grouping will read them when they are due; None if there are
-        none."""
-        return None if self.held is None else self.held.as_read(readers, self.ts, by)
-
-    def _unread(self, readers: list[Query], by: By) -> int:
-        """Events up to this time wait without what new queries read, or group by: nobody read it when they came."""
-        if self.held is None:
-            return EARLIEST
-        return self.held.unread([*Reading(readers).columns, *by])
-
     # -- events -------------------------------------------------------------------------------------------------------
 
     def take(self, table: pa.Table) -> int:
@@ -88,16 +71,12 @@ class Arrivals:
                 self._start(table)
             if self.held is not None:
                 return self._hold(self.held, table)
-            if not self.hold:
-                return self._place(table)
-            streams.take(table)
+            return streams.take(table) if self.hold else self._place(table)
         except Exception:
             if first:
                 streams.restart()
                 self.held = None
             raise
-        streams.decide(streams.time.closed, kept=True)
-        return table.num_rows
 
     def advance(self, ts: Any) -> None:
         """Nothing older than `ts` is to come, other than what lateness allows; what nobody reaches any more goes."""
@@ -153,8 +132,9 @@ class Arrivals:
             batch, store = batches[0], active[0].core.store
             ids = batch.ids if len(active) == 1 and held.has_ids else NO_IDS
             latest = np.array([max(each.core.latest for each in active)]) if together else store.latest
+            empty = intake.empty_columns(table)
             for stream in active:
-                table = intake.without_foreign_nulls(table, stream.core.dictionary)
+                table = intake.without_foreign_nulls(table, stream.core.dictionary, empty)
             taken = held.add(table, batch.ts, ids, latest, store.seen, slots, together)
         for stream, each in zip(active, batches, strict=True):
             stream.core.dictionary.note_types(each.fields)

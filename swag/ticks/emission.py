@@ -27,11 +27,10 @@ from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
-from swag.ticks.counters import StreamProgress
 from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.later_ticker import LaterTicker, waits_for_later
 from swag.ticks.lookback import Lookback
-from swag.ticks.stored_ticks import TickAnswers
+from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -244,10 +243,10 @@ class Emission:
             ticker.check_functions(table)
 
     def check_order(self, ts: np.ndarray) -> None:
-        """Where all keys count together, they are in order together."""
+        """Where all keys count together, they are in order together. What was promised to be over, the core knows."""
         if not self.ordered or ts.size == 0:
             return
-        before = np.maximum.accumulate(np.concatenate([[max(self.top, self.core.time.promised)], ts]))[:-1]
+        before = np.maximum.accumulate(np.concatenate([[self.top], ts]))[:-1]
         early = np.flatnonzero(ts < before)
         if early.size:
             clock, row = self.core.time.clock, int(early[0])

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
@@ -26,10 +25,11 @@ from swag.query.groupings import By, by_grouping, grouping_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.answers import ManyAnswers, merged
-from swag.tables.columns import Clock, clock_of
+from swag.tables.columns import Clock
 from swag.tables.key_columns import joined, key_name
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.held import Held
 from swag.ticks.live_stream import LiveStream
 
 
@@ -51,28 +51,24 @@ class GroupedStream:
         self.queries: dict[str, Query] = {}  # as they were given
         self._where: dict[str, By] = {}  # the grouping of each
         self._filters: tuple[int, dict[By, list[str]]] = (-1, {})  # at which version, and what they were
-        self.active = self.streams  # those with queries; without any, the default
-        self._read_for: list[Reading] = []
-        self._reading = Reading([], ts, *default)
+        self._follow()
 
     def _made(self, by: By) -> LiveStream:
         return LiveStream(self.ts, key_name(by), *self._options, time=self.time, by=by)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        queries: list[Query],
-        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
-        unread: Callable[..., int] = lambda readers, by: EARLIEST,
-    ) -> None:
-        """Queries whose names are new: all or none of them. waiting, unread: see LiveStream, of a grouping."""
+    def add(self, queries: list[Query], held: Held | None = None) -> None:
+        """Queries whose names are new: all or none of them. held: the events that wait in front of it."""
         added: list[tuple[By, str]] = []
         known = set(self.streams)
         try:
             for by, some in by_grouping(queries, self.default).items():
                 stream = self.streams.get(by) or self._begun(by)
-                stream.add(some, partial(waiting, by=by), partial(unread, by=by))
+                if held is None:
+                    stream.add(some)
+                else:
+                    stream.add(some, partial(held.as_read, ts=self.ts, by=by), partial(held.unread, by=by))
                 self.streams[by] = stream
                 added += [(by, query.label) for query in some]
         except Exception:
@@ -102,8 +98,16 @@ class GroupedStream:
         self._follow()
 
     def _follow(self) -> None:
+        """What follows from the queries: the streams that have any (else the default one), whether one of them answers
+        at ticks, or over the answers of others, who takes events (where nobody does so, the cores by themselves), and
+        what is read of one."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
+        self.is_ticking = any(stream.is_ticking for stream in self.active.values())
+        self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
+        readings = [stream.reading for stream in self.active.values()]
+        keys = dict.fromkeys(name for by in self.active for name in by)
+        self.reading = Reading([query for each in readings for query in each.queries], self.ts, *keys)
         self.version += 1
 
     @property
@@ -160,18 +164,6 @@ class GroupedStream:
         return self.queries[name]
 
     @property
-    def reading(self) -> Reading:
-        """What is read of an event, by queries of any kind and grouping."""
-        if len(self.active) == 1 and len(next(iter(self.active))) < 2:
-            return next(iter(self.active.values())).reading
-        sources = [stream.reading for stream in self.active.values()]
-        if sources != self._read_for:
-            keys = dict.fromkeys(name for by in self.active for name in by)
-            queries = [query for reading in sources for query in reading.queries]
-            self._read_for, self._reading = sources, Reading(queries, self.ts, *keys)
-        return self._reading
-
-    @property
     def emissions(self) -> dict[By, Emission]:
         """Who may have ticks for somebody: of each grouping with queries, or that had some."""
         return {
@@ -187,11 +179,6 @@ class GroupedStream:
     def key_types(self, by: By) -> list[pa.DataType]:
         """Of the key columns of a grouping; null as long as no key has come."""
         return self.streams[by].core.key_types
-
-    @property
-    def is_ticking(self) -> bool:
-        """Does any query answer at ticks, or over the answers of others?"""
-        return any(stream.is_ticking for stream in self.active.values())
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -209,64 +196,48 @@ class GroupedStream:
         for stream in self.streams.values():
             stream.core.restart()
 
-    def take(self, table: pa.Table) -> None:
-        """Events in order, with all that `reading` asks for: whole or not at all."""
-        if len(self.active) == 1:
-            ((by, stream),) = self.active.items()
-            stream.take(joined(table, by) if stream.is_ticking else table)
-            self.events += table.num_rows
-        else:
-            self.take_each(table)
-
-    def take_each(self, table: pa.Table, last: Callable[[], None] = lambda: None) -> None:
-        """The same by steps: all of its streams check the events before any takes them. last: what else may refuse."""
+    def take(self, table: pa.Table) -> int:
+        """Events in order, with all that `reading` asks for: whole or not at all. Returns how many they are."""
         self.forget_keys()
-        first = self.time.clock is None
-        if first:
-            self.start(clock_of(table.column(self.ts), self.ts))
-        known = self._key_counts()
-        try:
-            batches = self._tried(table, known, ordered=True)
-            last()
-        except Exception:
-            self._take_back(known)
-            if first:
-                self.restart()
-            raise
-        for stream, batch in zip(self.active.values(), batches, strict=True):
-            stream.apply(batch)
-        self.events += table.num_rows
+        self.apply(self._tried(table, ordered=True))
+        if self.is_ticking:
+            self.decide(self.time.closed, kept=True)
+        return table.num_rows
 
     @contextmanager
-    def trying(self, table: pa.Table) -> Iterator[list[Incoming]]:
-        """A batch that is to wait, as each grouping reads it; if anything inside raises, new keys are taken back."""
-        known = self._key_counts()
-        batches = self._tried(table, known, ordered=False)
+    def trying(self, table: pa.Table, ordered: bool = False) -> Iterator[list[Incoming]]:
+        """A batch as each grouping reads it; if anything inside raises, new keys are taken back. ordered: it is to be
+        applied right away, so that its order is looked at, too."""
+        batches = self._tried(table, ordered)
         try:
             yield batches
         except Exception:
-            self._take_back(known)
+            self._take_back(batches)
             raise
 
-    def _tried(self, table: pa.Table, known: list[int], ordered: bool) -> list[Incoming]:
-        """A batch as each grouping reads it: raises what is wrong with it, and takes its new keys back. ordered: it is
-        to be applied right away, so that its order is looked at, too."""
-        once, found = ReadOnce(table), []
+    def _tried(self, table: pa.Table, ordered: bool) -> list[Incoming]:
+        """All of its streams check a batch before any takes it: what is wrong with it is raised."""
+        assert self.time.clock is not None
+        once, batches = ReadOnce(table, self.ts, self.time.clock), []
         try:
-            for by, stream in self.active.items():
-                found.append(stream.core.read(joined(table, by) if stream.is_ticking else table, once))
-                stream.check(found[-1], ordered=ordered)
+            for (by, stream), taker in zip(self.active.items(), self._takers, strict=True):
+                own = joined(table, by) if len(by) > 1 and taker is stream else table
+                batches.append(stream.core.read(own, once))
+                taker.check(batches[-1], ordered=ordered)
         except Exception:
-            self._take_back(known)
+            self._take_back(batches)
             raise
-        return found
+        return batches
 
-    def _key_counts(self) -> list[int]:
-        return [stream.core.store.key_count for stream in self.active.values()]
+    def _take_back(self, batches: list[Incoming]) -> None:
+        for stream, batch in zip(self.active.values(), batches, strict=False):
+            stream.core.take_back(batch.known)
 
-    def _take_back(self, known: list[int]) -> None:
-        for stream, count in zip(self.active.values(), known, strict=True):
-            stream.core.take_back(count)
+    def apply(self, batches: list[Incoming]) -> None:
+        """A batch that was checked, as each grouping reads it."""
+        for taker, batch in zip(self._takers, batches, strict=True):
+            taker.apply(batch)
+        self.events += batches[0].ts.size
 
     def take_known(self, rows: TimedRows) -> None:
         """Rows that were checked when they came, and have waited since. Their keys are known where there is one
@@ -303,13 +274,13 @@ class GroupedStream:
     def tidy(self) -> None:
         """Let go of some rows that no window reaches."""
         for stream in self.active.values():
-            stream.core.store.tidy(0)
+            stream.core.grouping.tidy(0)
 
     def forget_keys(self, waiting: Waiting | None = None) -> None:
         """Forget keys that nobody asks for any more, where they are half of all. waiting: rows that are still to come,
         by the numbers of their keys where there is one grouping."""
         for stream in self.active.values():
-            kept = stream.forget_keys(waiting)
+            kept = stream.forget_keys(waiting) if stream.core.store.emptied else None
             if kept is not None and waiting is not None:
                 waiting.renumber(kept)
 

@@ -38,6 +38,7 @@ class Held:
         self.lateness, self.refused = lateness, refused
         self.now = EARLIEST  # the latest time known: of an event, held or not, or of `advance`
         self.waiting = Waiting()
+        self.missed = EARLIEST  # events up to this time did not wait, as nobody was there who wanted them
         self._lacking: dict[str, int] = {}  # columns that some events came without, and the latest time then
 
     def add(
@@ -93,12 +94,13 @@ class Held:
             return None
         return joined(intake.with_missing(self.waiting.rows.table, Reading(readers, ts, *by), keys=True), by)
 
-    def unread(self, columns: Iterable[str]) -> int:
-        """Events up to this time came without some of these columns: nobody read them then."""
+    def unread(self, readers: list[Query], by: By) -> int:
+        """Events up to this time are missing, or came without what queries of a grouping read: nobody read it then."""
+        columns = [*Reading(readers).columns, *by]
         if self.waiting.count:
             there = self.waiting.rows.table.column_names
             self._lacking |= {name: self.now for name in columns if name not in there}
-        return max((self._lacking.get(name, EARLIEST) for name in columns), default=EARLIEST)
+        return max(self.missed, *(self._lacking.get(name, EARLIEST) for name in columns), EARLIEST)
 
     def state(self) -> State:
         header = {"lateness": self.lateness, "now": self.now, "late": self.refused.count, "lacking": self._lacking}

@@ -7,7 +7,6 @@ What answers at ticks, or over the answers of others, can not be taken back. Suc
 which is there once one is registered, and is given events as those of an engine are that holds them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -35,25 +34,19 @@ class InPlaceStream(GroupedStream):
     """
 
     def __init__(self, ts: str, default: By, algorithm: str = "auto", epsilon: float = 0.2) -> None:
-        super().__init__(ts, default, algorithm, epsilon)
         self.behind: GroupedStream | None = None
+        super().__init__(ts, default, algorithm, epsilon)
         self.held = Held(0, Refused())
-        self._both: tuple[Reading, Reading, Reading] | None = None  # of here, of behind, of both
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        queries: list[Query],
-        waiting: Callable[..., pa.Table | None] = lambda readers, by: None,
-        unread: Callable[..., int] = lambda readers, by: EARLIEST,
-    ) -> None:
+    def add(self, queries: list[Query], held: Held | None = None) -> None:
         """Here no plain query finds events that wait."""
         known = dict(self.queries)
         later = [query for query in queries if not query.is_plain]
         behind = (self.behind or self._begun_behind()) if later else self.behind
         if behind is not None:
-            behind.add(later, self._waiting, self._unread)
+            behind.add(later, self.held)
         try:
             super().add([query for query in queries if query.is_plain])
         except Exception:
@@ -61,15 +54,15 @@ class InPlaceStream(GroupedStream):
                 assert behind is not None
                 behind.remove(query.label)
             raise
-        self.behind = behind
+        self.behind, self.held.missed = behind, EARLIEST
         self.queries = known | {query.label: query for query in queries}
         self._where |= {query.label: grouping_of(query, self.default) for query in later}
-        self.version += 1
+        self._follow()
 
     def _begun_behind(self) -> GroupedStream:
         """Where events have come before, those are missing: also the ones that would wait still."""
         made = GroupedStream(self.ts, self.default, *self._options)
-        self.held.waiting = Waiting()
+        self.held.waiting, self.held.missed = Waiting(), self.time.now if self.events else EARLIEST
         if self.time.clock is not None:
             self._follow_time()
             made.time.go_on(self.held.watermark)
@@ -78,14 +71,6 @@ class InPlaceStream(GroupedStream):
             if self.events:
                 made.main.begin_at(self.held.watermark, self.events)
         return made
-
-    def _waiting(self, readers: list[Query], by: By) -> pa.Table | None:
-        return self.held.as_read(readers, self.ts, by)
-
-    def _unread(self, readers: list[Query], by: By) -> int:
-        """Up to when events are missing, or wait without what a query reads."""
-        before = self.time.now if self.behind is None and self.events else EARLIEST
-        return max(before, self.held.unread([*Reading(readers).columns, *by]))
 
     def remove(self, name: str) -> None:
         if self.behind is None or name not in self.behind.queries:
@@ -101,17 +86,14 @@ class InPlaceStream(GroupedStream):
         later = self.behind is not None and name in self.behind.queries
         return self.behind.of(name) if self.behind is not None and later else super().of(name)
 
-    @property
-    def reading(self) -> Reading:
-        """What is read of an event, now or later."""
-        own = super().reading
-        if self.behind is None:
-            return own
-        theirs = self.behind.reading
-        if self._both is None or self._both[0] is not own or self._both[1] is not theirs:
+    def _follow(self) -> None:
+        """What is read of an event is read now or later, and later there are ticks."""
+        super()._follow()
+        self.is_ticking = self.behind is not None
+        if self.behind is not None:
+            own, theirs = self.reading, self.behind.reading
             keys = dict.fromkeys((*own.keys, *theirs.keys))
-            self._both = own, theirs, Reading([*own.queries, *theirs.queries], self.ts, *keys)
-        return self._both[2]
+            self.reading = Reading([*own.queries, *theirs.queries], self.ts, *keys)
 
     @property
     def emissions(self) -> dict[By, Emission]:
@@ -123,10 +105,6 @@ class InPlaceStream(GroupedStream):
     def key_types(self, by: By) -> list[pa.DataType]:
         known = [each.streams[by].core.key_types for each, _ in self.parts if by in each.streams]
         return next((types for types in known if types != [pa.null()]), known[0])
-
-    @property
-    def is_ticking(self) -> bool:
-        return self.behind is not None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -140,21 +118,22 @@ class InPlaceStream(GroupedStream):
         if self.behind is not None:
             self.behind.restart()
 
-    def take(self, table: pa.Table) -> None:
-        behind = self.behind
-        if behind is None:
-            super().take(table)
-            return
+    def take(self, table: pa.Table) -> int:
+        if self.behind is None:
+            return super().take(table)
+        self.forget_keys()
+        with self.trying(table, ordered=True) as batches:
+            self._wait(self.behind, table)
+        self.apply(batches)
+        self._pass_behind(self.behind)
+        return table.num_rows
 
-        def wait() -> None:
-            with behind.trying(table) as batches:
-                self.held.waiting.add(table, batches[0].ts, narrow=True)
-            for stream, batch in zip(behind.active.values(), batches, strict=True):
-                stream.core.dictionary.note_types(batch.fields)
-                stream.core.dictionary.note_columns(batch.table, stream.reading)
-
-        self.take_each(table, wait)
-        self._pass_behind(behind)
+    def _wait(self, behind: GroupedStream, table: pa.Table) -> None:
+        with behind.trying(table) as batches:
+            self.held.waiting.add(table, batches[0].ts, narrow=True)
+        for stream, batch in zip(behind.active.values(), batches, strict=True):
+            stream.core.dictionary.note_types(batch.fields)
+            stream.core.dictionary.note_columns(batch.table, stream.reading)
 
     def pass_time(self, now: int, closed: int) -> None:
         super().pass_time(now, closed)
@@ -224,3 +203,4 @@ class InPlaceStream(GroupedStream):
             self.behind = self.behind or GroupedStream(self.ts, self.default, *self._options)
             self.behind.restore(part(state, "behind"))
             self.held.restore(part(state, "held"))
+            self._follow()

@@ -17,10 +17,10 @@ from swag.query.query import Query
 from swag.query.windows import Rows
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, instants
-from swag.tables.key_columns import order_of
+from swag.tables.keys import order_of
 from swag.tables.predicate import holds
 from swag.tables.waiting import Waiting
-from swag.ticks.stored_ticks import TickAnswers
+from swag.ticks.schedule import TickAnswers
 from swag.ticks.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Answers:
             self.waiting.add(ticks.append_column(self.query.column, answers.columns[0]), answers.now)
         due = self._due(closed)
         if due is not None:
+            due = self.stream.reading.extended(due) if self.stream.reading.derived else due
             self.stream.take(due, checked=True)  # there is nobody to give an answer back to
         now = EARLIEST if closed == EARLIEST else closed + 1
         self.stream.pass_time(now, closed)

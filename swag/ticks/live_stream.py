@@ -15,7 +15,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live.core import Core, Incoming
-from swag.live.intake import check_there, check_types
+from swag.live.intake import ReadOnce, check_there, check_types
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
 from swag.query.query import Query
@@ -157,13 +157,22 @@ class LiveStream:
         if first:
             self.start(clock_of(table.column(self.ts), self.ts))
         try:
-            with self.core.trying(table) as batch:
-                self.check(batch, functions=not checked)
+            batch = self._tried(table, functions=not checked)
         except Exception:
             if first:
                 self.core.restart()
             raise
         self.apply(batch)
+        return batch
+
+    def _tried(self, table: pa.Table, functions: bool) -> Incoming:
+        assert self.core.time.clock is not None
+        batch = self.core.read(table, ReadOnce(table, self.ts, self.core.time.clock))
+        try:
+            self.check(batch, functions)
+        except Exception:
+            self.core.take_back(batch.known)
+            raise
         return batch
 
     def check(self, batch: Incoming, functions: bool = True, ordered: bool = True) -> None:
@@ -215,7 +224,7 @@ class LiveStream:
         """
         if self.core.time.clock is not None:
             self.core.time.go_on(now, closed)
-            self.core.store.tidy(0)
+            self.core.grouping.tidy(0)
             self.emission.decide(self.core.time.closed, kept)
 
     def decide(self, closed: int, kept: bool) -> None:

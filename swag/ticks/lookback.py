@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.numbers import EARLIEST
+from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings.timeline import TAIL
+from kernels.ticks import recency
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live import intake
 from swag.live.composites import combine
 from swag.live.core import Core, are_direct
+from swag.live.filtered.chosen import ChosenRows
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.query.windows import Unbounded, Window, lies_ahead, sees_later
 from swag.tables.columns import Clock, one_chunk
-from swag.tables.key_columns import order_of
-from swag.tables.keys import KeyTable
-from swag.ticks.recency import Recency
-from swag.ticks.stored_ticks import TickAnswers
+from swag.tables.keys import KeyTable, order_of
+from swag.ticks.schedule import TickAnswers, new_ids
 
+ROOM = 1 << 16  # keys reported at once, at least
 FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
@@ -50,6 +51,63 @@ class Asked:
     def halves(self) -> "tuple[Asked, Asked]":
         middle = self.ids.size // 2
         return self.only(slice(middle)), self.only(slice(middle, None))
+
+
+def _ends() -> np.ndarray:
+    return np.zeros((1, 2), np.int64)
+
+
+@dataclass(eq=False)
+class Recency:
+    """Which keys a tick of the whole stream reports: those seen recently enough (kernels/ticks/recency.py).
+
+    It owns a list of keys, the newest first (`links`), and of each key the time of its last row, and its rows.
+    """
+
+    links: np.ndarray = field(default_factory=_ends)
+    latest: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.nbytes for each in self.state()[1].values())
+
+    def state(self) -> State:
+        return {}, {"links": self.links, "latest": self.latest, "seen": self.seen}
+
+    def restore(self, state: State) -> None:
+        self.links, self.latest, self.seen = (state[1][name] for name in ("links", "latest", "seen"))
+
+    def grow(self, keys: int) -> None:
+        more = max(keys, 2 * self.latest.size) - self.latest.size
+        if keys > self.latest.size:
+            self.links = np.concatenate([self.links, np.full((more, 2), -1)])
+            self.latest = np.concatenate([self.latest, np.full(more, EARLIEST)])
+            self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
+        self.grow(int(kept.max(initial=-1)) + 1)
+        links = np.empty((kept.size + 1, 2), np.int64)
+        recency.renumbered(self.links, new_ids(kept, self.latest.size), links)
+        self.links, self.latest, self.seen = links, self.latest[kept], self.seen[kept]
+
+    def reported(
+        self, ts: np.ndarray, ids: np.ndarray, ends: np.ndarray, since: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tick, key and the rows that the key has then: for every tick, the keys with a row newer than `since`."""
+        at, found = np.zeros(2, np.int64), [np.empty((3, 0), np.int64)]
+        keys = recency.RecentKeys(self.links, self.latest, self.seen)
+        while at[recency.TICK] < ends.size:
+            room = np.empty((3, max(ROOM, self.latest.size)), np.int64)
+            n = recency.reported(ts, ids, ends, since, keys, at, room)
+            found.append(room[:, :n])
+        tick, key, rows = np.concatenate(found, axis=1)
+        return tick, key, rows
+
+    def note(self, ts: np.ndarray, ids: np.ndarray) -> None:
+        """Rows, without a tick."""
+        self.reported(ts, ids, np.array([ts.size]), np.array([LATEST]))
 
 
 @dataclass(eq=False)
@@ -128,7 +186,8 @@ class Lookback:
         core = self.core
         if core.reading.lifted:
             found = intake.fields(table, core.reading, core.dictionary)
-            core.plan.check_lifted(core.reading.lifted, found, core.grouping.chosen(table, found))
+            chosen = ChosenRows(table.num_rows, found, core.grouping.told(table))
+            core.plan.check_lifted(core.reading.lifted, found, chosen)
 
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that a tick may see."""

@@ -8,7 +8,7 @@ This is for rows that are all there; those of a stream tick in swag/ticks/ticker
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,54 +19,19 @@ import pyarrow.compute as pc
 from kernels.stored import direct, edges
 from kernels.stored.edges import Timeline
 from kernels.ticks import schedule as kernels
-from swag.errors import SwagError
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.query.windows import Range, Reach, Since, Window, reach, sees_later
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
-from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken, to_arrow
-from swag.tables.key_columns import order_of
-from swag.tables.keys import KeyTable
+from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
+from swag.tables.keys import KeyTable, order_of
 from swag.ticks import schedule as schedules
-from swag.ticks.schedule import Span, Ticks
+from swag.ticks.schedule import Span, TickAnswers, Ticks
 
 HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
 WORTH_SKIPPING = 0.75  # if windows see no more of the rows than this, the others are skipped
-
-
-@dataclass(eq=False)
-class TickAnswers:
-    """What ticks say: one row for each of them (and key), in order. speaks: per query, for which rows it has an answer:
-    no event, no group; and a condition that does not hold says nothing. errors: why others have none."""
-
-    number: np.ndarray
-    now: np.ndarray
-    segment: np.ndarray
-    keys: pa.Array | None
-    columns: list[pa.Array | pa.ChunkedArray]
-    speaks: list[np.ndarray]
-    errors: list[SwagError] = field(default_factory=list)
-
-    def only(self, rows: np.ndarray) -> "TickAnswers":
-        taken = pa.array(rows)
-        columns = [each.take(taken) for each in self.columns]
-        speaks = [each[rows] for each in self.speaks]
-        return TickAnswers(
-            self.number[rows], self.now[rows], self.segment[rows], self.keys, columns, speaks, self.errors
-        )
-
-    def front(self, clock: Clock, every: Every, tick: str, ts: str, key: str | None) -> pa.Table:
-        """Which ticks they are: columns of their number, time and key, with these names."""
-        kind = (
-            pa.int64() if clock.unit is None and every.anchor == "tick" else clock.type
-        )  # a slot may end beyond int32
-        columns = {tick: pa.array(self.number), ts: to_arrow(self.now, None, kind)}
-        if key is not None:
-            assert self.keys is not None
-            columns[key] = self.keys.take(pa.array(self.segment))
-        return pa.table(columns)
 
 
 @dataclass(eq=False)
@@ -290,7 +255,8 @@ def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[S
     runs = direct.group(ids, places, ends, widths, max(len(values), 1), direct.Panes(order, starts, tick, key))
     tick, key, starts = tick[:runs], key[:runs], starts[: runs + 1]
     whole_runs = seen.widest is not None
-    ts = np.empty(total, np.int64) if whole_runs else rows.ts[order]  # not looked at where windows are known
+    # Times are not looked at where windows are known, unless an answer is made of them.
+    ts = np.empty(total, np.int64) if whole_runs and in_place else rows.ts[order]
     # A run has one window: there is nothing to search.
     stored = Stored(rows.table, rows.clock, ts, starts, order, None, as_given=False, searched=False)
     each = np.column_stack([np.arange(runs + 1), np.append(np.arange(runs), -1)])

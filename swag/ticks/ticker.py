@@ -21,18 +21,29 @@ from swag.live import intake
 from swag.live.arena import group
 from swag.query.as_json import every_to_json
 from swag.query.every import Every
-from swag.query.lowering import components, simple_ones
+from swag.query.lowering import components, measured, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Depth, Reach, reach
+from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
-from swag.ticks.counters import Counters, Horizon, SegmentLayout, StreamProgress, new_ids
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.schedule import FARTHEST, NEVER, Span, Ticks, slots_of
-from swag.ticks.stored_ticks import Seen, Stretch, TickAnswers, jump
+from swag.ticks.schedule import (
+    FARTHEST,
+    NEVER,
+    Counters,
+    Horizon,
+    SegmentLayout,
+    Span,
+    StreamProgress,
+    TickAnswers,
+    Ticks,
+    new_ids,
+    slots_of,
+)
+from swag.ticks.stored_ticks import Seen, Stretch, jump
 
 FEW = 4096  # rows that may wait for a tick in any case
 
@@ -90,13 +101,14 @@ class Ticker:
         """What queries read, and how far back they look, has changed."""
         self.reading = Reading(simple_ones(self.queries.values()))
         self._checked: pa.Schema | None = None  # of rows that are known to be right
+        self._typed: pa.Schema | None = None  # of rows whose types are noted
         self._seen_back: tuple[str | None, Back] | None = None
 
     def _back(self, clock: Clock) -> Back:
         """How far back ticks look."""
         if self._seen_back is None or self._seen_back[0] != clock.unit:
             leaves = [leaf for query in self.queries.values() for leaf in components(query)]
-            reaches = {reach(leaf.window, clock.unit) for leaf in leaves}
+            reaches = {measured(leaf, clock.unit) for leaf in leaves}
             self._seen_back = clock.unit, Back(reaches, Depth.of(reaches))
         return self._seen_back[1]
 
@@ -132,9 +144,8 @@ class Ticker:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
         """Keep rows that were applied."""
         columns, counters = self._columns(table), self.counters
-        types = self.types | {f.name: f.type for f in columns.schema if not pa.types.is_null(f.type)}
-        if types != self.types:
-            self.types, self._checked = types, None
+        if columns.schema != self._typed:
+            self._note_types(columns.schema)
         counters.grow(1 if self.whole else segments)
         self.pending.add(columns, ts, ids)
         if self.whole:
@@ -149,6 +160,12 @@ class Ticker:
             step, some = self.every.step(clock.unit), touched[new]
             by_rows = counters.gone[some] // step + 1
             counters.next[some] = slots_of(ts[first[new]], step) if self.every.by_time else by_rows
+
+    def _note_types(self, schema: pa.Schema) -> None:
+        types = self.types | {f.name: f.type for f in schema if not pa.types.is_null(f.type)}
+        if types != self.types and schema != self._checked:
+            self._checked = None
+        self.types, self._typed = types, schema
 
     def _columns(self, table: pa.Table) -> pa.Table:
         """What queries read; one column in any case, as a table without any has no rows."""

@@ -12,6 +12,7 @@ import frames as fr
 import swag as sw
 from frames import theory
 from swag.stored import blocks
+from tests import oracle
 from tests.frames.cases import LATEST, SUM_OF_SQUARES, equal, streams, table
 
 AGGREGATES = [
@@ -19,6 +20,12 @@ AGGREGATES = [
     sw.last("i"), sw.var("x"), sw.std("i", ddof=0), sw.wmean("x", "i"), sw.cov("x", "i"), sw.corr("x", "i"),
     sw.quantile("x", 0.4), sw.quantile("i", 0.9, method="linear"), sw.median("x"),
     SUM_OF_SQUARES.alias("squares"), LATEST.alias("latest"),
+]  # fmt: skip
+FURTHER = [
+    sw.skew("x"), sw.kurtosis("i"), sw.slope("x", "i"), sw.intercept("x", "i"), sw.r2("x", "i"), sw.product("x"),
+    sw.any("b"), sw.all("b"), sw.count_if("b"), sw.arg_max("k", "x"), sw.arg_min("i", "x"), sw.first_n("k", 2),
+    sw.last_n("x", 3), sw.decayed_sum("x", 2), sw.decayed_mean("x", 2), sw.decayed_count(3), sw.age(),
+    sw.count_distinct("x"), sw.count_distinct("k"), sw.mode("i"), sw.mode("k"), sw.count_distinct("i", approx=True),
 ]  # fmt: skip
 
 
@@ -82,6 +89,23 @@ def test_summaries_are_the_aggregates_of_the_filled_frames(frames, rows, before,
                 assert close(found[str(aggregate)], wanted), (
                     f"{aggregate}: {found[str(aggregate)]} != {wanted} of {own}"
                 )
+
+
+@given(frames=framings(), rows=streams(), before=st.integers(0, 3), after=st.integers(0, 3))
+@settings(max_examples=50, deadline=None)
+def test_summaries_of_further_aggregates_are_as_of_the_end_of_the_frame(frames, rows, before, after):
+    rows = [{**row, "b": None if row["i"] is None else row["i"] > 0} for row in rows]
+    events = table(rows).append_column("b", pa.array([row["b"] for row in rows], pa.bool_()))
+    for key in (None, "k"):
+        summary = fr.summarize(frames, events, FURTHER, key=key, before=before, after=after)
+        for frame, found in zip(frames.to_pylist(), summary.to_pylist(), strict=True):
+            own = theory.in_order([row for row in rows if inside(frame, row, key, before, after)])
+            window = oracle.Window(own, frame["end"] + after)
+            for aggregate in FURTHER:
+                options = {name: getattr(aggregate, name) for name in ("half_life", "n")}
+                agg = oracle.agg(aggregate.kind, *aggregate.columns, **options)
+                wanted = oracle.aggregate(agg, window)
+                assert oracle.same(wanted, found[str(aggregate)], oracle.tolerance(agg, window)), (aggregate, own)
 
 
 def close(found, wanted):

@@ -40,6 +40,8 @@ class Of(Brief):
     ddof: int | None = None
     phi: float | None = None
     method: str | None = None
+    half_life: int | None = None
+    n: int | None = None
     window: Rows | Range | None = None
     where: str | None = None
 
@@ -171,7 +173,8 @@ def term_code(term: Any) -> str:
 def _aggregate_code(of: Of) -> str:
     options = [repr(column) for column in of.columns]
     options += [repr(of.phi)] if of.phi is not None else []
-    options += [f"{name}={getattr(of, name)!r}" for name in ("ddof", "method") if getattr(of, name) is not None]
+    named = ("ddof", "method", "half_life", "n")
+    options += [f"{name}={getattr(of, name)!r}" for name in named if getattr(of, name) is not None]
     text = of.kind if of.kind in MADE else f"sw.{of.kind}({', '.join(options)})"
     text += f".filter({of.where!r})" if of.where is not None else ""
     return text + (f".over({window_code(of.window)})" if of.window is not None else "")
@@ -212,7 +215,8 @@ WHERE: dict[str | None, Callable[[Event], bool | None] | None] = {
 def agg(of: Of) -> oracle.Agg:
     if of.kind in OWN:
         return _own_oracle(of.kind, ("y",))
-    options = {name: getattr(of, name) for name in ("ddof", "phi", "method") if getattr(of, name) is not None}
+    named = ("ddof", "phi", "method", "half_life", "n")
+    options = {name: getattr(of, name) for name in named if getattr(of, name) is not None}
     return oracle.agg(of.kind, *of.columns, **options)
 
 
@@ -250,7 +254,8 @@ def expected(ask: Ask, window: Callable[[oracle.Q], list[Event]]) -> Expected:
     allowed = 0.0
     if isinstance(ask.term, Of):
         seen = window(oracle.Q(agg(ask.term), ask.term.window or ask.window, WHERE[ask.where]))
-        allowed = oracle.tolerance(agg(ask.term), [e for e in seen if not ask.term.where or WHERE[ask.term.where](e)])
+        counted = [e for e in seen if not ask.term.where or WHERE[ask.term.where](e)]
+        allowed = oracle.tolerance(agg(ask.term), oracle.Window(counted, getattr(seen, "now", math.nan)))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         value = float(value)
         allowed = 1e-9 * max(1.0, abs(value)) if math.isfinite(value) else 0.0

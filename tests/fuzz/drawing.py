@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -35,6 +36,7 @@ COLUMNS: dict[str, Any] = {
     "n": st.sampled_from([None, 0, 1, 2, 3, 4, 5]),
     "p": st.sampled_from([None, 0.0, 0.5, 1.0, 2.5, 1e-3, 1e6]),
     "s": st.sampled_from([None, "", "bid", "ask", "buy"]),
+    "b": st.sampled_from([None, True, False]),
 }
 GAPS = st.sampled_from([0, 0, 1, 1, 2, 5, 30])
 KEYS = st.sampled_from("abcd")
@@ -48,7 +50,21 @@ OF_ALL_KINDS = [
     Of("cov", ("y", "n"), ddof=1), Of("cov", ("x", "i"), ddof=0), Of("corr", ("x", "y")), Of("corr", ("y", "n")),
     Of("quantile", ("x",), phi=0.3, method="floor"), Of("quantile", ("n",), phi=0.9, method="linear"),
     Of("quantile", ("i",), phi=1.0, method="floor"), Of("median", ("y",)),
+    Of("skew", ("y",)), Of("skew", ("x",)), Of("kurtosis", ("n",)), Of("slope", ("x", "y")),
+    Of("intercept", ("n", "y")), Of("r2", ("y", "n")), Of("product", ("x",)), Of("product", ("n",)), Of("any", ("b",)),
+    Of("all", ("b",)), Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")),
+    Of("arg_min", ("b", "i")), Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50),
+    Of("age"), Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
+    Of("last_n", ("x",), n=3), *(Of(kind, (c,)) for kind in ("count_distinct", "mode") for c in "xnsb"),
 ]  # fmt: skip
+NO_CONDITION = {
+    "first_n",
+    "last_n",
+    "age",
+    "any",
+    "all",
+    "mode",
+}  # of lists there are none, nor of all others against numbers
 AGGREGATES = st.sampled_from(OF_ALL_KINDS)
 EXACT = st.sampled_from(
     [
@@ -89,7 +105,7 @@ FREQUENCIES = st.builds(Every, rows=st.integers(1, 7), per_key=st.booleans()) | 
 def leaves(draw: st.DrawFn) -> Of:
     of = draw(EXACT)
     window, where = draw(st.none() | WINDOWS), draw(st.none() | FILTERS)
-    return Of(of.kind, of.columns, of.ddof, of.phi, of.method, window, where)
+    return replace(of, window=window, where=where)
 
 
 @st.composite
@@ -116,7 +132,8 @@ def conditions(draw: st.DrawFn, depth: int = 1) -> Any:
 @st.composite
 def simple_asks(draw: st.DrawFn, aggregates: Any = AGGREGATES, conditions: Any = PLAIN_CONDITIONS) -> Ask:
     of = draw(aggregates)
-    having = draw(st.none() | conditions) if of.columns != ("s",) or of.kind == "count" else None
+    plain = of.kind == "count" or (of.columns[:1] not in (("s",), ("b",)) and of.kind not in NO_CONDITION)
+    having = draw(st.none() | conditions) if plain else None
     return Ask(of, draw(WINDOWS), draw(FILTERS), having, draw(st.sampled_from([True, True, False])))
 
 

@@ -18,6 +18,7 @@ from tests.fuzz.target import calls, wrong
 from tests.fuzz.truth import Truth
 
 TYPES = {"x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "n": pa.int64(), "p": pa.float64(), "s": pa.string()}
+TYPES |= {"b": pa.bool_()}
 HUGE = 10**30  # no time
 
 

@@ -49,6 +49,7 @@ WHOLE = ["int64", "int32", "int16", "int8", "uint8", "uint32", "uint64"]
 TEXTS = ["string", "large_string", "dictionary", "dictionary with a null"]
 NUMBERS = {*FLOATS, *SMALL_FLOATS, *WHOLE}
 ROLES = {"x": list(TYPES), "y": SMALL_FLOATS, "i": WHOLE, "n": ["int8", "uint8", "int16"], "p": FLOATS, "s": TEXTS}
+ROLES |= {"b": ["bool"]}
 KEYS = {"string": "abc", "dictionary": "abc", "int64": [0, 1, 2**40], "int8": [0, 1, -1], "bool": [True, False]}
 
 

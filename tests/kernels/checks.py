@@ -6,8 +6,10 @@ import numpy as np
 
 from kernels.baselines import psoup
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
+from kernels.windows.sorted_runs import BLOCK
 from swag.live.baselines import PSoup
-from swag.live.structures import Dyadic, Landmark, LandmarkGroup, SortedRuns, Structure, partials_of
+from swag.live.rank_structures import SortedRuns
+from swag.live.structures import Dyadic, Landmark, LandmarkGroup, Structure, partials_of
 from tests.kernels.harness import Stream, check_arena
 from tests.kernels.operators import Operator
 
@@ -121,7 +123,7 @@ def check_sorted_runs(stream: Stream, structure: SortedRuns) -> None:
         offset, capacity, head, tail = stream.space.arena.rings[k].tolist()
         values = np.array([row[0] for row in stream.rows[k]])
         for level in range(runs.shape[0]):
-            size = 1 << level
+            size = BLOCK << level
             for start in range(-(-head // size) * size, tail - size + 1, size):
                 slot = offset + start % capacity
                 block = runs[level, slot : slot + size]

@@ -98,8 +98,8 @@ class Stream:
         ts = max(store.now, 0) + np.cumsum(self.rng.integers(0, 3, n))
         counted = self.rng.random(n) < 0.7 if self.plan.masked else np.ones(n, bool)
         data = {name: self.values(self.rng, n, self.plan.odd) for name in COLUMNS[: self.columns]}
-        fields = {name: SimpleNamespace(values=values) for name, values in data.items()}
-        rows = CheckedRows(ts, ids, fields, {COUNTED: counted, EVERY_EVENT: None})  # type: ignore[arg-type]
+        fields: Any = {name: SimpleNamespace(values=values, valid=None) for name, values in data.items()}
+        rows = CheckedRows(ts, ids, fields | {"counted": SimpleNamespace(valid=counted)})
         by_key = store.grouped(rows)
         store.time.go_on(int(ts.max(initial=store.now)))
         runs = store.append(rows, by_key)
@@ -108,8 +108,7 @@ class Stream:
             if counted[e]:
                 self.rows[ids[e]].append(tuple(values[e].item() for values in data.values()))
         for structure in self.structures:
-            structure.add_keys(store.key_count)
-            structure.update(*runs[self.space.mask])
+            structure.follow(runs[self.space.mask])
         store.tidy(self.rng.integers(0, 4))
 
     @property

@@ -43,7 +43,7 @@ KEY = np.zeros(1, np.int64)
 def built(kind: type[Structure], rows: int) -> Structure:
     """Over that many rows; counting starts afterwards."""
     structure = kind(filled(np.arange(rows)), parts_of(COUNTED)[0])
-    structure.rebuild(1)
+    structure.rebuild()
     COUNTS.update(combine=0, lift=0)
     return structure
 
@@ -58,7 +58,7 @@ def combines(structure: Structure, lo: int, hi: int) -> int:
 def combines_per_row(kind: type[Structure], rows: int) -> float:
     structure = kind(filled(np.arange(rows)), parts_of(COUNTED)[0])
     COUNTS.update(combine=0)
-    structure.rebuild(1)
+    structure.rebuild()
     return COUNTS["combine"] / rows
 
 

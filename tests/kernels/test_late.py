@@ -3,6 +3,7 @@
 import bisect
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from kernels.key_filters import ci_count, ci_extrema
 from kernels.rings.timeline import HEAD
 from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
-from swag.live.store import EVERY_EVENT, CheckedRows, Retention
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.live.rank_structures import SortedRuns
+from swag.live.store import CheckedRows, Retention
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.kind import Part
 from swag.query.windows import Depth
 from tests.kernels.checks import check, check_sorted_runs
@@ -57,8 +59,7 @@ class LateStream(Stream):
         redo = None if displaced is None else put_in_place(store, rows, by_key, displaced)
         runs = store.append(rows, by_key) if redo is None else redo
         for structure in self.structures:
-            structure.add_keys(store.key_count)
-            (structure.update if redo is None else structure.redo)(*runs[self.space.mask])
+            structure.follow(runs[self.space.mask])
         store.tidy(self.rng.integers(0, 4))
 
     def _rows(self, n: int) -> CheckedRows:
@@ -67,8 +68,8 @@ class LateStream(Stream):
         ts -= np.where(self.rng.random(n) < 0.3, self.rng.integers(0, self.lateness + 1, n), 0)
         counted = self.rng.random(n) < 0.7 if self.plan.masked else np.ones(n, bool)
         data = {name: self.values(self.rng, n, self.plan.odd) for name in COLUMNS[: self.columns]}
-        fields = {name: SimpleNamespace(values=values) for name, values in data.items()}
-        return CheckedRows(ts, ids, fields, {COUNTED: counted, EVERY_EVENT: None})  # type: ignore[arg-type]
+        fields: Any = {name: SimpleNamespace(values=values, valid=None) for name, values in data.items()}
+        return CheckedRows(ts, ids, fields | {"counted": SimpleNamespace(valid=counted)})
 
     def _put(self, rows: CheckedRows) -> None:
         """Each behind those of its time; of rows that are gone nobody knows the time any more."""
@@ -78,7 +79,7 @@ class LateStream(Stream):
             k, t = int(rows.ids[e]), int(rows.ts[e])
             at = bisect.bisect_right(self.times[k], t, lo=int(rings[k, HEAD]))
             if counts[e]:
-                row = tuple(each.values[e].item() for each in rows.fields.values())
+                row = tuple(rows.fields[name].values[e].item() for name in COLUMNS[: self.columns])
                 self.rows[k].insert(sum(self.counted[k][:at]), row)
             self.times[k].insert(at, t)
             self.counted[k].insert(at, bool(counts[e]))

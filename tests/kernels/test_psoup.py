@@ -28,7 +28,6 @@ def test_it_is_balanced_and_only_its_left_end_leans_left(steps: list[tuple[int, 
     ring = space.arena.rings[0]
     ring[TAIL] = 0
     structure = PSoup(space, Part("sum", ("x",)))
-    structure.add_keys(1)
     for come, go in steps:
         coming = min(come, MOST - int(ring[TAIL]))
         ring[HEAD] = min(ring[HEAD] + go, ring[TAIL])
@@ -53,7 +52,7 @@ def test_its_memory_follows_what_is_kept() -> None:
     space = filled(np.arange(4096))
     ring = space.arena.rings[0]
     structure = PSoup(space, Part("max", ("x",)))
-    structure.rebuild(1)
+    structure.rebuild()
     assert structure.bytes >= 4096 * 5 * 8
     ring[HEAD] = 4090
     structure.update(KEY, np.zeros(1, np.int64))

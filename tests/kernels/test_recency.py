@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swag.ticks import recency
-from swag.ticks.recency import Recency
+from swag.ticks import lookback
+from swag.ticks.lookback import Recency
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30)  # time since the row before, key
 
@@ -22,7 +22,7 @@ def test_a_tick_reports_the_keys_seen_since(rows, cuts, back, before):
     keys.grow(6)
     keys.note(ts[:before], ids[:before])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recency, "ROOM", 1)  # as many as there are keys: it goes on where it stopped
+        patch.setattr(lookback, "ROOM", 1)  # as many as there are keys: it goes on where it stopped
         tick, key, seen = keys.reported(ts[before:], ids[before:], ends - before, now - back)
     expected = []
     for i, end in enumerate(ends):

@@ -24,7 +24,7 @@ def of(values: np.ndarray, kind: type[Structure] = RunningFloats, part: Part = S
     """A structure over one stream of these values, all kept, appended at once."""
     space = filled(values)
     structure = kind(space, part)
-    structure.rebuild(1)
+    structure.rebuild()
     return structure
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from kernels.windows import sorted_runs
-from swag.live.structures import SortedRuns
+from kernels.windows.sorted_runs import BITS, BLOCK
+from swag.live.rank_structures import SortedRuns
 from swag.query.kind import Part
 from tests.kernels.checks import check_sorted_runs
 from tests.kernels.harness import Batch, Plan, Stream, check_arena, plans
@@ -86,7 +87,7 @@ def test_infinities_are_values() -> None:
     assert look(runs, rings, [(0, 4)], rank=3) == ([math.inf], [math.inf])
 
 
-@pytest.mark.parametrize("levels", range(1, 9))
+@pytest.mark.parametrize("levels", range(1, 5))
 def test_levels_that_are_missing_cost_time_but_no_answer(levels: int) -> None:
     values = np.random.default_rng(2).permutation(200).astype(np.float64)
     runs, rings = one_ring(values, levels)
@@ -97,13 +98,12 @@ def test_levels_that_are_missing_cost_time_but_no_answer(levels: int) -> None:
 
 def test_levels_added_late_are_what_they_would_have_been() -> None:
     values = np.random.default_rng(3).normal(size=500)
-    early, rings = one_ring(values, 9)
-    late, _ = one_ring(values, 1)
-    for level in range(1, 9):
-        late = np.vstack([late, np.empty((1, late.shape[1]))])
-        sorted_runs.rebuild_level(late, level, rings)
-        complete = 500 >> level << level
-        assert np.array_equal(late[level, :complete], early[level, :complete])
+    early, rings = one_ring(values, 5)
+    late = np.empty((5, early[1].shape[1]))
+    for level in range(5):
+        sorted_runs.rebuild_level(early[0], late, level, rings)
+        complete = 500 // (BLOCK << level) * (BLOCK << level)
+        assert np.array_equal(late[level, :complete], early[1][level, :complete])
 
 
 def test_a_ring_that_outgrows_its_levels_gets_more() -> None:
@@ -113,24 +113,50 @@ def test_a_ring_that_outgrows_its_levels_gets_more() -> None:
     for rows in (1, 1, 2, 4, 8, 100, 900):
         stream.append(Batch(rows, 1016, None))
         check_sorted_runs(stream, structure)
-        assert structure.held[0].data.shape[0] >= len(stream.rows[0]).bit_length()
+        assert structure.held[0].data.shape[0] >= len(stream.rows[0]).bit_length() - BITS
 
 
-def one_ring(values: np.ndarray, levels: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """The runs of a single ring that holds all the values from slot 0 on."""
+def one_ring(values: np.ndarray, levels: int = 3) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """The values and runs of a single ring that holds all the values from slot 0 on."""
     capacity = 1 << (values.size - 1).bit_length()
     column = np.zeros(capacity, values.dtype)
     column[: values.size] = values
     rings = np.array([[0, capacity, 0, values.size]])
     runs = np.empty((levels, capacity), values.dtype)
     sorted_runs.update(column, runs, rings, np.zeros(1, np.int64), np.array([values.size]))
-    return runs, rings
+    return (column, runs), rings
 
 
 def look(
-    runs: np.ndarray, rings: np.ndarray, windows: list[tuple[int, int]], rank: int = 0
+    runs: tuple[np.ndarray, np.ndarray], rings: np.ndarray, windows: list[tuple[int, int]], rank: int = 0
 ) -> tuple[list[float], list[float]]:
     lo, hi = (np.array([edge]) for edge in zip(*windows, strict=True))
     element, after = np.empty(lo.shape), np.empty(lo.shape)
     sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), (lo, hi), np.full(lo.shape, rank), element, after)
     return element[0].tolist(), after[0].tolist()
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "noise": lambda rng, n: rng.normal(size=n),
+    "a walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
+    "rising": lambda rng, n: np.arange(n, dtype=np.float64),
+    "falling": lambda rng, n: -np.arange(n, dtype=np.float64),
+    "one value": lambda rng, n: np.full(n, 7.0),
+    "two values": lambda rng, n: rng.integers(0, 2, n).astype(np.float64),
+    "steps": lambda rng, n: np.repeat(rng.normal(size=n // 64 + 1), 64)[:n],
+    "mostly one": lambda rng, n: np.where(rng.random(n) < 0.97, 0.0, rng.normal(size=n)),
+    "heavy tails": lambda rng, n: rng.standard_cauchy(n) * 1e300,
+    "infinite": lambda rng, n: rng.choice([-np.inf, 0.0, np.inf], n),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ranks_of_thousands_of_rows_whatever_they_are_like(shape: str) -> None:
+    rng = np.random.default_rng(11)
+    values = SHAPES[shape](rng, 3000)
+    runs, rings = one_ring(values, 8)
+    for lo, hi in ((0, 3000), (5, 2999), (17, 2048), (1000, 1100), (2950, 3000), (31, 64)):
+        expected = np.sort(values[lo:hi])
+        for rank in {0, 1, (hi - lo) // 100, (hi - lo) // 2, (hi - lo) * 9 // 10, hi - lo - 2, hi - lo - 1}:
+            after = expected[min(rank + 1, hi - lo - 1)]
+            assert look(runs, rings, [(lo, hi)], rank=rank) == ([expected[rank]], [after])

@@ -9,7 +9,8 @@ from kernels.operators import monoids
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.planner import choose
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, SortedRuns, Structure
+from swag.live.rank_structures import SortedRuns
+from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.families import parts_of
 from swag.query.kind import Part
 from tests.kernels.checks import check
@@ -30,7 +31,7 @@ def made(kind: type[Structure], operator: Operator, stream: Stream) -> Structure
     structure = kind(stream.space, operator.part)
     if isinstance(structure, MaterializeAll):
         structure.set_windows(REGISTERED, stream.store)
-    structure.rebuild(stream.store.key_count)
+    structure.rebuild()
     return structure
 
 

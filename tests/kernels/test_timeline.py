@@ -51,7 +51,14 @@ def test_the_first_row_that_is_older_than_its_keys_previous_one(ids: np.ndarray,
     order, keys, starts, runs = grouped(ids, np.zeros(6, np.int64))
     batch = Batch(order, keys[:runs], starts[: runs + 1])
     assert timeline.first_disorder(ts, batch, latest) == expected
-    timeline.note_latest(ts, batch, latest)
+    rings = np.array([[64 * k, 64, 40, 60 + k] for k in range(6)])
+    kept, slots = np.zeros(6 * 64, np.int64), np.empty(ids.size, np.int64)
+    timeline.take_times(ts, batch, rings, kept, latest, slots)
+    assert kept[slots].tolist() == ts[order].tolist()
+    for k in range(6):
+        rows = ts[ids == k].tolist()
+        assert rings[k].tolist() == [64 * k, 64, 40, 60 + k + len(rows)]
+        assert [kept[64 * k + (p & 63)] for p in range(60 + k, rings[k, 3])] == rows
     if expected < 0:
         assert latest.tolist() == list(newest.values())
 

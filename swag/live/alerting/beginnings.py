@@ -41,7 +41,8 @@ def _began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndar
 def _moves(grouping: Grouping, judge: Any, pairs: WatchedPairs, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(pair, instant), in order, each once: `since`, and when an event entered a window of a pair or left it."""
     known = np.flatnonzero(since > EARLIEST)
-    which, when = [known], [since[known]]
+    drifting = judge.drifting(pairs)  # these are asked now, too
+    which, when = [known, drifting], [since[known], np.full(drifting.size, grouping.store.now)]
     for windows in judge.windows(pairs):
         counts, starts = _counted(grouping, pairs, windows, since)
         out = np.empty(starts[-1], np.int64)

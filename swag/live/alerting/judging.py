@@ -22,6 +22,7 @@ from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import Bounds, bounds_of, carrier, plain_values
 from swag.live.indexing.rules import windows_of
 from swag.live.store import EVERY_EVENT
+from swag.query.kind import KINDS
 from swag.query.lowering import components, lower
 from swag.query.query import Query
 from swag.query.windows import reach
@@ -75,6 +76,10 @@ class SimpleRules:
             begins, widest(outer, kinds, begins), kinds, self.numbers, *bounds,
             moved(bounds, -CLOSE if floats else 0.0), outer,
         )  # fmt: skip
+
+    def drifting(self, pairs: WatchedPairs) -> np.ndarray:
+        """Which of these change with time, also while no event enters or leaves a window: none."""
+        return np.zeros(0, np.int64)
 
     def windows(self, pairs: WatchedPairs) -> list[PairWindows]:
         """Those that events of the keys move through."""
@@ -134,7 +139,7 @@ class SimpleRules:
         else:
             first = self._bisected(rule, side, pairs.key, (first, end))
         ts = window_edges.times(store, pairs.key, first)
-        return np.where(ts > LATEST - windows.far, LATEST, ts + np.minimum(windows.far, LATEST - ts))
+        return np.where(ts > LATEST - windows.far, LATEST, ts + windows.far)  # where it would wrap it is not taken
 
     def _last_sure_count(self, rule: np.ndarray, side: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
         """The last position from which on there are as many rows as it takes."""
@@ -191,6 +196,11 @@ class ComposedRules:
         self._windows = PairWindows(*(np.stack([each[i] for each in own]) for i in range(3)))
         self._place = np.zeros(max(numbers) + 1, np.int64)
         self._place[self.numbers] = np.arange(self.numbers.size)
+        self._drifts = np.array([any(KINDS[each.aggregate.kind].timed for each in components(q)) for q in queries])
+
+    def drifting(self, pairs: WatchedPairs) -> np.ndarray:
+        """Which of these change with time, also while no event enters or leaves a window."""
+        return np.flatnonzero(self._drifts[self._place[pairs.rule]])
 
     def windows(self, pairs: WatchedPairs) -> list[PairWindows]:
         place = self._place[pairs.rule]
@@ -229,7 +239,9 @@ class ComposedRules:
 
     def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
         found = [moving(self._grouping, pairs.key, windows, now) for windows in self.windows(pairs)]
-        return np.minimum.reduce(found)
+        due: np.ndarray = np.minimum.reduce(found)
+        due[self.drifting(pairs)] = min(now + 1, LATEST)
+        return due
 
     def answers(self, pairs: WatchedPairs, now: int) -> tuple[pa.Array, np.ndarray]:
         """One rule at a time: each may have a type of its own."""

@@ -11,6 +11,7 @@ from kernels.key_filters import watching
 from swag.live.alerting.judging import ComposedRules, SimpleRules, kind_of
 from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import has_bounds
+from swag.query.kind import KINDS
 from swag.query.query import Query
 
 NONE = np.zeros(0, np.int64)
@@ -108,7 +109,8 @@ class RuleBook:
         return judges
 
     def _is_simple(self, query: Query, routes: Any) -> bool:
-        return query.is_simple and has_bounds(query.condition, routes[query.label].type)
+        timed = query.is_simple and KINDS[query.aggregate.kind].timed
+        return query.is_simple and not timed and has_bounds(query.condition, routes[query.label].type)
 
     def _types(self) -> dict[int, pa.DataType]:
         """Of the answers of each rule."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,16 @@ from swag.tables.predicate import holds
 
 FEW = 2  # predicates; of more, all are found by their constants in the time it takes to try these
 TYPES = 4  # of columns, for which indexes are kept
-Told = list[np.ndarray]  # of each predicate, which rows satisfy it
+
+
+class Satisfied(NamedTuple):
+    """Which rows of a batch satisfy which predicates: as pairs, or of each predicate all its rows."""
+
+    predicates: Sequence[str]
+    found: Matches | list[np.ndarray]
+
+
+NO_PREDICATES = Satisfied((), [])
 
 
 class ChosenRows:
@@ -24,8 +34,9 @@ class ChosenRows:
     booleans (None: all of them), and those of all filters of a space at once.
     """
 
-    def __init__(self, rows: int, fields: dict[str, Field], predicates: Sequence[str], found: Matches | Told) -> None:
-        self.rows, self.fields, self.predicates, self._found = rows, fields, predicates, found
+    def __init__(self, rows: int, fields: dict[str, Field], told: Satisfied) -> None:
+        self.rows, self.fields, self.told = rows, fields, told
+        self.predicates, self._found = told
         self._known: dict[Mask, np.ndarray | None] = {}
 
     @cached_property
@@ -37,15 +48,15 @@ class ChosenRows:
         which = np.repeat(np.arange(len(rows)), [each.size for each in rows])
         return Matches(np.concatenate([NOTHING, *rows]), which)
 
-    def some(self, places: np.ndarray, fields: dict[str, Field]) -> "ChosenRows":
-        """Of the rows at these places, in that order. fields: those of these rows."""
+    def some(self, places: np.ndarray) -> Satisfied:
+        """Of the rows at these places, in that order."""
         if not isinstance(self._found, Matches):
-            return ChosenRows(places.size, fields, self.predicates, [each[places] for each in self._found])
+            return Satisfied(self.predicates, [each[places] for each in self._found])
         place = np.full(self.rows, -1)
         place[places] = np.arange(places.size)
         rows = place[self._found.rows]
         order = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        return ChosenRows(places.size, fields, self.predicates, Matches(rows[order], self._found.which[order]))
+        return Satisfied(self.predicates, Matches(rows[order], self._found.which[order]))
 
     def __getitem__(self, mask: Mask) -> np.ndarray | None:
         if mask not in self._known:
@@ -93,20 +104,17 @@ class Chooser:
         self.dispatch: Dispatch | None = None
         self._made: list[Dispatch] = []  # for a column that now and then has nulls alone, and no type
 
-    def chosen(
-        self,
-        predicates: Sequence[str],
-        table: pa.Table,
-        fields: dict[str, Field],
-        shared: Callable[[str], np.ndarray] | None = None,
-    ) -> ChosenRows:
-        """Which rows of a batch count where; raises where a predicate can not be computed. shared: where one holds, for
-        whoever reads this batch."""
+    def told(
+        self, predicates: Sequence[str], table: pa.Table, shared: Callable[[str], np.ndarray] | None = None
+    ) -> Satisfied:
+        """Which rows of a batch satisfy which; raises where a predicate can not be computed. shared: where one holds,
+        for whoever reads this batch."""
         if len(predicates) <= FEW:
             self.dispatch, self._made = None, []
-            told = [holds(each, table) if shared is None else shared(each) for each in predicates]
-            return ChosenRows(table.num_rows, fields, predicates, told)
-        return ChosenRows(table.num_rows, fields, predicates, self._found(predicates, table))
+            return Satisfied(
+                predicates, [holds(each, table) if shared is None else shared(each) for each in predicates]
+            )
+        return Satisfied(predicates, self._found(predicates, table))
 
     def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches:
         if self.dispatch is None or not self.dispatch.fits(predicates, table):

@@ -7,22 +7,25 @@ from typing import Any
 import numpy as np
 
 from kernels.operators import monoids
-from kernels.windows import totals
+from kernels.windows import registers, totals
+from kernels.windows.registers import Pool, Sums
 from kernels.windows.totals import Runs
 from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
-from swag.query.kind import Part
+from swag.query.kind import HASHED, Part
 from swag.tables.columns import fixed
 
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
-NO_MONOID = ("quantile",)  # families whose partials can not be combined without the rows
+NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
 
 
 def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
     """What an aggregate is computed from."""
     if aggregate.kind in ("first", "last"):
         return ((aggregate.kind, aggregate.columns[0]),)
+    if aggregate.kind == "approx_count_distinct":
+        return (Part("registers", (aggregate.columns[0] + HASHED,)),)
     return parts_of(aggregate)
 
 
@@ -146,10 +149,68 @@ class End(Accumulator):
         return self.arrays[0]
 
 
+class Registers(Accumulator):
+    """How many values are different, about (kernels/windows/registers.py).
+
+    A copy for some keys reads the registers of the one that it was taken of until it is given rows of its own.
+    """
+
+    _of: tuple["Registers", np.ndarray] | None = None
+
+    def empty(self) -> list[np.ndarray]:
+        nothing = np.zeros(0, np.int64)
+        return [nothing, nothing, nothing, nothing, np.zeros(1, np.int64), np.zeros(0, np.int32)]
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        if self._of is not None:
+            (other, keys), self._of = self._of, None
+            self._arrays[2:] = copied(other._pool, keys, 0)
+        return self._arrays
+
+    @arrays.setter
+    def arrays(self, arrays: list[np.ndarray]) -> None:
+        self._arrays = arrays
+
+    @property
+    def _pool(self) -> Pool:
+        offset, size, used, words = self.arrays[2:]
+        return Pool(words, offset, size, used)
+
+    def grow(self, size: int) -> None:
+        per_key, shared = self.arrays[:4], self.arrays[4:]
+        self.arrays = [np.concatenate([each, np.zeros(size - each.size, np.int64)]) for each in per_key] + shared
+
+    def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
+        hashes, progress = fixed(values(columns_of(self.what)[0])), np.zeros(2, np.int64)
+        while not registers.note(hashes, runs, self._pool, Sums(*self.arrays[:2]), progress):
+            every = np.arange(self.arrays[0].size)
+            self.arrays[2:] = copied(self._pool, every, registers.DENSE + int(self._pool.size.sum()))
+
+    def partial(self) -> np.ndarray:
+        return registers.estimate(Sums(*self._arrays[:2]))
+
+    def taken(self, keys: np.ndarray) -> "Accumulator":
+        found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
+        found._of = (self._of and (self._of[0], self._of[1][keys])) or (self, keys)
+        return found
+
+
+def copied(pool: Pool, keys: np.ndarray, spare: int) -> list[np.ndarray]:
+    """The words of some keys in a pool of their own, with so many to spare."""
+    size = int(pool.size[keys].sum()) + spare
+    places = np.zeros(keys.size, np.int64), np.zeros(keys.size, np.int64)
+    other = Pool(np.zeros(size, np.int32), *places, np.zeros(1, np.int64))
+    registers.copy(pool, keys, other)
+    return [other.offset, other.size, other.used, other.words]
+
+
 def accumulator(what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
     """For a column of this type."""
     if not isinstance(what, Part):
         return End(what, dtype, arrays)
+    if what.family == "registers":
+        return Registers(what, dtype, arrays)
     if what.family == "sum":
         return (FloatSum if np.dtype(dtype).kind == "f" else IntegerSum)(what, dtype, arrays)
     return Folded(what, dtype, arrays)

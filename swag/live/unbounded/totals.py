@@ -17,7 +17,7 @@ from swag.live.store import CheckedRows, Store
 from swag.live.unbounded.accumulators import NO_MONOID, Accumulator, Folded, IntegerSum, What, whats_of
 from swag.live.unbounded.total import RowsThatCount, Total, Words
 from swag.query.families import lower, result_type
-from swag.query.kind import Part
+from swag.query.kind import KINDS, Part
 from swag.query.query import Query
 from swag.query.user_calls import failed
 from swag.query.windows import Unbounded, reach
@@ -157,7 +157,7 @@ class Totals:
         made = [view.whats[what] for what in whats]
         if any(each is None for each in made):  # no row that counts has come
             nothing = pa.nulls(view.n.size, kind)
-            return nothing.fill_null(0) if aggregate.kind == "count" else nothing
+            return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
         partials = [self._partial(query, each, view.n) for each in made if each is not None]
         if aggregate.kind in ("first", "last"):
             name, there = aggregate.columns[0], view.n > 0

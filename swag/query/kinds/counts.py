@@ -31,6 +31,7 @@ register(
         columns=(0, 1),
         reads="anything",
         answers="counts",
+        counts=True,
         statements={"COUNT": Function(count, "COUNT(*), or COUNT(x)", star=True)},
     )
 )

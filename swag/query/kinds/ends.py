@@ -42,6 +42,7 @@ for _build, _names in ((first, ("FIRST", "FIRST_VALUE")), (last, ("LAST", "LAST_
             lower,
             reads="anything",
             answers="as the column",
+            at_ends=True,
             statements=of_one(_build, *_names),
         )
     )

@@ -48,8 +48,8 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
         return partials[0] / n, n > 0
 
 
-def products_and_weights(columns: tuple[str, ...]) -> tuple[Part, ...]:
-    x, w = columns
+def products_and_weights(aggregate: Aggregate) -> tuple[Part, ...]:
+    x, w = aggregate.columns
     return Part("sum", (f"{x}{PRODUCT}{w}",)), Part("sum", (f"{w}{AS_FLOAT}",))
 
 

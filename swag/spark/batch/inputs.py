@@ -12,7 +12,8 @@ from swag.spark import schema
 from swag.spark.batch.layout import Columns
 from swag.spark.places import all_columns, col, numbered, placed
 
-IN_ORDER = {"first", "last", "aggregate"}  # aggregates that tell equal timestamps apart
+# Aggregates that tell equal timestamps apart.
+IN_ORDER = {"first", "last", "first_n", "last_n", "arg_max", "arg_min", "mode", "aggregate"}
 
 
 def checked_inputs(asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str]) -> pa.Schema:

@@ -18,6 +18,7 @@ from tests.fuzz.target import Target, calls, plain, wrong
 from tests.oracle_ticks import Every, slot
 
 TYPES = {"x": pa.float64(), "y": pa.float64(), "i": pa.int64(), "n": pa.int64(), "p": pa.float64(), "s": pa.string()}
+TYPES |= {"b": pa.bool_()}
 CONDITION = st.none() | st.tuples(st.sampled_from([">", "<="]), st.integers(0, 3))
 OFTEN = drawing.FREQUENCIES
 OF_ANSWERS = st.sampled_from([Of("count"), *(Of(kind, ("v",)) for kind in ("count", "max", "first", "last"))])

@@ -1,0 +1,39 @@
+"""Products, as a number near 1 and a power of two: in whatever order factors come together, none of them overflows.
+
+1e200 * 1e200 * 1e-300 is 1e100, also where a structure has the first two in one partial.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.compile.jit import kernel
+
+STEP = 600
+UP, DOWN = 2.0**STEP, 2.0**-STEP
+MOST, LEAST = 2.0**500, 2.0**-500  # two factors within these have a product that is no less exact than they are
+
+
+class Product(NamedTuple):
+    tag: int = 0
+
+
+@kernel
+def _within(m, e):
+    """m * 2^e with m within the bounds, or 0, infinite, NaN."""
+    size = abs(m)
+    if size > MOST:
+        return m * DOWN, e + STEP
+    if size < LEAST:
+        return m * UP, e - STEP
+    return m, e
+
+
+@kernel
+def lift_product(x):
+    return _within(np.float64(x), np.int64(0))
+
+
+@kernel
+def combine_product(a, b):
+    return _within(a[0] * b[0], a[1] + b[1])

@@ -1,0 +1,107 @@
+"""An expression over the columns of events: from its text to a value for each row, and the one way it is written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from swag.errors import BadEvents, BadQuery, BadType
+from swag.tables.conjuncts import Conjuncts, conjuncts, is_node, written
+from swag.tables.expressions.compiling import Compiler
+from swag.tables.expressions.rows import Part, RowFailed, Rows
+
+LONGEST = 100_000  # characters
+HINT = "numbers with numbers, text in '…' with text; \"…\" is the name of a column"
+
+
+class RowExpression(NamedTuple):
+    """An expression as functions of rows, the columns it reads, and how it is written: one way, however it came.
+
+    links: what has to hold, if it is a conjunction; else itself. conjuncts: the same, as far as constants are compared.
+    """
+
+    part: Part
+    links: tuple[Part, ...]
+    columns: frozenset[str]
+    text: str
+    within_and: str  # as a part of a conjunction
+    conjuncts: Conjuncts
+    is_column: bool
+
+    def rows(self, table: pa.Table, places: Any = None) -> Rows:
+        return Rows(table.select(sorted(self.columns)), table.num_rows, places)
+
+
+@lru_cache(maxsize=1 << 16)  # one takes a millisecond, and of many filters all are asked for now and then
+def compiled(text: str) -> RowExpression:
+    """Raises BadQuery, without saying whose expression it is."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if len(text) > LONGEST:
+        raise BadQuery(f"it is {len(text):,} characters long, more than {LONGEST:,}.")
+    try:
+        tree = _parsed(text).unnest()
+        if "~" in text and tree.find(exp.RegexpLike):  # sqlglot takes the one for the other, which matches a part
+            raise BadQuery("~ is not supported.", "REGEXP_MATCHES(s, '^a.*b$')")
+        compiler = Compiler()
+        part = compiler.part(tree)
+        links = tuple(map(compiler.part, tree.flatten())) if is_node(tree, "And") else (part,)
+        for column in tree.find_all(exp.Column):
+            column.set("table", None)
+        of_it = written(tree)
+        within_and = f"({of_it})" if is_node(tree, "Or") else of_it
+        columns = frozenset(compiler.columns)
+        return RowExpression(part, links, columns, of_it, within_and, conjuncts(tree), is_node(tree, "Column"))
+    except SqlglotError as why:
+        place = (getattr(why, "errors", None) or [{}])[0]
+        raise NotSQL(f"at column {place['col']}" if "col" in place else "") from None
+    except RecursionError:
+        raise BadQuery("it is nested too deep.") from None
+    except (pa.ArrowException, OverflowError, ValueError) as why:
+        if isinstance(why, BadQuery):
+            raise
+        raise BadQuery(f"it holds a constant that can not be read: {why}.") from None
+
+
+class NotSQL(BadQuery):
+    """A text that sqlglot can not read; where it stopped."""
+
+
+def _parsed(text: str) -> Any:
+    import sqlglot  # a fifth of a second that only those who compute or filter should pay
+
+    tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")
+    if tree is None:
+        raise BadQuery("it is empty.")
+    return tree
+
+
+def values(expression: RowExpression, table: pa.Table, what: str) -> pa.Array:
+    """A value for each row. what: how an error begins."""
+    with saying(what, expression, table):
+        rows = expression.rows(table)
+        return rows.whole(expression.part(rows))
+
+
+@contextmanager
+def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[None]:
+    """What went wrong, said of an expression: that of a row is told with the row, that of types with the types."""
+    try:
+        yield
+    except RowFailed as why:
+        raise BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", _instead(why)) from None
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
+        names = [name for name in sorted(expression.columns) if name in table.column_names]
+        types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
+        raise BadType(f"{what} can not be computed: {types}. {str(why).rstrip('.')}.", HINT) from None
+
+
+def _instead(why: RowFailed) -> str:
+    if "division by zero" in why.why:
+        return "a % NULLIF(b, 0), which is null there"
+    if why.what.startswith("CAST"):
+        return f"TRY_{why.what}, which is null there"
+    return "CAST(… AS DOUBLE) has more room" if "overflow" in why.why else "CASE WHEN … THEN … END leaves rows out"

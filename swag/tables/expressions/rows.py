@@ -1,0 +1,91 @@
+"""The rows that an expression is computed over, and which of them it can not be computed of.
+
+A part of an expression is a function of `Rows`, and gives an array of Arrow, or a scalar where it is the same for all
+rows. Nothing is masked: a branch that only some rows take is given those rows, once computing it of all has failed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from swag.tables.columns import decoded, one_chunk, taken
+
+Part = Callable[["Rows"], Any]
+MOST_SHOWN = 4  # columns of a row that is refused
+
+
+class RowFailed(Exception):
+    """An expression can not be computed of a row: its number in the batch, what was computed, why not, and the values
+    of the row."""
+
+    def __init__(self, row: int, what: str, why: str, values: dict[str, Any]) -> None:
+        super().__init__(f"{what}: {why}")
+        self.row, self.what, self.why = row, what, why
+        shown = ", ".join(f"{name} = {value!r}" for name, value in list(values.items())[:MOST_SHOWN])
+        self.shown = f", where {shown}" if shown else ""
+
+
+class Rows:
+    """Rows of a batch: the columns that an expression reads, how many rows these are, and which of the batch."""
+
+    def __init__(self, table: pa.Table, count: int | None = None, places: np.ndarray | None = None) -> None:
+        self.table, self.places = table, places
+        self.count = table.num_rows if count is None else count
+
+    def column(self, name: str) -> pa.Array:
+        return one_chunk(decoded(self.table.column(name)))
+
+    def at(self, rows: np.ndarray) -> "Rows":
+        """Some of them, by their numbers here."""
+        places = rows if self.places is None else self.places[rows]
+        return Rows(taken(self.table, rows), rows.size, places)
+
+    def place(self, row: int) -> int:
+        """The number that a row has in the batch."""
+        return row if self.places is None else int(self.places[row])
+
+    def failed(self, row: int, what: str, why: str) -> RowFailed:
+        values = self.table.slice(row, 1).to_pylist() if row < self.count else []
+        return RowFailed(self.place(row) if row < self.count else row, what, why, values[0] if values else {})
+
+    def whole(self, values: Any) -> pa.Array:
+        """A value for each row, also where they are all the same."""
+        if not isinstance(values, pa.Scalar):
+            return one_chunk(values)
+        return pa.nulls(self.count, values.type) if not values.is_valid else pa.repeat(values, self.count)
+
+
+def applied(kernel: Callable[..., Any], what: str, rows: Rows, arguments: list[Any]) -> Any:
+    """kernel(*arguments); if values are to blame for its failing, which is the first row that they are of."""
+    try:
+        return kernel(*arguments)
+    except pa.ArrowInvalid as why:
+        row = _first_failing(kernel, arguments)
+        if row is None:
+            raise
+        raise rows.failed(row, what, str(why).splitlines()[0].rstrip(".")) from None
+
+
+def _first_failing(kernel: Callable[..., Any], arguments: list[Any]) -> int | None:
+    """By halving: the shortest beginning that fails. None: it fails without any rows, so it is the types."""
+    arrays = [each for each in arguments if isinstance(each, pa.Array)]
+    size = min((len(each) for each in arrays), default=1)
+    if not arrays:
+        return 0
+    low, high = 0, size
+    if size == 0 or _fails(kernel, arguments, 0, 0):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fails(kernel, arguments, low, middle) else (middle, high)
+    return low
+
+
+def _fails(kernel: Callable[..., Any], arguments: list[Any], low: int, high: int) -> bool:
+    try:
+        kernel(*(each.slice(low, high - low) if isinstance(each, pa.Array) else each for each in arguments))
+    except pa.ArrowInvalid:
+        return True
+    return False

@@ -1,0 +1,156 @@
+"""Dates, timestamps and intervals: what is added to them, their parts, and where they are cut off.
+
+A timestamp with a zone has the parts that clocks of that zone show. Months and years are no intervals: they differ in
+length.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swag.errors import BadQuery
+from swag.tables import arithmetic
+from swag.tables.expressions import instants
+from swag.tables.expressions.types import alike
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400}
+_MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 10**3} | {unit: 10**6 * n for unit, n in _SECONDS.items()}
+_CUTS = ("MICROSECOND", "MILLISECOND", *_SECONDS, "MONTH", "QUARTER", "YEAR")
+_BETWEEN = {
+    "MICROSECOND": pc.microseconds_between, "MILLISECOND": pc.milliseconds_between, "SECOND": pc.seconds_between,
+    "MINUTE": pc.minutes_between, "HOUR": pc.hours_between, "DAY": pc.days_between,
+    "QUARTER": pc.quarters_between, "YEAR": pc.years_between,
+}  # fmt: skip
+
+
+def interval(amount: str, unit: str) -> pa.Scalar:
+    """INTERVAL '5' MINUTES: a duration, in seconds if it is a whole number of them."""
+    size = _MICROSECONDS.get(unit.upper().removesuffix("S"))
+    if size is None or not amount.removeprefix("-").isdecimal():
+        rule = "months and years differ in length" if unit.upper()[:4] in ("MONT", "YEAR") else "it is no interval"
+        raise BadQuery(f"INTERVAL '{amount}' {unit}: {rule}.", "INTERVAL '30' DAYS, INTERVAL '90' SECONDS")
+    length = int(amount) * size
+    return pa.scalar(length // 10**6, pa.duration("s")) if length % 10**6 == 0 else pa.scalar(length, pa.duration("us"))
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def plus(a: Any, b: Any) -> Any:
+    if pa.types.is_temporal(b.type) and not pa.types.is_temporal(a.type):
+        a, b = b, a
+    if pa.types.is_date(a.type) and pa.types.is_integer(b.type):
+        return _date(arithmetic.add(_days(a), b))
+    if instants.is_instant(a.type) and pa.types.is_null(b.type):
+        return pc.if_else(pa.scalar(None, pa.bool_()), a, a)
+    return pc.add_checked(_exact(a), b)
+
+
+def minus(a: Any, b: Any) -> Any:
+    if pa.types.is_date(a.type) and pa.types.is_integer(b.type):
+        return _date(arithmetic.subtract(_days(a), b))
+    a, b = instants.beside(a, b)
+    if pa.types.is_date(a.type) and pa.types.is_date(b.type):
+        return arithmetic.subtract(_days(a), _days(b))
+    return pc.subtract_checked(_exact(a), _exact(b))
+
+
+def _exact(a: Any) -> Any:
+    """A date as its midnight."""
+    return pc.cast(a, pa.timestamp("s")) if pa.types.is_date(a.type) else a
+
+
+def _days(a: Any) -> Any:
+    return pc.cast(pc.cast(pc.cast(a, pa.date32()), pa.int32()), pa.int64())
+
+
+def _date(days: Any) -> Any:
+    return pc.cast(pc.cast(days, pa.int32()), pa.date32())
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _sunday_is_zero(a: Any) -> Any:
+    return pc.day_of_week(a, count_from_zero=True, week_start=7)
+
+
+def _within_minute(per_second: int, part: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda a: arithmetic.add(arithmetic.multiply(pc.second(a), pa.scalar(per_second)), part(a))
+
+
+def _milliseconds(a: Any) -> Any:
+    return pc.millisecond(a)
+
+
+def _microseconds(a: Any) -> Any:
+    return arithmetic.add(arithmetic.multiply(pc.millisecond(a), pa.scalar(1000)), pc.microsecond(a))
+
+
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "YEAR": pc.year, "QUARTER": pc.quarter, "MONTH": pc.month, "WEEK": pc.iso_week, "DAY": pc.day, "HOUR": pc.hour,
+    "MINUTE": pc.minute, "SECOND": pc.second, "DAYOFWEEK": _sunday_is_zero, "DAYOFYEAR": pc.day_of_year,
+    "DAYOFWEEKISO": lambda a: pc.day_of_week(a, count_from_zero=False, week_start=1),
+    "MILLISECOND": _within_minute(10**3, _milliseconds), "MICROSECOND": _within_minute(10**6, _microseconds),
+    "ISOYEAR": pc.iso_year,
+}  # fmt: skip
+_OTHER_NAMES = {
+    "DOW": "DAYOFWEEK", "WEEKDAY": "DAYOFWEEK", "DOY": "DAYOFYEAR", "ISODOW": "DAYOFWEEKISO", "DAYOFMONTH": "DAY",
+    "WEEKOFYEAR": "WEEK", "YEARS": "YEAR", "MONTHS": "MONTH", "DAYS": "DAY", "HOURS": "HOUR", "MINUTES": "MINUTE",
+    "SECONDS": "SECOND", "MILLISECONDS": "MILLISECOND", "MICROSECONDS": "MICROSECOND",
+}  # fmt: skip
+
+
+def part(name: str) -> Callable[[Any], Any]:
+    """EXTRACT(name FROM …), as a function."""
+    name = name.upper()
+    name = _OTHER_NAMES.get(name, name)
+    if name == "EPOCH":
+        return epoch
+    if name not in _PARTS:
+        raise BadQuery(f"there is no part {name} of a time.", f"one of {', '.join([*_PARTS, 'EPOCH']).lower()}")
+    of = _PARTS[name]
+    return lambda a: of(_instant(a))
+
+
+def _instant(a: Any) -> Any:
+    if not pa.types.is_temporal(a.type) and not pa.types.is_null(a.type):
+        raise pa.ArrowTypeError(f"{a.type} is no date or time")
+    return pc.cast(a, pa.timestamp("s")) if pa.types.is_null(a.type) or pa.types.is_date(a.type) else a
+
+
+def epoch(a: Any) -> Any:
+    """Seconds since 1970, or of an interval, as a float."""
+    a = _instant(a)
+    counts = pc.cast(pc.cast(a, pa.int64()) if a.type.bit_width == 64 else pc.cast(a, pa.int32()), pa.float64(), False)
+    return pc.divide(counts, pa.scalar(float(_PER_SECOND[a.type.unit])))
+
+
+def truncated(unit: str) -> Callable[[Any], Any]:
+    """DATE_TRUNC(unit, …), as a function. A week begins on Monday."""
+    if unit.upper() not in _CUTS:
+        raise BadQuery(f"DATE_TRUNC('{unit}', …): there is no such unit.", f"one of {', '.join(_CUTS).lower()}")
+    return lambda a: pc.floor_temporal(_instant(a), unit=unit.lower(), week_starts_monday=True)
+
+
+def difference(unit: str) -> Callable[[Any, Any], Any]:
+    """DATE_DIFF(unit, from, to): how many such boundaries lie between them."""
+    if unit.upper() not in _BETWEEN:
+        raise BadQuery(f"DATE_DIFF('{unit}', …): there is no such unit.", f"one of {', '.join(_BETWEEN).lower()}")
+    between = _BETWEEN[unit.upper()]
+    return lambda start, end: between(*alike(*map(_instant, instants.beside(start, end))))
+
+
+def at_zone(zone: str) -> Callable[[Any], Any]:
+    """ts AT TIME ZONE …: what its clocks show, or, of a time without zone, the instant at which they show it."""
+
+    def moved(a: Any) -> Any:
+        a = _instant(a)
+        if a.type.tz is None:
+            return instants.in_zone(a, zone)
+        return pc.local_timestamp(pc.cast(a, pa.timestamp(a.type.unit, zone)))
+
+    return moved

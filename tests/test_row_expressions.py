@@ -1,0 +1,111 @@
+"""Expressions over the columns of events: what raises names the row, what a row does not come to never raises."""
+
+import datetime
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import swag as sw
+from swag.tables.expressions.expression import compiled, values
+from swag.tables.predicate import holds
+
+NAN = float("nan")
+DAY = datetime.date(2020, 1, 5)
+
+
+def of(expression: str, **columns: Any) -> list[Any]:
+    found: list[Any] = values(compiled(expression), pa.table(columns), f'"{expression}"').to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "columns", "message"),
+    [
+        ("a % b", {"a": [1, 2, 3], "b": [1, 0, 0]}, "row 1, where a = 2, b = 0: a % b: division by zero"),
+        ("a // b", {"a": [1, 2, 3], "b": [1, 2, 0]}, "row 2, where a = 3, b = 0: a // b: division by zero"),
+        ("a * 4", {"a": [1, 2**62]}, r"row 1, where a = 4611686018427387904: a \* 4: overflow"),
+        ("CAST(s AS BIGINT)", {"s": ["1", None, "x"]}, "row 2, where s = 'x': CAST"),
+        ("CAST(f AS INT)", {"f": [1.0, 1e12]}, r"row 1, where f = 1e\+?12|1000000000000.0: CAST"),
+        ("CASE WHEN a > 1 THEN 1 % b END", {"a": [1, 2, 2], "b": [0, 1, 0]}, "row 2, where a = 2, b = 0"),
+    ],
+)
+def test_a_row_that_can_not_be_computed_is_named(expression: str, columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(sw.BadEvents, match=message):
+        of(expression, **columns)
+
+
+def test_what_a_row_does_not_come_to_never_raises() -> None:
+    columns = {"a": [0, 3, None, 5], "b": [1, 0, 2, 2**62]}
+    assert of("CASE WHEN a <> 0 THEN 7 % a ELSE -1 END", **columns) == [-1, 1, -1, 2]
+    assert of("CASE WHEN a = 0 THEN 0 WHEN 7 % a = 1 THEN 1 ELSE b * 2 END", a=[0, 3, None], b=[2**62, 2**62, 2]) == [
+        0, 1, 4]  # fmt: skip
+    assert of("COALESCE(a, 1 // (b - b))", a=[1, 2], b=[1, 1]) == [1, 2]
+    assert of("a <> 0 AND 7 % a = 1", **columns) == [False, True, None, False]
+    assert of("7 % a = 1 AND a <> 0", **columns) == [False, True, None, False]
+    assert of("a = 0 OR 7 % a = 1", **columns) == [True, True, None, False]
+    assert holds("a <> 0 AND 7 % a = 1", pa.table(columns)).tolist() == [False, True, False, False]
+
+
+def test_division_is_that_of_floats() -> None:
+    assert of("a / b", a=[1, -1, 7], b=[0, 0, 2]) == [math.inf, -math.inf, 3.5]
+    assert math.isnan(of("a / b", a=[0], b=[0])[0])
+    assert math.isnan(of("a % b", a=[1.5], b=[0.0])[0])
+
+
+def test_the_minimum_and_maximum_of_columns_are_nan_where_one_is() -> None:
+    assert math.isnan(of("LEAST(a, 1)", a=[NAN])[0])
+    assert of("GREATEST(a, b)", a=[None, 2.0], b=[1.0, None]) == [1.0, 2.0]
+
+
+def test_times_stand_beside_text_dates_and_intervals() -> None:
+    zone = "America/New_York"
+    midnight = datetime.datetime(2020, 1, 5, 5)  # in UTC
+    ts = pa.array([midnight - datetime.timedelta(seconds=1), midnight], pa.timestamp("s", zone))
+    for text in ("ts >= '2020-01-05'", "ts >= DATE '2020-01-05'", "ts >= TIMESTAMP '2020-01-05 00:00:00'",
+                 "ts >= '2020-01-05T05:00:00Z'", "ts >= '2020-01-05 06:00:00+01:00'"):  # fmt: skip
+        assert of(text, ts=ts) == [False, True], text
+    assert of("EXTRACT(hour FROM ts)", ts=ts) == [23, 0]
+    assert of("CAST(ts AS DATE)", ts=ts) == [datetime.date(2020, 1, 4), DAY]
+    assert of("ts AT TIME ZONE 'UTC' = TIMESTAMP '2020-01-05 05:00:00'", ts=ts) == [False, True]
+    assert of("d + INTERVAL '1' DAY > '2020-01-05 12:00:00'", d=[DAY]) == [True]
+    assert of("ts - INTERVAL 1 WEEK", ts=ts.cast(pa.timestamp("s")))[1] == midnight - datetime.timedelta(days=7)
+
+
+@pytest.mark.parametrize(
+    ("expression", "columns", "message"),
+    [
+        ("a + s", {"a": [1], "s": ["x"]}, "a is int64, s is string"),
+        ("CASE WHEN a > 1 THEN a ELSE 'x' END", {"a": [1]}, "int64 and string have no type in common"),
+        ("f // 2", {"f": [1.5]}, "FLOOR"),
+        ("LENGTH(a)", {"a": [1]}, "is no text"),
+        ("YEAR(a)", {"a": [1]}, "is no date or time"),
+        ("a AND b", {"a": [1], "b": [True]}, "neither true nor false"),
+        ("d > 'x'", {"d": [DAY]}, "x"),
+    ],
+)
+def test_types_that_do_not_go_together_are_named(expression: str, columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(sw.BadType, match=message):
+        of(expression, **columns)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("SUM(x)", "is an aggregate"), ("foo(x)", r"FOO\(x\) is not supported"), ("x -> y", "is not supported"),
+        ("ts + INTERVAL '1' MONTH", "months and years differ in length"), ("CAST(x AS JSON)", "there is no type JSON"),
+        ("DATE '2020-13-01'", "2020-13-01"), ("ROUND(x, y)", "y has to be a constant"),
+        ("EXTRACT(era FROM ts)", "no part"), ("DATE_TRUNC('decade', ts)", "no such unit"),
+    ],
+)  # fmt: skip
+def test_what_there_is_not_is_refused_by_name(expression: str, message: str) -> None:
+    with pytest.raises(sw.BadQuery, match=message):
+        compiled(expression)
+
+
+def test_columns_of_nulls_alone_compute() -> None:
+    nothing = pa.nulls(2)
+    for text in ("x + 1", "ABS(x)", "LENGTH(x)", "YEAR(x)", "x > 1", "x || 'a'", "COALESCE(x, x)", "ROUND(x, 1)",
+                 "x % 2", "CAST(x AS DATE)", "x + INTERVAL '1' DAY", "GREATEST(x, 1) - 1 - x"):  # fmt: skip
+        assert of(text, x=nothing) == [None, None], text

@@ -52,7 +52,7 @@ class Lookups:
 
     def at(self, queries: list[Query], ids: np.ndarray, instant: int) -> tuple[list[pa.Array], np.ndarray, Any]:
         """A column per query, which keys have an event in each window, and the first (key, query) cut short."""
-        rest = self._answered_from_rows(queries)
+        rest = self._answered_from_rows(queries) if self.plan.totals.totals else queries
         if rest is not queries:
             columns, present, short = self.at(rest, ids, instant) if rest else ([], NOBODY, None)
             short = short if short is None else (short[0], queries.index(rest[short[1]]))
@@ -70,13 +70,14 @@ class Lookups:
     ) -> tuple[list[pa.Array], np.ndarray, np.ndarray]:
         """A column per query, for every (key, instant) one answer; which of them have an event in the window, and
         which one that `where` may not count. seen: only the rows before these positions."""
-        rest = self._answered_from_rows(queries)
+        rest = self._answered_from_rows(queries) if self.plan.totals.totals else queries
         if rest is not queries:
-            columns, present, _ = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
+            columns, present, some = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
             asked = seen - 1 if self.plan.totals.by_position and seen is not None else instants
             columns, present = self._with_totals(queries, (rest, columns, present), ids, asked)
-            held = present if seen is None else np.repeat(seen[:, None] > 0, len(queries), axis=1)
-            return columns, present, held
+            ever = present[:, 0] if seen is None else seen > 0
+            held = [some[:, rest.index(query)] if query in rest else ever for query in queries]
+            return columns, present, np.column_stack(held)
         windows, which = self._windows(queries)
         lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi), instants)
@@ -98,8 +99,6 @@ class Lookups:
 
     def _answered_from_rows(self, queries: list[Query]) -> list[Query]:
         """Those whose windows are not unbounded; the same list if none is."""
-        if not self.plan.totals.totals:
-            return queries
         rest = [query for query in queries if not isinstance(query.window, Unbounded)]
         return queries if len(rest) == len(queries) else rest
 

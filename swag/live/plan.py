@@ -27,8 +27,8 @@ from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Depth, Rows, Since, Unbounded, reach
-from swag.tables.columns import Clock, Field
+from swag.query.windows import Depth, Rows, Unbounded, reach, whole_from
+from swag.tables.columns import Field
 
 
 class Route(NamedTuple):
@@ -405,7 +405,11 @@ class Plan:
         for query in queries:
             start = self._kept_since.get(query.label)
             if start is not None and clock is not None:
-                start = self._rows_since(query) if isinstance(query.window, Rows) else _whole_from(query, start, clock)
+                start = (
+                    self._rows_since(query)
+                    if isinstance(query.window, Rows)
+                    else whole_from(query.window, start, clock)
+                )
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
 
@@ -449,14 +453,6 @@ class Plan:
             if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
-
-
-def _whole_from(query: Query, start: int, clock: Clock) -> int:
-    """When a window by time has left what is not after `start`."""
-    if isinstance(query.window, Unbounded):
-        return start
-    until = start + reach(query.window, clock.unit).far
-    return until if not isinstance(query.window, Since) else int(query.window.starts(np.array([until]), clock)[0])
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

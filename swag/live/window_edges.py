@@ -20,11 +20,10 @@ def edges(
     store: Store, keys: np.ndarray, reaches: list[Reach], at: int
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
     """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
-    reaches = as_of(store, reaches, at)
-    usual = at >= store.now and all(reach.by_time and reach.near == 0 for reach in reaches)
+    usual = at >= store.now and all(reach.by_time and reach.near == 0 and reach.since is None for reach in reaches)
     if usual and len(reaches) <= FEW_WINDOWS:
         return *_until_now(store, keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
-    return edges_of(store, keys, lengths_of(reaches), at)
+    return edges_of(store, keys, lengths_of(as_of(store, reaches, at)), at)
 
 
 def edges_of(

@@ -1,4 +1,4 @@
-"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|alerts|frames|frequency|late|sql|spark|
+"""python -m bench [micro|distinct|peers|figures|first-use|groupings|filters|many-filters|alerts|frames|frequency|late|sql|spark|
                  spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
@@ -21,6 +21,7 @@ from bench.report import Report, insert, markdown, plain
 HERE = Path(__file__).parent
 SUBJECTS: dict[str, list[str]] = {
     "micro": ["micro", "growth", "keyed"],
+    "distinct": ["distinct"],
     "peers": ["peers", "features"],
     "figures": ["figures"],
     "first-use": ["first_use"],

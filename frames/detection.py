@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed
+from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, with_read
 from frames.finding.layout import laid_out
 from frames.finding.numbering import numbered
 from frames.finding.quantiles import with_quantiles
@@ -23,7 +23,7 @@ from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
 from swag.first_use import few
-from swag.tables.columns import Clock, as_table, column
+from swag.tables.columns import Clock, as_table
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import KeyTable
 
@@ -81,7 +81,7 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     """The frames of a table, whose key is one column. seen: takes the fingerprint of its rows, if one is wanted."""
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
-    table = table.select(list(dict.fromkeys(spec_columns(spec, table)))).combine_chunks()
+    table = with_read(spec, table).select(list(dict.fromkeys(spec.columns))).combine_chunks()
     scans = scan(spec, table, clock, instants, ids, keys)
     if seen is not None:
         seen.add(any_fields(table, spec.columns, "the fingerprint reads"), instants, ids, keys)
@@ -94,12 +94,6 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
     return FramesFound(clock, named, instants, ids, fields, beside["leads"][0], extra)
-
-
-def spec_columns(spec: Spec, table: pa.Table) -> tuple[str, ...]:
-    for name in spec.columns:
-        column(table, name, f"{type(spec).__name__} reads")
-    return spec.columns
 
 
 def scan(

@@ -23,6 +23,7 @@ from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
+from swag.query.reading import with_aggregated
 from swag.tables.columns import as_table, column, room, taken
 from swag.tables.durations import Duration
 from swag.tables.key_columns import joined, key_name
@@ -191,13 +192,13 @@ class Summary:
 
     def answers(self, asked: Sequence[tuple[Aggregate, str | None]]) -> list[pa.Array | pa.ChunkedArray]:
         """A column per aggregate; with a predicate: only of events for which it holds."""
+        table = with_aggregated(self.meeting.table, [aggregate for aggregate, _ in asked])
         for aggregate, _ in asked:
             for name in aggregate.columns:
-                column(self.meeting.table, name, f"{aggregate} reads")
+                column(table, name, f"{aggregate} reads")
         met = self.meeting
-        return over_intervals(
-            asked, met.table, met.laid.order, (self.lo, self.hi), Times(met.clock, met.instants, met.ends)
-        )
+        times = Times(met.clock, met.instants, met.ends)
+        return over_intervals(asked, table, met.laid.order, (self.lo, self.hi), times)
 
 
 def checked_aggregates(aggregates: Any) -> list[Aggregate]:

@@ -21,6 +21,7 @@ from swag.query.calculation import calculate, holds
 from swag.query.expression import Expression, Operators, leaves
 from swag.query.over_frames import OverFrames
 from swag.query.query import check_options
+from swag.query.reading import aggregated_texts
 from swag.tables.columns import as_table, one_chunk
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.predicate import canonical, columns_of, conjunction
@@ -70,6 +71,12 @@ class FrameQuery(OverFrames):
     def columns(self) -> tuple[str, ...]:
         """The columns that are read, other than ts and the key."""
         return tuple(dict.fromkeys([*self.spec.columns, *self.aggregated]))
+
+    @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """Those of them that may be SQL over columns, and how they were written."""
+        found = [leaf for _, value in self.values for leaf in leaves(value)] + [*leaves(self.having)]
+        return self.spec.texts | aggregated_texts(leaf.aggregate for leaf in found)
 
     @property
     def aggregated(self) -> tuple[str, ...]:

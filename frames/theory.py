@@ -32,6 +32,9 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
+import pyarrow as pa
+
+from frames.finding.intake import with_read
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
@@ -319,6 +322,7 @@ def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
     """Rows in order of ts, each with the columns that the spec reads."""
     check_spec(spec)
     rows = _rows(events)
+    rows = with_read(spec, as_table(pa.Table.from_pylist(rows))).to_pylist() if spec.texts and rows else rows
     for name, row in itertools.product((ts, *spec.columns), rows):
         if name not in row:
             raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))

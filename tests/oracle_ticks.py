@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle import Event, Events, Q, answer, in_order, in_relation, matching, substream, window_events
+from tests.oracle import Event, Events, Q, Rows, answer, in_order, in_relation, matching, substream, window_events
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Pick:
     j: int
     now: int
     seen: Sequence[Event]
+    later: Sequence[Event] = ()
 
 
 def slot(ts: int, t: int) -> int:
@@ -41,7 +42,8 @@ def picks(every: Every, sequence: Events, queries: Sequence[Q], last: int | None
     """F_n or F_t of a sequence in order; `last`: the last slot that is decided, if not that of the last event."""
     if every.rows is not None:
         n = every.rows
-        return [Pick(j, sequence[j * n - 1]["ts"], sequence[: j * n]) for j in range(1, len(sequence) // n + 1)]
+        count = len(sequence) // n
+        return [Pick(j, sequence[j * n - 1]["ts"], sequence[: j * n], sequence[j * n :]) for j in range(1, count + 1)]
     assert every.time is not None
     if not sequence:
         return []
@@ -49,8 +51,12 @@ def picks(every: Every, sequence: Events, queries: Sequence[Q], last: int | None
     last = slot(sequence[-1]["ts"], t) if last is None else last
     if every.anchor == "tuple":
         return [_picked(j, t, sequence) for j in sorted({slot(e["ts"], t) for e in sequence}) if j <= last]
-    slots = range(slot(sequence[0]["ts"], t), last + 1)
-    return [Pick(j, j * t, [e for e in sequence if e["ts"] <= j * t]) for j in slots]
+    ahead = max(0, *(-query.window.until for query in queries if not isinstance(query.window, Rows)), 0)
+    slots = range(
+        slot(sequence[0]["ts"] - ahead, t), last + 1
+    )  # a window that lies ahead holds an event before it comes
+    upto = [[e for e in sequence if e["ts"] <= j * t] for j in slots]
+    return [Pick(j, j * t, seen, sequence[len(seen) :]) for j, seen in zip(slots, upto, strict=True)]
 
 
 def _picked(j: int, t: int, sequence: Events) -> Pick:
@@ -58,7 +64,7 @@ def _picked(j: int, t: int, sequence: Events) -> Pick:
     inside = [i for i, e in enumerate(sequence) if slot(e["ts"], t) == j]
     at_end = [i for i in inside if sequence[i]["ts"] == j * t]
     i = at_end[0] if at_end else inside[-1]
-    return Pick(j, sequence[i]["ts"], sequence[: i + 1])
+    return Pick(j, sequence[i]["ts"], sequence[: i + 1], sequence[i + 1 :])
 
 
 def end_of(events: Iterable[Event], *ends: int) -> int:
@@ -94,13 +100,13 @@ def ticks(
 def _row(queries: Sequence[Q], pick: Pick, key: str | None, value: Any, every: Every | None = None) -> list[Any]:
     """One row if any query has something to say: a group without events says nothing, nor does a condition that does
     not hold, nor the slot of a stream whose window holds no event."""
-    past = substream(pick.seen, key, value)
-    windows = [matching(query, past, pick.now) for query in queries]
+    past, later = substream(pick.seen, key, value), substream(pick.later, key, value)
+    windows = [matching(query, past, pick.now, later) for query in queries]
     slots = every is not None and every.time is not None and every.anchor == "tick"
     passing = [
         in_relation(query, window)
         if query.having is not None or key is not None
-        else not slots or bool(window_events(past, query.window, pick.now))  # whatever `where` says
+        else not slots or bool(window_events(past, query.window, pick.now, later))  # whatever `where` says
         for query, window in zip(queries, windows, strict=True)
     ]
     if not any(passing):

@@ -220,7 +220,7 @@ class EngineMachine(RuleBasedStateMachine):
         rows = []
         for event in drawn:
             self.clock += event["gap"]
-            rows.append({"ts": self.clock, **{name: event[name] for name in ("k", "x", "y", "i", "s")}})
+            rows.append({"ts": self.clock, **{name: event[name] for name in ("k", "x", "y", "i", "s", "b")}})
         return rows
 
     @rule(drawn=st.lists(EVENT, max_size=25))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.stored import blocks as chunks
+from swag.stored import evaluation, ordered_rows
 from tests import oracle
 from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches
@@ -142,6 +143,8 @@ def pieces(chunk: int, block: int, threads: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "CHUNK", chunk)
         patch.setattr(chunks, "BLOCK", block)
+        patch.setattr(ordered_rows, "HEAD", block)
+        patch.setattr(evaluation, "MANY_ROWS", 0)
         patch.setenv("SWAG_THREADS", str(threads))
         yield
 

@@ -249,3 +249,35 @@ def test_ticks_are_not_claimed_to_see_what_nobody_read_when_it_came():
     engine.append({"ts": [108], "i": [1]})
     engine.advance(120)
     assert dict(zip(*engine.emitted().select(["ts", "value"]).to_pydict().values()))[109] == 1
+
+
+# --- Windows that lie ahead, see peers, never end, or begin with the calendar ---------------------------------------
+
+AHEAD = st.integers(-9, 3)
+FURTHER = (
+    st.builds(lambda u, n: oracle.Rows(u + n, u), AHEAD, st.integers(1, 9))
+    | st.builds(lambda u, n, p: oracle.Range(u + n, u, "both", p), AHEAD, st.integers(1, 9), st.booleans())
+    | st.builds(oracle.Range, st.integers(1, 9), st.just(0), st.just("right"), st.just(True))
+    | st.builds(oracle.Unbounded, AHEAD, st.booleans())
+)
+FURTHER_QUERY = st.tuples(st.sampled_from(AGGREGATES), FURTHER | WINDOWS, st.sampled_from([None, *WHERE]), HAVING)
+
+
+@given(st.lists(FURTHER_QUERY, min_size=1, max_size=3), FREQUENCIES, EVENTS, KEYS)
+def test_ticks_of_windows_that_lie_ahead_see_peers_or_never_end_are_those_of_the_oracle(asked, every, events, key):
+    every = oracle_ticks.Every(every.rows, every.time, every.anchor, every.per_key and key is not None)
+    queries, theirs = both(asked, our_every(every))
+    assert_rows(oracle_ticks.ticks(theirs, every, events, key), sw.evaluate(queries, table(events), key=key))
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("every", [sw.Every("6h"), sw.Every("6h", anchor="tuple"), sw.Every(5)])
+def test_ticks_of_windows_of_the_calendar_are_lookups_at_those_times(every, key):
+    hours = np.datetime64("2024-03-09T00", "s") + np.array([1, 5, 20, 23, 40, 41, 42, 55, 90, 100, 101, 130]) * 3600
+    events = pa.table({"ts": hours.astype("datetime64[s]"), "k": [1, 2] * 6, "x": np.arange(12)})
+    windows = [sw.Since("1d", "America/New_York"), sw.Since("1w"), sw.Since("1h")]
+    plain = [sw.Query(sw.sum("x"), window, f"q{i}") for i, window in enumerate(windows)]
+    found = sw.evaluate([sw.Query(q.aggregate, q.window, q.name, every=every) for q in plain], events, key=key)
+    names = [query.name for query in plain]
+    want = sw.evaluate(plain, events, at=found.drop_columns(["tick", *names]), key=key)
+    assert found.num_rows and found.select(names).to_pylist() == want.select(names).to_pylist()

@@ -15,7 +15,7 @@ import swag as sw
 from tests import oracle
 from tests.every_type import column, in_units
 from tests.oracle import Q, agg, mismatches
-from tests.test_evaluate import ours, ranges, rows
+from tests.test_evaluate import PIECES, ours, pieces, ranges, rows
 
 COLUMNS: dict[str, tuple[list[Any], list[pa.DataType]]] = {  # the values of a key column, and how it may be kept
     "card": (["", "a", "ü"], [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view()]),
@@ -86,11 +86,14 @@ def same(values: list[Any], others: list[Any]) -> bool:
     return all(a == b or (a != a and b != b) for a, b in zip(values, others, strict=True))
 
 
-@given(data=st.data(), events=EVENTS, default=BY, kinds=KINDS)
+@given(data=st.data(), events=EVENTS, default=BY, kinds=KINDS, cut=PIECES)
 @settings(max_examples=150, deadline=None)
-def test_mixed_groupings_at_events(data: Any, events: list[dict], default: tuple[str, ...], kinds: dict) -> None:
+def test_mixed_groupings_at_events(
+    data: Any, events: list[dict], default: tuple[str, ...], kinds: dict, cut: tuple[int, int, int]
+) -> None:
     queries = data.draw(asked(default))
-    found = sw.evaluate([query for query, _, _ in queries], as_table(events, kinds), key=default)
+    with pieces(*cut):
+        found = sw.evaluate([query for query, _, _ in queries], as_table(events, kinds), key=default)
     keys = dict.fromkeys([*default, *(name for _, _, by in queries for name in by)])
     names = [query.label for query, _, _ in queries]
     assert sorted(found.column_names) == sorted([*keys, "ts", *names])

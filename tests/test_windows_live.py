@@ -28,10 +28,10 @@ ASKED = st.lists(
 )  # fmt: skip
 
 
-def events(times: st.SearchStrategy[int]) -> st.SearchStrategy[list[dict[str, Any]]]:
+def events(times: st.SearchStrategy[int], values: Any = WILD) -> st.SearchStrategy[list[dict[str, Any]]]:
     event = st.fixed_dictionaries(
         {
-            "ts": times, "k": st.sampled_from("abc"), "x": st.none() | WILD, "y": st.none() | WILD,
+            "ts": times, "k": st.sampled_from("abc"), "x": st.none() | values, "y": st.none() | values,
             "i": st.none() | st.integers(-5, 5), "s": st.none() | st.sampled_from(["", "one", "two"]),
         }
     )  # fmt: skip
@@ -239,3 +239,79 @@ def test_explain_says_what_is_kept_of_unbounded_windows() -> None:
     engine.append({"ts": [1, 2], "k": [1, 2], "x": [1.0, 2.0]})
     said = engine.explain()
     assert "running sum(x) over" in said and "one partial per key" in said and "no row, so none is kept" in said
+
+
+# --- Ticks ------------------------------------------------------------------------------------------------------
+
+FREQUENCIES = st.sampled_from(
+    [sw.Every(2), sw.Every(3, per_key=True), sw.Every(time=4), sw.Every(time=3, anchor="tuple"),
+     sw.Every(time=5, anchor="tuple", per_key=True), sw.Every(time=4, per_key=True)]
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(FOLDED), st.just(oracle.Unbounded()) | OTHERS, st.sampled_from(list(WHERE))),
+             min_size=1, max_size=3),
+    FREQUENCIES, events(st.integers(0, 20), st.integers(-9, 9).map(float)),
+    st.sampled_from([None, "k"]), st.integers(1, 7), st.integers(0, 4),
+)  # fmt: skip
+def test_ticks_of_unbounded_windows_are_those_of_stored_events(asked, every, rows, key, cut, saved_after) -> None:
+    rows = sorted(rows, key=lambda e: e["ts"])
+    every = sw.Every(every.rows, every.time, every.anchor, every.per_key and key is not None)
+    queries = [
+        sw.Query(of, ours(window), f"q{n}", where=where, every=every)
+        for n, ((of, _), window, where) in enumerate(asked)
+    ]
+    engine = sw.Engine(key=key)
+    engine.register(queries)
+    found: dict[str, list[Any]] = {query.name: [] for query in queries}
+    for begin in range(0, len(rows), cut):
+        engine.append(pa.Table.from_pylist(rows[begin : begin + cut], SCHEMA))
+        if begin // cut == saved_after:
+            engine = saved(engine, [query for query in queries if query.aggregate.user is not None])
+        for name, emitted in found.items():
+            emitted += ticks_of(engine.emitted(name), "value")
+    if rows:
+        engine.advance(1000)
+    last = 10**9 if not every.by_time or not rows else -(-rows[-1]["ts"] // every.time) * every.time
+    for query in queries:
+        found[query.name] += ticks_of(engine.emitted(query.name), "value")
+        got = sorted((row for row in found[query.name] if row[0] <= last), key=lambda row: row[:-1])
+        want = ticks_of(sw.evaluate(query, pa.Table.from_pylist(rows, SCHEMA), key=key), query.name)
+        assert [row[:-1] for row in got] == [row[:-1] for row in want]
+        assert all(same(b[-1], a[-1], 1e-9) for a, b in zip(got, want, strict=True)), (query, got, want)
+
+
+def ticks_of(table: pa.Table, value: str) -> list[Any]:
+    names = [name for name in ("ts", "k", "tick", value) if name in table.column_names]
+    rows = [tuple(row[name] for name in names) for row in table.to_pylist()]
+    return sorted(rows, key=lambda row: row[:-1])
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("every", [sw.Every("6h"), sw.Every("6h", anchor="tuple"), sw.Every(3)])
+def test_ticks_of_windows_of_the_calendar_are_those_of_stored_events(every, key) -> None:
+    hours = np.datetime64("2024-03-09T00", "s") + np.array([1, 5, 20, 23, 40, 41, 42, 55, 90, 100, 101, 132]) * 3600
+    events = pa.table({"ts": hours.astype("datetime64[s]"), "k": [1, 2] * 6, "x": np.arange(12)})
+    for window in (sw.Since("1d", "America/New_York"), sw.Since("1w"), sw.Since("1h")):
+        query = sw.Query(sw.sum("x"), window, "q", every=every)
+        engine = sw.Engine(key=key)
+        engine.register(query)
+        found = []
+        for begin in range(0, 12, 5):
+            engine.append(events.slice(begin, 5))
+            found += ticks_of(engine.emitted("q"), "value")
+        engine.advance(np.datetime64("2024-03-14T12:00:01"))
+        found += ticks_of(engine.emitted("q"), "value")
+        assert sorted(found) == ticks_of(sw.evaluate(query, events, key=key), "q")
+
+
+def test_what_an_engine_does_not_answer_at_ticks_is_refused_by_name() -> None:
+    engine = sw.Engine()
+    for window, every in (
+        (sw.Range(5, until=-1), sw.Every(time=5)), (sw.Rows(5, until=-1), sw.Every(2)),
+        (sw.Range(5, peers=True), sw.Every(2)), (sw.Unbounded(until=3), sw.Every(time=3)),
+    ):  # fmt: skip
+        with pytest.raises(sw.BadQuery, match="an engine does not answer"):
+            engine.register(sw.Query(sw.sum("x"), window, every=every))
+    engine.register(sw.Query(sw.sum("x"), sw.Range(5, peers=True), every=sw.Every(time=5)))

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,11 @@ from swag.arguments import is_whole
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadQuery, BadType, OutOfOrder
 from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, room
+from swag.tables.expressions.derived import with_derived
 from swag.tables.keys import KeyTable
+
+if TYPE_CHECKING:
+    from frames.specs import Spec
 
 SAMPLE = 1 << 16  # rows whose keys are entered one by one, before the rest is looked up in parallel
 SHORT = 8  # rows of a run of equal keys, on average, below which events do not lie together
@@ -55,6 +59,15 @@ def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
     array = column(table, ts, "ts is")
     clock = clock_of(array, ts)
     return clock, instants(array, ts)
+
+
+def with_read(spec: "Spec", table: pa.Table) -> pa.Table:
+    """Events with all that a spec reads: columns, and SQL over columns."""
+    asked_by, texts = f"{type(spec).__name__} reads", spec.texts
+    table = with_derived(table, dict.fromkeys(texts, asked_by), texts) if texts else table
+    for name in spec.columns:
+        column(table, name, asked_by)
+    return table
 
 
 def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[KeyTable | None, np.ndarray]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from swag.query.aggregates import Aggregate
 from swag.query.kind import KINDS
 from swag.query.query import Query
+from swag.query.reading import with_aggregated
 from swag.query.windows import Rows, reach
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored
@@ -40,6 +41,7 @@ def over_intervals(
 
     order: the row at each position (None: as they are). times: needed by aggregates that depend on them.
     """
+    table = with_aggregated(table, [aggregate for aggregate, _ in asked])
     stored, requests = Stored.in_order(table, order), Requests.between(reach(INTERVAL, None), *edges)
     if times is not None and any(KINDS[aggregate.kind].timed for aggregate, _ in asked):
         stored.clock, stored.ts = times.clock, times.rows if order is None else times.rows[order]

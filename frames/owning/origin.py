@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import key_ids, timed
+from frames.finding.intake import key_ids, timed, with_read
 from frames.scans.scan import any_fields
 from frames.specs import Spec, spec_from_json
 from kernels.frames.fingerprint import mix_all
@@ -136,6 +136,8 @@ class Origin:
         try:
             _, instants = timed(events, self.ts)
             keys, ids = key_ids(joined(events, self.by), key_name(self.by), None)
+            spec = self.found_by()
+            events = events if spec is None else with_read(spec, events)
             for name in self.columns:
                 column(events, name, "the spec reads")
             seen.add(any_fields(events, self.columns, "the fingerprint reads"), instants, ids, keys)

@@ -12,6 +12,7 @@ from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.as_call import as_call
 from swag.query.families import result_type
+from swag.query.reading import aggregated_texts
 
 GROWING = (  # frames grow by these: frames/scans/aggregate.py knows how
     "count", "sum", "mean", "min", "max", "first", "last", "var", "std", "wmean", "cov", "corr", "quantile",
@@ -51,6 +52,10 @@ class Aggregate(Spec):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.aggregate.columns
+
+    @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        return aggregated_texts([self.aggregate])
 
     @property
     def closes_before(self) -> bool:

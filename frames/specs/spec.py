@@ -40,6 +40,11 @@ class Spec:
             """The columns of events that it reads."""
 
     @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """Those of them that may be SQL over columns, and how they were written."""
+        return {name: (name,) for name in self.columns if not name.isidentifier()}
+
+    @property
     def closes_before(self) -> bool:
         """Does a frame end before the event that would break it, rather than with the one that it needs?"""
         return False

@@ -69,13 +69,13 @@ class Threshold(Spec):
         return cls(entry["threshold"], entry["op"], entry["c"], entry["min_rows"], least, entry["partition"])
 
     def clause(self) -> str:
-        from swag.query.as_sql import duration, name
+        from swag.query.as_sql import column, duration
         from swag.tables.constants import to_sql
 
         least = [f"{self.min_rows} TUPLES"] if self.min_rows != 1 else []
         least += [duration(canonical(self.min_duration))] if canonical(self.min_duration) else []
         same = "=" if self.op == "==" else self.op
-        text = f"WHERE {name(self.column)} {same} {to_sql(self.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
+        text = f"WHERE {column(self.column)} {same} {to_sql(self.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
         return text + (" PARTITION" if self.partition else "")
 
     def least(self, unit: str | None) -> tuple[int, int]:

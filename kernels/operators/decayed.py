@@ -44,3 +44,18 @@ def combine_decayed(a, b):
         s, lost = _fallen(s, d), _fallen(lost, d)
     s, e = two_sum(s, b[0])
     return s, lost + b[1] + e, b[2]
+
+
+@kernel
+def as_of(partials, then, weight, out):
+    """Partials to sums, as of the times whose turns and weights these are. Of windows ahead, turns are less."""
+    sums, lost, turns = partials
+    for i in range(out.size):
+        s = sums[i] + lost[i] if np.isfinite(sums[i]) else sums[i]
+        if turns[i] <= then[i]:
+            out[i] = _fallen(s, then[i] - turns[i]) / weight[i]
+        else:
+            ahead = turns[i] - then[i]
+            while ahead > FURTHEST and s != 0 and np.isfinite(s):
+                s, ahead = s / POWERS[FURTHEST], ahead - FURTHEST
+            out[i] = s / POWERS[min(ahead, FURTHEST)] / weight[i] if ahead >= 0 else s

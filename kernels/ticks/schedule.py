@@ -24,13 +24,17 @@ FIRST, LAST = range(2)  # of bounds
 
 @kernel
 def plus(t, more):
-    """t + more, more >= 0, no further than int64 goes."""
+    """t + more, no further than int64 goes."""
+    if more < 0:
+        return t + more if t >= EARLIEST - more else EARLIEST
     return t + more if t <= LATEST - more else LATEST
 
 
 @kernel
 def minus(t, less):
-    """t - less, less >= 0, no further than int64 goes."""
+    """t - less, no further than int64 goes."""
+    if less < 0:
+        return t - less if t <= LATEST + less else LATEST
     return t - less if t >= EARLIEST + less else EARLIEST
 
 
@@ -154,6 +158,17 @@ def per_key(ts, place, starts, ticks, reaches, least, out):
                     again = min(again, first_sight(now, end, i, place[row], ts[row]))
                 i = max(again, i + 1)
     return n
+
+
+@kernel
+def seen_of_each(place, starts, ends, out):
+    """out[k, i] (flat) = the rows of key k up to those that tick i sees, which are the first ends[i] of the stream."""
+    for k in range(starts.size - 1):
+        seen = starts[k]
+        for i in range(ends.size):
+            if seen < starts[k + 1] and place[seen] < ends[i]:
+                seen = gallop(place, seen, starts[k + 1], ends[i] - 1)
+            out[k * ends.size + i] = seen
 
 
 @kernel

@@ -33,6 +33,7 @@ from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
+from swag.tables.expressions.derived import of_events
 from swag.tables.predicate import holds
 
 KEY = "--key symbol"
@@ -126,10 +127,10 @@ def columns_read(queries: list[Any], source: Files, ts: str, key: By) -> list[st
     check_names([query for query in queries if isinstance(query, Query)])
     keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
-    wanted = dict(Reading(asked, ts, *keys).columns)
+    wanted = Reading(asked, ts, *keys).of_events(source.names)
     for query in queries:
         if not isinstance(query, Query):
-            wanted |= dict.fromkeys(query.columns, "a frame statement reads")
+            wanted |= of_events(dict.fromkeys(query.columns, "a frame statement reads"), query.texts, source.names)
     return _there(wanted, source)
 
 
@@ -233,7 +234,8 @@ def _find_frames(
 
 def _frame_columns(spec: Any, source: Files, ts: str, key: By) -> list[str]:
     wanted = {ts: "ts is"} | dict.fromkeys(key_columns(key, "--key", KEY), "key is")
-    wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
+    read = of_events(dict.fromkeys(spec.columns, f"{type(spec).__name__} reads"), spec.texts, source.names)
+    wanted |= {name: asked_by for name, asked_by in read.items() if name not in wanted}
     return _there(wanted, source)
 
 

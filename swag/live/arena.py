@@ -23,7 +23,7 @@ class Column:
     shift: int = 0
 
 
-class Runs(NamedTuple):
+class NewRows(NamedTuple):
     """What a batch has brought to the rings of a space: the last counts[r] rows of keys[r] are new, `rows` in all.
 
     again: so many of each are not new, but were displaced by such as are.

@@ -11,7 +11,7 @@ from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.composites import Shared
 from swag.live.dictionary import Dictionary
-from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Told
+from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Satisfied
 from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
@@ -65,7 +65,7 @@ class Grouping:
         self.store.grow_keys()
         return ids
 
-    def told(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Told:
+    def told(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Satisfied:
         """Which rows of a batch satisfy which predicates: every `where` is computed, or raises."""
         if not self.plan.predicates:
             return NO_PREDICATES

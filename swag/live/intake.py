@@ -12,6 +12,7 @@ from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
 from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
@@ -47,6 +48,8 @@ class ReadOnce:
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table = as_table(events, keep)
+    if reading.derived:
+        table = reading.extended(table)
     try:
         return table.select(list(reading.columns))
     except KeyError:  # one is missing, or there twice: who asks for it is told
@@ -57,7 +60,7 @@ def check_there(columns: tuple[str, ...] | None, reading: Reading) -> None:
     """Refuse what reads a column that events do not have. None: nobody knows yet."""
     if columns is not None:
         nothing = pa.table([pa.nulls(0)] * len(columns), names=columns)
-        for name, asked_by in reading.read.items():
+        for name, asked_by in of_events(reading.read, reading.derived, columns).items():
             column(nothing, name, asked_by)
 
 

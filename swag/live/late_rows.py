@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.rings import late
 from kernels.rings.timeline import TAIL
-from swag.live.arena import Batch, Runs
+from swag.live.arena import Batch, NewRows
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Store, values_of
 from swag.tables.columns import fixed
@@ -30,7 +30,7 @@ def displacing(store: Store, rows: CheckedRows, batch: Batch) -> np.ndarray | No
     return displaced if total else None
 
 
-def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> dict[Mask, Runs]:
+def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.ndarray) -> dict[Mask, NewRows]:
     """As Store.append, of a batch that displaces rows, for which there is room. Returns, for every space, what
     structures have to redo."""
     store.events += rows.ts.size
@@ -48,7 +48,7 @@ def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.nd
     return redo
 
 
-def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> Runs:
+def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> NewRows:
     """The rows that count in a masked space, by where they went among all."""
     chosen = rows.chosen[space.mask]
     counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
@@ -62,8 +62,8 @@ def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, mer
     return _merge_columns(space, rows, own, inside)
 
 
-def _merge_columns(space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> Runs:
+def _merge_columns(space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> NewRows:
     for name, column in space.raw.items():
         late.merge_column(fixed(values_of(name, rows.fields)), tuple(batch), space.arena.rings, merge, column.data)
     counts = batch.counts + merge.displaced
-    return Runs(batch.keys, counts, int(counts.sum()), merge.displaced)
+    return NewRows(batch.keys, counts, int(counts.sum()), merge.displaced)

@@ -73,8 +73,10 @@ class Lookups:
         rest = self._answered_from_rows(queries)
         if rest is not queries:
             columns, present, _ = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
-            columns, present = self._with_totals(queries, (rest, columns, present), ids, instants)
-            return columns, present, present
+            asked = seen - 1 if self.plan.totals.by_position and seen is not None else instants
+            columns, present = self._with_totals(queries, (rest, columns, present), ids, asked)
+            held = present if seen is None else np.repeat(seen[:, None] > 0, len(queries), axis=1)
+            return columns, present, held
         windows, which = self._windows(queries)
         lo, hi = window_edges.edges_each(self.store, ids, windows, instants, seen)
         columns, present = self._columns(queries, which, ids, (lo, hi), instants)

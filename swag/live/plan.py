@@ -13,7 +13,7 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from swag.durable import state as states
 from swag.durable.state import State, nested, parts
 from swag.live import window_edges
-from swag.live.arena import Runs
+from swag.live.arena import NewRows
 from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
@@ -23,7 +23,7 @@ from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
 from swag.query.families import check_columns, computed_columns, parts_of, result_type
-from swag.query.kind import KINDS, PRODUCT, TIME, Kind, Part
+from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -236,7 +236,7 @@ class Plan:
             require_alone()
             self._make_groups()
 
-    def update(self, runs: Mapping[Mask, Runs]) -> None:
+    def update(self, runs: Mapping[Mask, NewRows]) -> None:
         """runs: of spaces that got any rows."""
         for (home, part), group in self.groups.items():
             if home not in runs:
@@ -461,9 +461,9 @@ def _whole_from(query: Query, start: int, clock: Clock) -> int:
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:
     """A column of nulls alone has no type yet."""
-    columns = [name] if name in found else [part for part in name.split(PRODUCT) if part in found]
+    columns = [name] if name in found else [part for part in factors(name) or () if part in found]
     return not any(pa.types.is_null(found[column].type) for column in columns)
 
 
 def _moments(part: Part) -> Part:
-    return Part("moments", part.columns) if part.family == "sum" and PRODUCT not in part.columns[0] else part
+    return Part("moments", part.columns) if part.family == "sum" and factors(part.columns[0]) is None else part

@@ -13,13 +13,13 @@ from kernels.rings import substreams, timeline
 from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
-from swag.live.arena import Batch, Runs, group
+from swag.live.arena import Batch, NewRows, group
 from swag.live.dictionary import Dictionary
-from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Told
+from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Satisfied
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
-from swag.query.kind import HASHED, PRODUCT, TIME
+from swag.query.kind import HASHED, TIME, factors
 from swag.query.windows import Depth
 from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
@@ -37,7 +37,7 @@ class CheckedRows:
     ts: np.ndarray
     ids: np.ndarray
     fields: dict[str, Field]
-    told: Told = NO_PREDICATES
+    told: Satisfied = NO_PREDICATES
 
     @cached_property
     def chosen(self) -> ChosenRows:
@@ -64,7 +64,7 @@ def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
     if decaying is not None:
         weighed = None if decaying.column is None else fields[decaying.column].values
         return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
-    x, _, y = name.partition(PRODUCT)
+    x, y = factors(name) or (name, "1")
     if y == "1":
         return fields[x].values.astype(np.float64)
     with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
@@ -248,11 +248,11 @@ class Store:
             f"sort the batch, or Engine(lateness={late})",
         )
 
-    def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, Runs]:
+    def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """Take a batch that was checked. Returns the runs to bring the structures of spaces up to date with."""
         self.events += rows.ts.size
         counts, main = batch.counts, self.main.arena
-        runs = {EVERY_EVENT: Runs(batch.keys, counts, rows.ts.size)}
+        runs = {EVERY_EVENT: NewRows(batch.keys, counts, rows.ts.size)}
         main.make_room(batch.keys, counts, self.expire)
         slots = np.empty(rows.ts.size, np.int64)
         timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
@@ -261,7 +261,7 @@ class Store:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)
         return runs | self._append_filtered(rows, batch) if self.families else runs
 
-    def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, Runs]:
+    def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """The same of the rows that filters let pass: runs of substreams, of spaces that got any."""
         runs, positions = {}, np.empty(rows.ts.size, np.int64)
         substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
@@ -274,10 +274,10 @@ class Store:
                 found = rows.chosen.of_filters(space)
                 own = space.take(found.rows, found.which, rows.ids)
             self._write(space, rows.fields, own.order, space.write(own, positions))
-            runs[space.mask] = Runs(own.keys, own.counts, own.order.size)
+            runs[space.mask] = NewRows(own.keys, own.counts, own.order.size)
         return runs
 
-    def _append_masked(self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray) -> Runs:
+    def _append_masked(self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray) -> NewRows:
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
@@ -285,7 +285,7 @@ class Store:
         own = batch.only(counted)
         space.arena.make_room(own.keys, own.counts, space.expire_with_parent)
         self._write(space, rows.fields, own.order, space.arena.take_slots(own))
-        return Runs(own.keys, own.counts, own.order.size)
+        return NewRows(own.keys, own.counts, own.order.size)
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
@@ -312,8 +312,10 @@ class Store:
         if 0 < self._untidied < FEW_ROWS:
             return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
-        others = [word for each in self.word_holders for word in each.words()]
-        renumbered = self.dictionary.tidy([*self.spaces.values(), *others]) if self.dictionary.tables else set()
+        renumbered: set[str] = set()
+        if self.dictionary.tables:
+            others = [word for each in self.word_holders for word in each.words()]
+            renumbered = self.dictionary.tidy([*self.spaces.values(), *others])
         count = self.key_count
         if count == 0 or self.retention.everything:
             return renumbered

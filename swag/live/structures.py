@@ -12,7 +12,7 @@ from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from kernels.windows import dyadic, landmark, running
 from swag.durable.state import State, own_arrays
-from swag.live.arena import Arena, Column, Runs
+from swag.live.arena import Arena, Column, NewRows
 from swag.live.space import Space
 from swag.live.turns import require_alone
 from swag.query.families import operator
@@ -58,7 +58,7 @@ class Structure:
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on. What lies in the space's arena follows by itself."""
 
-    def follow(self, runs: Runs) -> None:
+    def follow(self, runs: NewRows) -> None:
         """What a batch has brought."""
         if runs.again is None:
             self.update(runs.keys, runs.counts)

@@ -9,11 +9,13 @@ from swag.query.as_call import shown
 from swag.query.expression import Operators
 from swag.query.kind import KINDS, Kind, UserDefined
 from swag.tables.durations import canonical, length
+from swag.tables.expressions.derived import column_name
 
 
 @dataclass(frozen=True)
 class Aggregate(Operators):
-    """An aggregate of no, one or two columns. Equal aggregates are one aggregate, whoever asks.
+    """An aggregate of no, one or two columns, each by its name or as SQL over columns ("price * volume"). Equal
+    aggregates are one aggregate, whoever asks.
 
     `.over(window)` and `.filter(predicate)` give it its own; arithmetic and comparisons make expressions of several.
     They are made by functions: sw.sum, sw.mean, …
@@ -36,6 +38,7 @@ class Aggregate(Operators):
     half_life: int | str | None = None
     n: int | None = None
     name: str | None = field(default=None, compare=False)
+    written: tuple[str, ...] = field(default=(), compare=False)  # the columns as they were named, if some may be SQL
 
     def __post_init__(self) -> None:
         kind = KINDS.get(self.kind) if isinstance(self.kind, str) else None
@@ -47,6 +50,15 @@ class Aggregate(Operators):
         if not names or not least <= len(self.columns) <= most:
             raise BadQuery(f"{self.kind} is not an aggregate of the columns {self.columns!r}.", f"sw.{self.kind}(…)")
         self._check_options(kind)
+        columns = tuple(map(column_name, self.columns))
+        if columns != self.columns:
+            object.__setattr__(self, "written", self.columns)
+            object.__setattr__(self, "columns", columns)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns as they were named."""
+        return self.written or self.columns
 
     def _check_options(self, kind: Kind) -> None:
         """An option is there exactly where the kind has it, and is what the functions for users would have made it."""
@@ -73,9 +85,9 @@ class Aggregate(Operators):
         return replace(self, name=name)
 
     def __repr__(self) -> str:
-        if self.kind == "quantile" and self.name == f"median({self.columns[0]})":
-            return f"sw.median({shown(self.columns[0])})"
-        given, kind = [shown(name) for name in self.columns], self.kind
+        if self.kind == "quantile" and self.name == f"median({self.texts[0]})":
+            return f"sw.median({shown(self.texts[0])})"
+        given, kind = [shown(name) for name in self.texts], self.kind
         if self.kind == "quantile":
             given += [shown(self.phi)] + [f"method={shown(self.method)}"] * (self.method != "floor")
         given += [f"ddof={self.ddof}"] * (self.ddof not in (None, 1))
@@ -90,7 +102,7 @@ class Aggregate(Operators):
     def __str__(self) -> str:
         if self.name is not None:
             return self.name
-        options = list(self.columns)
+        options = list(self.texts)
         if self.kind == "quantile":
             options += [f"{self.phi:g}"] + ([f"method={self.method}"] if self.method != "floor" else [])
         if self.ddof not in (None, 1):

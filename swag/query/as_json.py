@@ -193,7 +193,7 @@ def term_to_json(term: Any) -> Any:
         return to_json(term)
     return {
         "kind": term.kind,
-        "columns": list(term.columns),
+        "columns": list(term.texts),
         "ddof": term.ddof,
         "phi": term.phi,
         "method": term.method,
@@ -224,7 +224,7 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
         return Windowed(term_from_json(entry["of"]), window_from_json(entry["window"]), entry["where"])
     if "constant" in entry:
         return from_json(entry)
-    options = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
+    options: Any = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
     return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
 
 

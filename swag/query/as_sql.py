@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Windowed, render
+from swag.query.kind import sql_of
 from swag.query.windows import Rows, Since, Unbounded, Window, lies_ahead
 from swag.tables.constants import to_sql
+from swag.tables.expressions.derived import derived
 
 if TYPE_CHECKING:
     from swag.query.every import Every
@@ -129,9 +131,9 @@ def _leaf(of: Aggregate | Windowed) -> str:
 def call(of: Aggregate) -> str:
     if of.kind == "count" and not of.columns:
         return "COUNT(*)"
-    if of.kind == "quantile" and of.name == f"median({of.columns[0]})":
-        return f"MEDIAN({name(of.columns[0])})"
-    arguments = [name(column) for column in of.columns]
+    if of.kind == "quantile" and of.name == f"median({of.texts[0]})":
+        return f"MEDIAN({column(of.columns[0])})"
+    arguments = [column(each) for each in of.columns]
     if of.kind == "count_distinct":
         return f"COUNT(DISTINCT {arguments[0]})"
     if of.kind == "quantile":
@@ -142,6 +144,12 @@ def call(of: Aggregate) -> str:
         arguments.append(_interval(of.half_life))
     arguments += [str(of.n)] * (of.n is not None)
     return f"{_NAMES.get(of.kind, of.kind.upper())}({', '.join(arguments)})"
+
+
+def column(of: str) -> str:
+    """A column, or SQL over columns."""
+    found = None if of.isidentifier() else derived(of)
+    return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
 
 
 def _interval(of: Any) -> str:

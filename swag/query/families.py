@@ -27,6 +27,10 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators import monoids
+from kernels.operators.decayed import Decayed
+from kernels.operators.extreme_rows import ArgMax, ArgMin
+from kernels.operators.products import Product
+from kernels.operators.shape import Shape
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
 from swag.query.kind import KINDS, TIME, Part
@@ -54,11 +58,11 @@ def operator(part: Part) -> Any:
         "comoments": monoids.CoMoments,
         "min": monoids.Min,
         "max": monoids.Max,
-        "shape": monoids.Shape,
-        "product": monoids.Product,
-        "arg_max": monoids.ArgMax,
-        "arg_min": monoids.ArgMin,
-        "decayed": monoids.Decayed,
+        "shape": Shape,
+        "product": Product,
+        "arg_max": ArgMax,
+        "arg_min": ArgMin,
+        "decayed": Decayed,
     }[part.family]()
 
 

@@ -1,19 +1,44 @@
 """A kind of aggregate: all that the rest of swag asks about one. The kinds there are: swag/query/kinds/."""
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-PRODUCT = " * "  # a derived column: "price * volume"
+PRODUCT = " * "  # a product of two columns: "price * volume"
 AS_FLOAT = " * 1"
 HASHED = (
     " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
 )
 TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
 Reads = Literal["anything", "what has an order", "numbers", "booleans"]
+_PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
+
+
+@lru_cache(maxsize=1 << 16)
+def factors(name: str) -> tuple[str, str] | None:
+    """The two columns that a name says the product of; None: it is that of a column, maybe of SQL in parentheses."""
+    _, product, second = name[_end_of_sql(name) :].partition(PRODUCT)
+    return (name[: len(name) - len(product + second)], second) if product else None
+
+
+def sql_of(name: str) -> str:
+    """A column as it is written: SQL without the parentheses around it."""
+    return name[1:-1] if _end_of_sql(name) == len(name) else name
+
+
+def _end_of_sql(name: str) -> int:
+    """Where the parentheses close that a name begins with."""
+    depth = 0
+    for piece in _PIECES.finditer(name) if name.startswith("(") else ():
+        depth += {"(": 1, ")": -1}.get(piece[0], 0)
+        if depth == 0:
+            return piece.end()
+    return 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +62,7 @@ class Part:
     user: UserDefined | None = None
 
     def __str__(self) -> str:
-        return f"{self.family}({', '.join(name.removesuffix(AS_FLOAT) for name in self.columns)})"
+        return f"{self.family}({', '.join(sql_of(name.removesuffix(AS_FLOAT)) for name in self.columns)})"
 
 
 @dataclass(frozen=True)
@@ -72,10 +97,12 @@ def of_two(build: Callable[..., Any], *names: str, most: int = 0) -> dict[str, F
 
 
 class Now(NamedTuple):
-    """When windows are asked for: a time for all, or one for each; and the unit of ts (None: ts is an integer)."""
+    """When windows are asked for: a time for all, or one for each; and the unit of ts (None: ts is an integer). phases:
+    turns and weights of these times, where they are known (swag/tables/decay.py)."""
 
     instants: Any
     unit: str | None
+    phases: tuple[np.ndarray, np.ndarray] | None = None
 
 
 # From the aggregate, the rows of each window and the partials of each part to answers, and which of them are not null

@@ -12,7 +12,7 @@ from swag.query.as_call import as_call, called, shown
 from swag.query.as_sql import statement, stream_statement
 from swag.query.condition import Condition, condition
 from swag.query.every import EXAMPLES, Every
-from swag.query.expression import Expression
+from swag.query.expression import Expression, leaves
 from swag.query.normal_form import normal
 
 HIDDEN = "· "  # how the names of queries begin that others are computed from
@@ -82,6 +82,12 @@ class Query:
     def is_simple(self) -> bool:
         """One aggregate over one window: what structures answer. Other queries are computed from such."""
         return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
+
+    @cached_property
+    def reads_sql(self) -> bool:
+        """Is some column that it reads maybe none of the events', but SQL over them?"""
+        found = [*leaves(self.aggregate), *leaves(self.having)]
+        return any(not name.isidentifier() for leaf in found for name in leaf.aggregate.columns)
 
     @cached_property
     def condition(self) -> Condition | None:

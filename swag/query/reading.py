@@ -1,14 +1,16 @@
 """What queries read of every event: worked out once for a set of queries, however many batches come."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from swag.query.aggregates import Aggregate
 from swag.query.families import check_columns, computed_columns
 from swag.query.kind import KINDS
 from swag.query.query import Query
+from swag.tables.expressions.derived import of_events, with_derived
 from swag.tables.predicate import columns_of
 
 
@@ -26,7 +28,8 @@ class Reading:
     """Simple queries, as readers of events that have a ts, and maybe keys, in columns of these names.
 
     It owns what follows from the queries alone. Asked of it: the `columns` of a batch, each with who asks for it; the
-    `uses` of those that aggregates read; a `check` of their types, which need not be repeated while they are `right`.
+    `uses` of those that aggregates read; the table with those of them that are SQL over columns (`extended`); a `check`
+    of their types, which need not be repeated while they are `right`.
     """
 
     def __init__(self, queries: Iterable[Query], ts: str | None = None, *keys: str | None) -> None:
@@ -49,9 +52,22 @@ class Reading:
         for query in self.queries:
             for name in query.aggregate.columns:
                 columns.setdefault(name, f'query "{query.title}" reads')
-            for name in columns_of(query.where) if query.where else ():
+            for name in sorted(columns_of(query.where)) if query.where else ():
                 columns.setdefault(name, f'the where of query "{query.title}" reads')
         return columns
+
+    @cached_property
+    def derived(self) -> dict[str, tuple[str, ...]]:
+        """Those of them that may be SQL over columns, each with how it was written."""
+        return aggregated_texts(query.aggregate for query in self.queries)
+
+    def of_events(self, have: Collection[str] = ()) -> dict[str, str]:
+        """The columns that events must have, each with who asks for it. have: the names of those that are there."""
+        return of_events(self.columns, self.derived, have)
+
+    def extended(self, table: pa.Table) -> pa.Table:
+        """A table with the columns that are computed, too."""
+        return with_derived(table, {name: self.read[name] for name in self.derived}, self.derived)
 
     @cached_property
     def computed(self) -> set[str]:
@@ -85,3 +101,20 @@ class Reading:
         for query in self.queries:
             check_columns(query.aggregate, kinds)
         self.right = kinds
+
+
+def aggregated_texts(aggregates: Iterable[Aggregate]) -> dict[str, tuple[str, ...]]:
+    """The columns of aggregates that may be SQL over columns, and how they were written."""
+    found: dict[str, tuple[str, ...]] = {}
+    for aggregate in aggregates:
+        for name, text in zip(aggregate.columns, aggregate.texts, strict=True):
+            if not name.isidentifier() and text not in found.get(name, ()):
+                found[name] = (*found.get(name, ()), text)
+    return found
+
+
+def with_aggregated(table: pa.Table, aggregates: Iterable[Aggregate]) -> pa.Table:
+    """A table, with the columns that aggregates compute by SQL."""
+    asked_by = {name: f"{aggregate} reads" for aggregate in aggregates for name in aggregate.columns}
+    texts = aggregated_texts(aggregates)
+    return with_derived(table, {name: asked_by[name] for name in texts}, texts) if texts else table

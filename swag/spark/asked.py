@@ -1,6 +1,6 @@
 """What queries ask for: by which keys, and of which columns."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from swag.errors import BadQuery
@@ -8,7 +8,7 @@ from swag.evaluate import asked_queries as checked
 from swag.query.groupings import grouping_of, levels, shown_by, ungrouped
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query
-from swag.tables.predicate import columns_of
+from swag.query.reading import Reading
 
 
 def over_windows(queries: Any) -> list[Query]:
@@ -45,7 +45,6 @@ def check_grouping(asked: list[Query], keys: list[str]) -> None:
             )
 
 
-def columns_read(simple: Iterable[Query]) -> list[str]:
-    """The columns that simple queries read, each once."""
-    by_query = [[*q.aggregate.columns, *(sorted(columns_of(q.where)) if q.where else [])] for q in simple]
-    return list(dict.fromkeys(name for names in by_query for name in names))
+def columns_read(simple: Iterable[Query], have: Collection[str] = ()) -> list[str]:
+    """The columns that simple queries read, each once. have: the names of those that events have."""
+    return list(Reading(simple).of_events(have))

@@ -13,7 +13,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from swag.sql.clauses import Clauses
-from swag.sql.hints import NODES, STATEMENT, WORDS
+from swag.sql.hints import STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
@@ -25,7 +25,9 @@ class Parser(Clauses, Refusing, DuckDBParser):
     """Reads a statement, clause by clause. It owns the tokens and where it is among them; what it gives is a Select."""
 
     FUNCTIONS: dict[str, Any] = {}  # type: ignore[misc]
-    FUNCTION_PARSERS: dict[str, Any] = {}  # type: ignore[misc]
+    FUNCTION_PARSERS: dict[str, Any] = {  # type: ignore[misc]
+        name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
+    }
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # type: ignore[misc]
     NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {"CASE": lambda self: self._case()}  # type: ignore[misc]
 
@@ -266,9 +268,10 @@ class Parser(Clauses, Refusing, DuckDBParser):
         return super()._parse_in(this, alias)
 
     def _case(self) -> Any:
-        """CASE has been read: a column of that name, or what is refused by name."""
+        """CASE has been read: a column of that name, or CASE WHEN … END."""
+        begun = self._prev
         if self._match(TokenType.WHEN, advance=False) or self.is_value():
-            raise wrong(self.sql, self._prev.start, "CASE is not supported.", NODES[exp.Case][1])
+            return self._parse_case().update_positions(begun)  # type: ignore[union-attr]
         return self.expression(exp.Column(this=exp.Identifier(this=self._prev.text).update_positions(self._prev)))
 
 

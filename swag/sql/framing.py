@@ -66,7 +66,7 @@ def _comparison(parser: Any, start: int) -> tuple[str, str, Any]:
     value = None if op is None or isinstance(right, exp.Column) else terms.read(right, start)
     if op is None or not isinstance(value, int | float):
         raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", FRAMES["WHERE"])
-    return terms.column(left, "FRAME WHERE", FRAMES["WHERE"]), op, value
+    return terms.value(left, "FRAME WHERE", FRAMES["WHERE"]), op, value
 
 
 def _aggregate(parser: Any, word: str) -> Any:

@@ -29,11 +29,11 @@ NOT_OURS: dict[str, str] = {
     **dict.fromkeys(("LAG", "LEAD"), "FIRST(x) OVER [ROWS 2] is the value before the last"),
     **dict.fromkeys(
         ("ROUND", "FLOOR", "CEIL", "SQRT", "LN", "LOG", "EXP", "SIGN", "CAST", "TRY_CAST"),
-        "compute it of the answers; of single events, as a column of theirs",
+        "compute it of the answers; of single events it is, inside: SUM(ABS(x))",
     ),
     **dict.fromkeys(
         ("UPPER", "LOWER", "LENGTH", "CONCAT", "SUBSTRING", "TRIM", "EXTRACT", "DATE_TRUNC", "DATE_PART", "NOW"),
-        "compute it as a column of the events first",
+        "it is about single events: inside of an aggregate, LAST(UPPER(x)), or in WHERE",
     ),
     **dict.fromkeys(("STRING_AGG", "ARRAY_AGG", "LIST", "GROUP_CONCAT"), "LAST_N(x, 100)"),
     **dict.fromkeys(("ANY_VALUE",), "LAST(x)"),

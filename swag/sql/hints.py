@@ -62,14 +62,14 @@ OPERATORS = {"=>": ">=", "=<": "<=", "&&": "AND", "!": "NOT", "->": ">", "~=": "
 
 # Expressions that are read, but mean nothing here.
 NODES: dict[type, tuple[str, str]] = {
-    exp.Case: ("CASE", "FILTER (WHERE …), COALESCE, or a column of the events"),
-    exp.Cast: ("a cast", "cast the column of the events, or the answers"),
-    exp.TryCast: ("a cast", "cast the column of the events, or the answers"),
-    exp.DPipe: ("|| (text put together)", "a column of the events"),
-    exp.Mod: ("%", "a column of the events; + - * / can be computed"),
-    exp.IntDiv: ("//", "/, or a column of the events"),
-    exp.Pow: ("a power", "x * x"),
-    exp.ILike: ("ILIKE", "LIKE"),
+    exp.Case: ("CASE of answers", "FILTER (WHERE …), COALESCE, or CASE inside: SUM(CASE WHEN x > 1 THEN y END)"),
+    exp.Cast: ("a cast of answers", "cast the table of answers; or inside: SUM(CAST(x AS DOUBLE))"),
+    exp.TryCast: ("a cast of answers", "cast the table of answers; or inside: SUM(TRY_CAST(x AS DOUBLE))"),
+    exp.DPipe: ("|| (text put together) of answers", "inside: LAST(a || b)"),
+    exp.Mod: ("% of answers", "+ - * /; or inside: SUM(x % 2)"),
+    exp.IntDiv: ("// of answers", "/; or inside: SUM(x // 2)"),
+    exp.Pow: ("a power of answers", "SUM(x) * SUM(x); or inside: SUM(x ** 2)"),
+    exp.ILike: ("ILIKE of answers", "in WHERE, or in FILTER (WHERE …)"),
     exp.SimilarTo: ("SIMILAR TO", "LIKE, in WHERE"),
     exp.RegexpLike: ("a regular expression", "LIKE, in WHERE"),
     exp.Interval: ("INTERVAL", "[RANGE 5 MINUTES] for windows; a number in a condition"),
@@ -92,6 +92,11 @@ NODES: dict[type, tuple[str, str]] = {
         ("an operator on bits", "AND, OR, NOT of conditions; of bits, a column of the events"),
     ),
 }
+
+OF_EVENTS = (  # which are about single events: in WHERE, and inside of aggregates
+    exp.Case, exp.Cast, exp.TryCast, exp.DPipe, exp.Mod, exp.IntDiv, exp.Pow, exp.ILike, exp.Interval, exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+)  # fmt: skip
 
 # Expressions over aggregates, and how they are written.
 WRITTEN: dict[type, str] = {

@@ -12,11 +12,13 @@ from swag.query import kinds
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Operators
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
-from swag.sql.hints import NODES, WRITTEN
+from swag.sql.hints import NODES, OF_EVENTS, WRITTEN
 from swag.sql.literals import constant, is_constant
 from swag.sql.nodes import Over
 from swag.sql.places import start_of, wrong
 from swag.sql.refusing import no_function
+from swag.tables.expressions.derived import quoted
+from swag.tables.expressions.expression import NotSQL, compiled
 
 Node = Any
 EXPECTED = "aggregates, numbers, text, + - * /, comparisons, AND, OR, NOT, BETWEEN, IN, IS NULL, ABS, COALESCE"
@@ -60,6 +62,15 @@ class Terms:
             raise self.wrong(node, f'"{node.table}" is not the stream of this statement.', named)
         return str(node.name)
 
+    def value(self, node: Node, what: str, hint: str) -> str:
+        """What an aggregate is of: a column, or SQL over the columns of an event, as text."""
+        inner = node.unnest() if isinstance(node, exp.Paren) else node
+        if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Identifier):
+            return quoted(self.column(inner, what, hint))
+        if isinstance(node, exp.Literal | exp.Star | exp.Column | Over) or _is_aggregate(inner):
+            raise self._no_column(node, what, hint)
+        return self._of_events(node, _sql(node), f"{what}(…)", what)
+
     def _no_column(self, node: Node, what: str, hint: str) -> BadSQL:
         self._refuse_by_name(node)
         if isinstance(node, Over) or (isinstance(node, exp.Anonymous) and node.name.upper() in EXAMPLES):
@@ -76,8 +87,6 @@ class Terms:
     def _refuse_by_name(self, node: Node) -> None:
         if type(node) in NODES:
             name, instead = NODES[type(node)]
-            if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:  # DATE '…'
-                name, instead = "a date or time (DATE '…') in WHERE", "numbers and text; times as a column of numbers"
             raise self.wrong(node, f"{name} is not supported.", instead)
 
     def wrong(self, node: Node, message: str, hint: str) -> BadSQL:
@@ -163,35 +172,43 @@ class Terms:
 
     def predicate(self, node: Node, start: int, text: str) -> str:
         """A condition on the event, as text."""
-        from swag.tables.predicate import canonical
-
         self.start = start
+        return self._of_events(node, text, "the condition", "WHERE")
+
+    def _of_events(self, node: Node, text: str, what: str, where: str) -> str:
+        """SQL over the columns of single events, in its normal form."""
         try:
             for each in node.walk():
-                self._check_about_events(each)
-            return canonical(text)
+                self._check_about_events(each, where)
+            return compiled(text).text
         except BadSQL:
             raise
+        except NotSQL as why:
+            said = f"{what} is not an SQL expression{f' {why.message}' * bool(why.message)}."
+            raise self.wrong(node, said, "\"side = 'buy' AND price > 20\"") from None
         except BadQuery as why:
-            said = why.message.removeprefix(f"where={text!r}: ").replace(f"where={text!r}", "the condition")
-            raise self.wrong(node, said, (why.hint or "price > 20").removeprefix("where=")) from None
+            raise self.wrong(self._to_blame(node), why.message, why.hint or "price > 20") from None
         except RecursionError:
-            raise self.wrong(node, "the condition is nested too deep.", SHALLOW) from None
+            raise self.wrong(node, f"{what} is nested too deep.", SHALLOW) from None
 
-    def _check_about_events(self, node: Node) -> None:
-        """A part of a condition on single events."""
+    def _to_blame(self, node: Node) -> Node:
+        """The smallest part that can not be compiled."""
+        for each in node.iter_expressions():
+            if isinstance(each, exp.Condition) and not _compiles(each):
+                return self._to_blame(each)
+        return node
+
+    def _check_about_events(self, node: Node, where: str) -> None:
+        """A part of an expression about single events. where: it stands in WHERE, or in an aggregate of that name."""
         if isinstance(node, exp.Column):
             self.column(node, "a condition on the event", "price > 20")
-        self._refuse_by_name(node)
+        if not isinstance(node, OF_EVENTS):
+            self._refuse_by_name(node)
         if isinstance(node, exp.In) and not node.expressions and node.args.get("field") is not None:
             raise self.wrong(node, "expected ( after IN, found a value without them.", "x IN (1, 2, 3)")
-        if isinstance(node, Over) or (isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES):
-            raise self.wrong(node, f"{_shown(node)} is an aggregate; WHERE is about single events.", "HAVING")
-        if isinstance(node, exp.Anonymous) and node.name.upper() != "ABS":
-            hint = "ABS is the only one; compute others as a column of the events first"
-            raise self.wrong(node, f"there is no function {node.name.upper()} in WHERE.", hint)
-        if isinstance(node, exp.Anonymous) and len(node.expressions) != 1:
-            raise self.wrong(node, f"ABS takes 1 value, not {len(node.expressions)}.", "ABS(x)")
+        if isinstance(node, Over) or _is_aggregate(node):
+            hint = "HAVING" if where == "WHERE" else "FROM (SELECT SUM(x) AS s FROM t [ROWS 10]) [ROWS 5]"
+            raise self.wrong(node, f"{_shown(node)} is an aggregate; {where} is about single events.", hint)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -228,7 +245,7 @@ class Terms:
         if not least <= len(given) <= most:
             some = f"{len(given) or 'no'} argument{'s' * (len(given) != 1)}"
             raise self.wrong(node, f"{name} takes {function.takes}, found {some}.", function.example)
-        names = [self.column(each, name, function.example) for each in given[: function.columns]]
+        names = [self.value(each, name, function.example) for each in given[: function.columns]]
         constants = [self._constant(each, name, function.example) for each in given[function.columns :]]
         try:
             return function.build(*names, *constants)
@@ -254,7 +271,7 @@ class Terms:
         if order is None or len(call.expressions) != 1 or order.args.get("desc"):
             message = "PERCENTILE_CONT takes a fraction, and one column in ascending order."
             raise self.wrong(call, message, PERCENTILE)
-        column = self.column(order.this, name, PERCENTILE)
+        column = self.value(order.this, name, PERCENTILE)
         fraction = self._constant(call.expressions[0], name, PERCENTILE)
         try:
             return kinds.quantile(column, fraction, method="linear")
@@ -266,6 +283,18 @@ class Terms:
         if value is None or isinstance(value, Operators):
             raise self.wrong(node, f"{name} takes a constant there, not {_shown(node)}.", hint)
         return value
+
+
+def _is_aggregate(node: Node) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES
+
+
+def _compiles(node: Node) -> bool:
+    try:
+        compiled(_sql(node))
+    except BadQuery:
+        return False
+    return True
 
 
 def _is_plain(constant: Any) -> bool:

@@ -60,6 +60,11 @@ class Output:
 
     Windows of fewer than `least` rows give null. To put each block into its places at once was three times as slow,
     where keys lie mixed: twenty columns that are written all over take more pages than the processor keeps track of.
+
+    A column at a time, the lines that all keys are at fit the second-level cache: 1.3 ns per answer of 2,000 keys, 2.6
+    to 3.2 of 20,000 or more. Other ways were no faster (2M rows, per answer): four columns at once 5 to 6.6 ns; rows of
+    4 or 8 answers, gathered as a whole and then parted into columns 2.5 to 3.9, and those rows have to be made first;
+    rows put in place and parted then 4; by tiles of the input, in order of keys within each, 2.8 to 4.7.
     """
 
     def __init__(self, requests: Requests, dtype: Any, least: int = 1) -> None:

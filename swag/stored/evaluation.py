@@ -2,9 +2,11 @@
 
 import itertools
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +18,9 @@ from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
 from swag.query.kind import KINDS, TIME
-from swag.query.lowering import Lowered, lower
+from swag.query.lowering import Lowered, components, lower
 from swag.query.query import Query
+from swag.query.reading import Reading
 from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
 from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
@@ -28,6 +31,10 @@ from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
 from swag.tables.columns import Field, as_table, column, is_discrete
 from swag.tables.predicate import holds
+
+MANY_ROWS = 1 << 17  # from which on threads pay: to start two takes as long as to put 100,000 answers in order
+Call = Callable[[], None]
+T = TypeVar("T")
 
 
 def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
@@ -48,20 +55,30 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
+    table = with_derived(table, queries)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
-    for by, some in groups.items():
+
+    def prepared(by: By) -> Evaluation:
         stored = Stored.of(table, ts, by, fields)
         requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
         evaluation = Evaluation(stored, requests, progress)
-        answers = [evaluation.add(query) for query in some]
-        evaluation.run()
-        found |= {query.label: answer.array(stored) for query, answer in zip(some, answers, strict=True)}
-    arrays = [found[query.label] for query in queries]
+        for query in groups[by]:
+            found[query.label] = stored, evaluation.add(query)
+        return evaluation
+
+    run_all(at_once([partial(prepared, by) for by in groups], table.num_rows))
+    arrays = [answer.array(stored) for stored, answer in (found[query.label] for query in queries)]
     fields_of = [pa.field(query.label, array.type) for query, array in zip(queries, arrays, strict=True)]
     schema = pa.schema([*front.schema, *fields_of], metadata=front.schema.metadata)
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
+
+
+def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
+    """The events, with the columns of theirs that queries compute by SQL."""
+    computing = [query for query in queries if query.reads_sql]
+    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:
@@ -191,30 +208,17 @@ class Evaluation:
         return self.selections[known]
 
     def run(self) -> None:
-        todo = self._chunks() if self.windows else []
-        threads = min(thread_count(), len(todo))
-        self.progress.total += len(todo) * len(self.windows)
-        if threads <= 1:
-            for chunk in todo:
-                self._answer(chunk)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(self._answer, todo))
-        self._arrange(threads)
-        self._refuse_overflow()
+        run_all([self])
 
-    def _arrange(self, threads: int) -> None:
-        """Answers into the order of the input, column by column."""
+    def answering(self) -> list[Call]:
+        """Calls that answer everything, each a part of the requests."""
+        return [partial(self._answer, chunk) for chunk in self._chunks()] if self.windows else []
+
+    def arranging(self) -> list[Call]:
+        """Calls that then put answers into the order of the input, each a column."""
         request_of = self.requests.request_of
-        if request_of is None:
-            return
         outputs = [output for parts in self.windows.values() for some in parts.values() for output in some.values()]
-        if threads <= 1:
-            for output in outputs:
-                output.arrange(request_of)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda output: output.arrange(request_of), outputs))
+        return [] if request_of is None else [partial(output.arrange, request_of) for output in outputs]
 
     def _chunks(self) -> list[Chunk]:
         """Chunks of requests; smaller ones where requests are few, so that all cores have some; larger ones where
@@ -243,7 +247,7 @@ class Evaluation:
             self.progress.done += 1
         chunk.made.clear()  # what was built is of no use to other chunks, of which there may be many
 
-    def _refuse_overflow(self) -> None:
+    def refuse_overflow(self) -> None:
         for found in self.columns:
             if isinstance(found.part, IntegerSums):
                 rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]
@@ -253,6 +257,27 @@ class Evaluation:
                         f'query "{found.query.title}": the sum of "{name}" at row {min(rows)} does not fit int64.',
                         f'cast "{name}" to float64',
                     )
+
+
+def run_all(evaluations: list[Evaluation]) -> None:
+    """Answer everything, on all cores: what goes on one core alone for each, goes on beside that of another."""
+    rows = sum(each.requests.count + each.stored.ts.size for each in evaluations)
+    for calls_of in (Evaluation.answering, Evaluation.arranging):
+        calls = at_once([partial(calls_of, each) for each in evaluations], rows)
+        for evaluation, some in zip(evaluations, calls, strict=True):
+            evaluation.progress.total += len(some) * len(evaluation.windows) * (calls_of is Evaluation.answering)
+        at_once(list(itertools.chain(*calls)), rows)
+    for evaluation in evaluations:
+        evaluation.refuse_overflow()
+
+
+def at_once(calls: list[Callable[[], T]], rows: int) -> list[T]:
+    """What calls give, made on all cores; one after the other where there are so few rows that threads cost more."""
+    threads = min(thread_count(), len(calls)) if rows >= MANY_ROWS else 1
+    if threads <= 1:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(threads) as pool:
+        return [waiting.result() for waiting in [pool.submit(call) for call in calls]]
 
 
 def thread_count() -> int:

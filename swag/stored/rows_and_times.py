@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.monoids import Decayed, empty_state
+from kernels.operators.decayed import Decayed
+from kernels.operators.monoids import empty_state
 from swag.query import families
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now
@@ -18,6 +19,7 @@ from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables import decay
 from swag.tables.columns import AS_THEY_ARE, column
+from swag.tables.durations import in_units
 from swag.tables.lists import lists, ranges
 
 
@@ -90,9 +92,17 @@ class Lists(Aggregator):
 class Timed(Aggregator):
     """What depends on when it is asked for."""
 
-    def now(self, chunk: Chunk, block: RequestBlock) -> Now:
-        requests = chunk.requests
-        return Now(requests.now[block.first : block.first + block.lo.size], self.selection.stored.clock.unit)
+    def now(self, chunk: Chunk, block: RequestBlock, half_life: Any = None) -> Now:
+        """half_life: if there is one, what becomes of all times of the chunk is worked out once."""
+        unit, own = self.selection.stored.clock.unit, slice(block.first, block.first + block.lo.size)
+        if half_life is None:
+            return Now(chunk.requests.now[own], unit)
+        known = chunk.once(
+            ("phases", half_life),
+            lambda: decay.phases(chunk.requests.now[chunk.first : chunk.last], in_units(half_life, unit)),
+        )
+        inside = slice(own.start - chunk.first, own.stop - chunk.first)
+        return Now(chunk.requests.now[own], unit, (known[0][inside], known[1][inside]))
 
 
 class Age(Timed):
@@ -131,7 +141,7 @@ class DecayedSums(Timed):
             for sweep in sweeps:
                 own.append(empty_state(Decayed(), np.float64, slot.size))
                 sweep(block, own[-1])
-            slot[:], _ = families.lower(aggregate, block.n, [*own, self.now(chunk, block)])
+            slot[:], _ = families.lower(aggregate, block.n, [*own, self.now(chunk, block, aggregate.half_life)])
             output.settle(block, slot)
 
         return answer

@@ -141,7 +141,7 @@ class Sums(Aggregator):
 
 @dataclass(eq=False)
 class IntegerSums(Aggregator):
-    """sum and mean of an integer column: exact; any, all and count_if of one of true and false. `beyond`: requests whose
+    """sum and mean of an integer column: exact; any, all and count_if of true and false. `beyond`: requests whose
     sum does not fit int64, and its place."""
 
     beyond: list[tuple[int, Output]] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
     2^(ts / h) = 2 * 2^(phase - 1) * 2^turns        turns = floor(ts / h), phase = ts / h - turns
     values     x * 2^(phase - 1)                    a factor from 1/2 to 1: nothing overflows
-    answers    as of any time: divided by what that time would have been weighted with
+    answers    as of any time: divided by what an event of that time would have been weighted with
 
 Half-lives are whole numbers in the unit of ts, and are divided by as such: of a timestamp in nanoseconds since 1970, a
 float has lost what an answer to 1e-12 needs.
@@ -17,7 +17,6 @@ import numpy as np
 from swag.tables.durations import in_units
 
 _NAMES = re.compile(r"(?:(?P<x>.*) \* )?2\^\(ts / (?P<weight>[\w.]+)\)|ts // (?P<turns>[\w.]+)", re.DOTALL)
-FURTHEST = 1 << 12  # a power of two that no float comes back from
 
 
 class Decaying(NamedTuple):
@@ -67,13 +66,3 @@ def phases(ts: Any, half_life: int) -> tuple[np.ndarray, np.ndarray]:
     """Turns and weights of times, by a half-life in their unit."""
     turned, rest = np.divmod(np.asarray(ts, np.int64), np.int64(half_life))
     return turned, np.exp2(rest / half_life - 1.0)
-
-
-def as_of(sums: np.ndarray, turned: np.ndarray, now: Any, half_life: Any) -> np.ndarray:
-    """Sums of weighted values, as of turns of their own, at the times of a Now. Far from each other they are 0, or
-    infinite: also where int64 does not hold the difference."""
-    then, weight = phases(now.instants, in_units(half_life, now.unit))
-    apart = turned - then
-    apart = np.where((turned <= then) == (apart <= 0), np.clip(apart, -FURTHEST, FURTHEST), FURTHEST * np.sign(-apart))
-    found: np.ndarray = np.ldexp(sums, apart) / weight
-    return found

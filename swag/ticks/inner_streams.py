@@ -44,6 +44,7 @@ class Answers:
             self.waiting.add(ticks.append_column(self.query.column, answers.columns[0]), answers.now)
         due = self._due(closed)
         if due is not None:
+            due = self.stream.reading.extended(due) if self.stream.reading.derived else due
             self.stream.take(due, checked=True)  # there is nobody to give an answer back to
         now = EARLIEST if closed == EARLIEST else closed + 1
         self.stream.pass_time(now, closed)

@@ -21,7 +21,7 @@ from swag.live.filtered.chosen import ChosenRows
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
-from swag.query.windows import Unbounded
+from swag.query.windows import Unbounded, Window, lies_ahead, sees_later
 from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable, order_of
 from swag.ticks.schedule import TickAnswers, new_ids
@@ -125,17 +125,23 @@ class Lookback:
 
     def __post_init__(self) -> None:
         self.core = Core("", self.key, own_time=self.every.per_key and self.key is not None)
+        self.core.plan.totals.by_position = True
 
     def add(self, query: Query) -> None:
         asked = looked_up(query)
         for each in components(query):
-            if isinstance(each.window, Unbounded):
-                raise BadQuery(
-                    f'query "{query.title}": at ticks, an engine does not answer {each.window!r}.',
-                    "without `every`; or sw.evaluate over stored events",
-                )
+            self._refuse(query, each.window)
         self.core.check_queries([asked], lambda simple: None)
         self.core.add([asked], flowing=self.core.store.events > 0)
+
+    def _refuse(self, query: Query, window: Window) -> None:
+        at_slots = self.every.by_time and self.every.anchor == "tick"
+        before = isinstance(window, Unbounded) and window.until != 0
+        if lies_ahead(window) or before or (sees_later(window) and not at_slots):
+            raise BadQuery(
+                f'query "{query.title}": at ticks of {self.every!r}, an engine does not answer {window!r}.',
+                "sw.evaluate over stored events",
+            )
 
     def ready(self, clock: Clock, keys: KeyTable | None) -> None:
         """The core knows what time is, and has room for all keys."""
@@ -237,6 +243,7 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.core.store
+        self.core.plan.totals.settle()
         store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:

@@ -27,7 +27,7 @@ def evaluate_ticks(
     end: the time of the last event of all; slots up to its own are decided, also where this stream ends before.
     """
     source, every = _shared(queries, "source"), _shared(queries, "every")
-    wanted = Reading((each for query in queries for each in components(query)), ts, key).columns
+    wanted = Reading((each for query in queries for each in components(query)), ts, key)
     if source is not None:
         outer = [replace(query, source=None, name=query.label) for query in queries]
         end = last_of(table, ts, end)
@@ -61,9 +61,7 @@ def last_of(table: pa.Table, ts: str, end: int | None) -> int:
     return int(instants(times, ts).max(initial=EARLIEST if end is None else end))
 
 
-def read_from(
-    source: Query | Events, table: pa.Table, ts: str, key: str | None, wanted: dict[str, str], end: int
-) -> pa.Table:
+def read_from(source: Query | Events, table: pa.Table, ts: str, key: str | None, wanted: Reading, end: int) -> pa.Table:
     """The events of a stream inside: those for which a condition holds, or the answers of a query."""
     if isinstance(source, Query):
         return answers_as_stream(source, table, ts, key, end)
@@ -92,5 +90,6 @@ def _shared(queries: list[Query], what: str) -> Any:
     return found[0]
 
 
-def _columns(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
-    return pa.table({name: column(table, name, asked_by) for name, asked_by in wanted.items()})
+def _columns(table: pa.Table, wanted: Reading) -> pa.Table:
+    table = wanted.extended(table) if wanted.derived else table
+    return pa.table({name: column(table, name, asked_by) for name, asked_by in wanted.columns.items()})

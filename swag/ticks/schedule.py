@@ -82,8 +82,11 @@ class Span:
     before: np.ndarray
 
     @classmethod
-    def of_all(cls, every: Every, step: int, ts: np.ndarray, starts: np.ndarray, end: int | None = None) -> "Span":
-        """Stored events: their end decides the last slot, of all segments. end: that of the events around these."""
+    def of_all(
+        cls, every: Every, step: int, ts: np.ndarray, starts: np.ndarray, end: int | None = None, ahead: int = 0
+    ) -> "Span":
+        """Stored events: their end decides the last slot, of all segments. end: that of the events around these. ahead:
+        so far ahead windows see the first one."""
         before = np.zeros(starts.size - 1, np.int64)
         if not every.by_time:
             return cls(np.column_stack([before + 1, np.diff(starts) // step]), before)
@@ -91,7 +94,8 @@ class Span:
         bounds = np.column_stack([before, before - 1])
         if some.size:
             last = ts[starts[some + 1] - 1].max()
-            bounds[some, FIRST] = slots_of(ts[starts[some]], step)
+            first = ts[starts[some]]
+            bounds[some, FIRST] = slots_of(np.where(first < ahead - NEVER, -NEVER, first - ahead), step)
             bounds[some, LAST] = slots_of(np.array([last if end is None else max(last, end)]), step)
         return cls(bounds, before)
 
@@ -133,6 +137,11 @@ def by_time(reaches: Iterable[Reach]) -> np.ndarray:
     """(far, near) of the windows by time."""
     found = {(min(r.far, FARTHEST), min(r.near, FARTHEST - 1)) for r in reaches if r.by_time}
     return np.array(sorted(found), np.int64).reshape(len(found), 2)
+
+
+def farthest_ahead(reaches: Iterable[Reach]) -> int:
+    """How far ahead windows by time see."""
+    return min(max((-r.near for r in reaches if r.by_time), default=0), FARTHEST)
 
 
 def fewest_rows(reaches: Iterable[Reach]) -> int:

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from kernels.stored import direct, edges
 from kernels.stored.edges import Timeline
 from kernels.ticks import schedule as kernels
-from swag.errors import BadQuery
 from swag.query.every import Every
 from swag.query.lowering import components
 from swag.query.query import Query
-from swag.query.windows import Range, Reach, Rows, Since, Unbounded, lies_ahead, reach
+from swag.query.windows import Range, Reach, Since, Window, reach, sees_later
 from swag.stored.evaluation import Evaluation
 from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
@@ -110,23 +109,21 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
 def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
     """All queries at every tick."""
     simple = [leaf for query in queries for leaf in components(query)]
-    for leaf in simple:
-        if (
-            lies_ahead(leaf.window)
-            or isinstance(leaf.window, Unbounded | Since)
-            or getattr(leaf.window, "peers", False)
-        ):
-            raise BadQuery(f'query "{leaf.title}": {leaf.window!r} is not answered at ticks yet.', "without `every`")
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
     whole = rows.key is not None and not every.per_key
-    if whole and all(r.by_time for r in reaches):
+    later = any(sees_later(leaf.window) for leaf in simple)
+    if later:
+        ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
+        stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever})
+    elif whole and all(r.by_time for r in reaches):
         rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
     else:
         requests, ticks = (_by_rows if whole else _each_segment)(every, rows, reaches)
         stored, requests = _seen_only(rows.stored, requests, reaches, _read_in_place(simple, rows.table))
     evaluation = Evaluation(stored, requests)
     answers = [evaluation.add(query) for query in queries]
-    present = _Presence(evaluation, queries, every, rows.key is not None, whole and not requests.apart)
+    known = not later and all(r.since is None for r in reaches)  # that a window at a tick holds a row
+    present = _Presence(evaluation, queries, every, rows.key is not None, known, known and whole and not requests.apart)
     evaluation.run()
     columns, speaks = [each.array(stored) for each in answers], []
     for i, query in enumerate(queries):
@@ -140,9 +137,11 @@ def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
 class _Presence:
     """Which queries have an event in their windows, where that is not certain from the ticks themselves."""
 
-    def __init__(self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, sure: bool) -> None:
+    def __init__(
+        self, evaluation: Evaluation, queries: list[Query], every: Every, grouped: bool, known: bool, sure: bool
+    ) -> None:
         leaves = [components(query) for query in queries]
-        alone = len(queries) == 1 and len(leaves[0]) == 1
+        alone = known and len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
             surely = alone and leaves[0][0].where is None and (sure or _sees_its_tick(leaves[0][0].window))
@@ -154,14 +153,18 @@ class _Presence:
         return True if self.events is None else np.any([each.values > 0 for each in self.events[i]], axis=0)
 
 
-def _sees_its_tick(window: Rows | Range) -> bool:
-    return not window.until and not (isinstance(window, Range) and window.closed in ("left", "none"))
+def _sees_its_tick(window: Window) -> bool:
+    return (
+        not isinstance(window, Since)
+        and not window.until
+        and not (isinstance(window, Range) and window.closed in ("left", "none"))
+    )
 
 
 def _each_segment(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end)
+    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -199,7 +202,7 @@ def _by_time(
 
 def _of_all(every: Every, rows: Stretch, reaches: set[Reach], since: int) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = Span.of_all(every, step, rows.ts, starts, rows.end)
+    span = Span.of_all(every, step, rows.ts, starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 
@@ -216,6 +219,21 @@ def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Request
     segment[order] = each.segment
     number, now, end = (np.repeat(values, counts) for values in (ticks.number, ticks.now, ticks.end))
     return requests, Ticks(number, now, end, segment)
+
+
+def _later_of_all(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+    """Ticks of a keyed stream as a whole, where windows hold rows that come later: for all keys there are."""
+    ticks, stored = _of_all(every, rows, reaches, schedules.NEVER), rows.stored
+    place = np.arange(rows.ts.size) if stored.order is None else stored.order
+    count, keys = ticks.count, stored.starts.size - 1
+    end = np.empty(count * keys, np.int64)
+    kernels.seen_of_each(fixed(place), stored.starts, fixed(ticks.end), end)
+    order = np.arange(count * keys).reshape(keys, count) % count * keys + np.arange(keys)[:, None]
+    requests = Requests(
+        np.tile(ticks.now, keys), end, _runs(np.repeat(np.arange(keys), count), keys), order.reshape(-1), False
+    )
+    number, now, end = (np.repeat(values, keys) for values in (ticks.number, ticks.now, ticks.end))
+    return requests, Ticks(number, now, end, np.tile(np.arange(keys), count))
 
 
 def _panes(rows: Stretch, ticks: Ticks, seen: "Seen", in_place: bool) -> tuple[Stretch, Stored, Requests, Ticks]:
@@ -305,7 +323,7 @@ class Seen:
                 edges.by_rows(timeline.segments, runs, end, back[1], 0, edge)
             np.minimum(lo, edge, out=lo)
         count = int(kernels.cover(lo, end, np.empty(0, np.int64), ends))
-        only = reaches[0] if len(reaches) == 1 and reaches[0].near == 0 else None
+        only = reaches[0] if len(reaches) == 1 and reaches[0].near == 0 and reaches[0].since is None else None
         return cls(lo, end, ends, count, timeline.ts.size, only)
 
     @classmethod

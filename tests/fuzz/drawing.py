@@ -50,11 +50,11 @@ OF_ALL_KINDS = [
     Of("cov", ("y", "n"), ddof=1), Of("cov", ("x", "i"), ddof=0), Of("corr", ("x", "y")), Of("corr", ("y", "n")),
     Of("quantile", ("x",), phi=0.3, method="floor"), Of("quantile", ("n",), phi=0.9, method="linear"),
     Of("quantile", ("i",), phi=1.0, method="floor"), Of("median", ("y",)),
-    Of("skew", ("y",)), Of("skew", ("x",)), Of("kurtosis", ("n",)), Of("slope", ("x", "y")), Of("intercept", ("n", "y")),
-    Of("r2", ("y", "n")), Of("product", ("x",)), Of("product", ("n",)), Of("any", ("b",)), Of("all", ("b",)),
-    Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")), Of("arg_min", ("b", "i")),
-    Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50), Of("age"),
-    Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
+    Of("skew", ("y",)), Of("skew", ("x",)), Of("kurtosis", ("n",)), Of("slope", ("x", "y")),
+    Of("intercept", ("n", "y")), Of("r2", ("y", "n")), Of("product", ("x",)), Of("product", ("n",)), Of("any", ("b",)),
+    Of("all", ("b",)), Of("count_if", ("b",)), Of("arg_max", ("s", "x")), Of("arg_max", ("n", "y")),
+    Of("arg_min", ("b", "i")), Of("decayed_sum", ("x",), half_life=3), Of("decayed_sum", ("n",), half_life=50),
+    Of("age"), Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
     Of("last_n", ("x",), n=3), *(Of(kind, (c,)) for kind in ("count_distinct", "mode") for c in "xnsb"),
 ]  # fmt: skip
 NO_CONDITION = {

@@ -161,6 +161,15 @@ def user_truth(lift: Any, combine: Any, finish: Any) -> Truth:
     return truth
 
 
+def by_oracle(kind: str, *columns: str) -> Truth:
+    def truth(rows: Sequence[Row]) -> tuple[Any, float]:
+        window = [dict(zip(columns, row, strict=True)) for row in rows]
+        agg = oracle.agg(kind, *columns)
+        return oracle.aggregate(agg, window), oracle.tolerance(agg, window)
+
+    return truth
+
+
 LAST = sw.aggregate("x", itself, newest, itself, identity=0.0)
 WALK = sw.aggregate("x", line, then, arrival, identity=(1, 0), invert=without)
 
@@ -172,6 +181,10 @@ OPERATORS = [
     Operator("moments of floats", sw.var("x", ddof=0), floats, covariance(0)),
     Operator("moments of integers", sw.var("x"), mild_integers, covariance(1)),
     Operator("comoments", sw.cov("x", "y"), floats, covariance(1)),
+    Operator("shape", sw.skew("x"), floats, by_oracle("skew", "x")),
+    Operator("product", sw.product("x"), floats, by_oracle("product", "x")),
+    Operator("row of the largest", sw.arg_max("x", "y"), floats, by_oracle("arg_max", "x", "y")),
+    Operator("row of the least", sw.arg_min("x", "y"), integers, by_oracle("arg_min", "x", "y")),
     Operator("last, user-defined", LAST, floats, user_truth(itself, newest, itself)),
     Operator("walk, user-defined", WALK, mild_integers, user_truth(line, then, arrival)),
 ]

@@ -15,6 +15,7 @@ from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
 from swag.spark.portable import portable_term
+from swag.tables.expressions.derived import of_events
 
 if TYPE_CHECKING:
     from frames.query import FrameQuery
@@ -30,7 +31,8 @@ def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], l
     front, columns = ["frame_id", *keys, "start", "end", "rows"], all_columns(found)  # the front, …, the skip
     found = named(placed(found).select(*columns[: len(front)], columns[-1]), [*front, found.columns[-1]])
     out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
-    task = replace(stream.task(list(query.aggregated), out), query=query)
+    read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
+    task = replace(stream.task(list(read), out), query=query)
     return answered_per_frame(stream, found, task, out)
 
 

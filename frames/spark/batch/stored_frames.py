@@ -21,6 +21,7 @@ from frames.specs import Spec, check_spec
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
+from swag.query.reading import aggregated_texts
 from swag.spark import schema
 from swag.spark.batch.cuts import CutPieces, Halo
 from swag.spark.batch.layout import Layout, pieces_of
@@ -28,6 +29,7 @@ from swag.spark.places import all_columns, col, free, named, numbered, placed
 from swag.spark.portable import in_workers, portable_aggregate
 from swag.tables.columns import Clock
 from swag.tables.durations import Duration
+from swag.tables.expressions.derived import of_events
 
 DEFAULT = Layout()
 Key = str | list[str] | None
@@ -52,7 +54,7 @@ def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFram
     """
     found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
     spec = spec.with_aggregates(portable_aggregate)
-    read = list(dict.fromkeys(spec.columns))
+    read = list(of_events(dict.fromkeys(spec.columns, "it reads"), spec.texts, stream.events.columns))
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
     last = [StructField("skip", LongType())] if skips else []
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
@@ -127,7 +129,8 @@ def summarize(
     whole, edges = united(frames, stream.keys), margins(before, after, stream.clock.unit)
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
     out = StructType([*whole.schema.fields, *answered])
-    read = list(dict.fromkeys(name for aggregate in wanted for name in aggregate.columns))
+    names = [name for aggregate in wanted for name in aggregate.columns]
+    read = list(of_events(dict.fromkeys(names, "it reads"), aggregated_texts(wanted), events.columns))
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
     return answered_per_frame(stream.cut(), whole, task, out, edges)
 

@@ -23,6 +23,7 @@ from swag.spark.streams.shard import Job
 from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime, instants_of
 from swag.tables.durations import Duration
+from swag.tables.expressions.derived import of_events
 
 EVENTS, STATES = "events", "states"
 NOTHING = np.iinfo(np.int64).min
@@ -52,7 +53,8 @@ def stream(
         return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
-    table = columns_of(events, wanted | {name: f"{type(spec).__name__} reads" for name in spec.columns}, "events")
+    read = of_events(dict.fromkeys(spec.columns, f"{type(spec).__name__} reads"), spec.texts, events.columns)
+    table = columns_of(events, wanted | read, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
     packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)

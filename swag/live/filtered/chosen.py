@@ -17,14 +17,14 @@ FEW = 2  # predicates; of more, all are found by their constants in the time it 
 TYPES = 4  # of columns, for which indexes are kept
 
 
-class Told(NamedTuple):
+class Satisfied(NamedTuple):
     """Which rows of a batch satisfy which predicates: as pairs, or of each predicate all its rows."""
 
     predicates: Sequence[str]
     found: Matches | list[np.ndarray]
 
 
-NO_PREDICATES = Told((), [])
+NO_PREDICATES = Satisfied((), [])
 
 
 class ChosenRows:
@@ -34,7 +34,7 @@ class ChosenRows:
     booleans (None: all of them), and those of all filters of a space at once.
     """
 
-    def __init__(self, rows: int, fields: dict[str, Field], told: Told) -> None:
+    def __init__(self, rows: int, fields: dict[str, Field], told: Satisfied) -> None:
         self.rows, self.fields, self.told = rows, fields, told
         self.predicates, self._found = told
         self._known: dict[Mask, np.ndarray | None] = {}
@@ -48,15 +48,15 @@ class ChosenRows:
         which = np.repeat(np.arange(len(rows)), [each.size for each in rows])
         return Matches(np.concatenate([NOTHING, *rows]), which)
 
-    def some(self, places: np.ndarray) -> Told:
+    def some(self, places: np.ndarray) -> Satisfied:
         """Of the rows at these places, in that order."""
         if not isinstance(self._found, Matches):
-            return Told(self.predicates, [each[places] for each in self._found])
+            return Satisfied(self.predicates, [each[places] for each in self._found])
         place = np.full(self.rows, -1)
         place[places] = np.arange(places.size)
         rows = place[self._found.rows]
         order = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        return Told(self.predicates, Matches(rows[order], self._found.which[order]))
+        return Satisfied(self.predicates, Matches(rows[order], self._found.which[order]))
 
     def __getitem__(self, mask: Mask) -> np.ndarray | None:
         if mask not in self._known:
@@ -106,13 +106,15 @@ class Chooser:
 
     def told(
         self, predicates: Sequence[str], table: pa.Table, shared: Callable[[str], np.ndarray] | None = None
-    ) -> Told:
+    ) -> Satisfied:
         """Which rows of a batch satisfy which; raises where a predicate can not be computed. shared: where one holds,
         for whoever reads this batch."""
         if len(predicates) <= FEW:
             self.dispatch, self._made = None, []
-            return Told(predicates, [holds(each, table) if shared is None else shared(each) for each in predicates])
-        return Told(predicates, self._found(predicates, table))
+            return Satisfied(
+                predicates, [holds(each, table) if shared is None else shared(each) for each in predicates]
+            )
+        return Satisfied(predicates, self._found(predicates, table))
 
     def _found(self, predicates: Sequence[str], table: pa.Table) -> Matches:
         if self.dispatch is None or not self.dispatch.fits(predicates, table):

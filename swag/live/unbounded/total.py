@@ -88,9 +88,9 @@ class Total:
         for name in self._names if own.order.size else ():
             values = values_of(name, rows.fields)[own.order]
             self.columns[name] = np.append(self.columns.get(name, values[:0]), values)
-        self._settle(now - delay if now >= EARLIEST + delay else EARLIEST)
+        self.settle(now - delay if now >= EARLIEST + delay else EARLIEST)
 
-    def _settle(self, upto: int) -> None:
+    def settle(self, upto: int) -> None:
         """Rows up to a time wait no longer."""
         passed = self.ts <= upto
         if not passed.any():

@@ -1,12 +1,14 @@
 """The running aggregates of a grouping: the unbounded queries of a plan, each from the total of its rows."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.numbers import EARLIEST
+from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.rings import substreams
 from swag.durable.state import State, nested, parts
 from swag.errors import BadQuery, SumOverflow, TooFarBack
 from swag.live.arena import Batch
@@ -27,6 +29,9 @@ class Totals:
 
     Asked of it: to follow queries and batches; the answers of queries for some keys (`answer`). A query that comes
     while events flow shares what was kept for an equal one; else it begins with the next event.
+
+    by_position: what is asked for is not how it stood at a time, but after so many rows of a key, as ticks do; rows
+    wait until they are settled.
     """
 
     def __init__(self, store: Store) -> None:
@@ -34,6 +39,7 @@ class Totals:
         self.totals: dict[RowsThatCount, Total] = {}
         self.since: dict[str, int] = {}  # by query: the number of events that do not count for it
         self.queries: dict[str, Query] = {}
+        self.by_position = False
         store.word_holders.append(self)
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -84,9 +90,19 @@ class Totals:
 
     def take(self, rows: CheckedRows, batch: Batch) -> None:
         store = self.store
+        if self.by_position:
+            positions = np.empty(rows.ts.size, np.int64)
+            substreams.positions_of(tuple(batch), store.main.arena.rings, positions)
+            rows = replace(rows, ts=positions)
         for total in self.totals.values():
             total.grow(store.key_count)
-            total.take(rows, batch, store.now, max(self._near(total.of), store.time.lateness or 0))
+            delay = max(self._near(total.of), store.time.lateness or 0)
+            total.take(rows, batch, store.now, delay) if not self.by_position else total.take(rows, batch, EARLIEST, 1)
+
+    def settle(self) -> None:
+        """Whoever asks will ask for all rows that are here."""
+        for total in self.totals.values():
+            total.settle(LATEST)
 
     def _near(self, of: RowsThatCount) -> int:
         assert self.store.clock is not None

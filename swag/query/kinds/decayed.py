@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from kernels.operators import decayed as operator
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Function, Kind, Part, register
 from swag.tables import decay
-from swag.tables.durations import Duration
+from swag.tables.durations import Duration, in_units
 
 
 def decayed_sum(column: str, half_life: Duration) -> Aggregate:
@@ -53,10 +54,14 @@ def parts(aggregate: Aggregate) -> tuple[Part, ...]:
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     *sums, now = partials
     with np.errstate(all="ignore"):
-        settled = [np.where(np.isfinite(s), s + lost, s) for s, lost, _ in sums]
         if aggregate.kind == "decayed_mean":  # both as of the same time, whichever it is
-            return settled[0] / settled[1], n > 0
-        return decay.as_of(settled[0], sums[0][2], now, aggregate.half_life), n > 0
+            above, below = (np.where(np.isfinite(s), s + lost, s) for s, lost, _ in sums)
+            return above / below, n > 0
+        then, weight = now.phases or decay.phases(now.instants, in_units(aggregate.half_life or 0, now.unit))
+        out = np.empty(n.shape)
+        each = (np.ascontiguousarray(np.broadcast_to(known, n.shape)) for known in (then, weight))
+        operator.as_of(tuple(np.ascontiguousarray(part) for part in sums[0]), *each, out)
+    return out, n > 0
 
 
 AN_HOUR = "INTERVAL '1' HOUR"

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.operators import shape
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Kind, of_one, register
 
@@ -31,14 +32,12 @@ def kurtosis(column: str) -> Aggregate:
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    _, mean, m2, m3, m4 = partials[0]
+    _, _, m2, m3, m4 = partials[0]
+    out, skewed = np.empty(n.shape), aggregate.kind == "skew"
+    arrays = (np.ascontiguousarray(each).reshape(-1) for each in (n, m2, m3 if skewed else m4))
     with np.errstate(all="ignore"):
-        if aggregate.kind == "skew":
-            least, value = 3, np.sqrt(n * (n - 1.0)) / (n - 2) * (np.sqrt(n) * (m3 / m2) / np.sqrt(m2))
-        else:
-            least, value = 4, (n - 1) / ((n - 2.0) * (n - 3)) * ((n + 1) * (n * (m4 / m2) / m2) - 3 * (n - 1.0))
-    value = np.where(np.isfinite(mean) & np.isfinite(value), value, np.nan)
-    return value, (n >= least) & (m2 != 0)
+        (shape.skewness if skewed else shape.excess_kurtosis)(*arrays, out.reshape(-1))
+    return out, (n >= (3 if skewed else 4)) & (m2 != 0)
 
 
 register(Kind("skew", lower, "shape", statements=of_one(skew, "SKEWNESS", "SKEW")))

@@ -75,7 +75,7 @@ def planned(
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     far = depth(asked, clock.unit)
     halo = Halo(far.time, far.rows, columns=len(out))
-    read = columns_read(simple)
+    read = columns_read(simple, events.columns)
     rows, requests, columns = inputs(simple, events, at, ts, keys, read, layout.ordered)
     names, promise = dict(zip(columns.keys, keys, strict=True)), None
     if layout.ordered:

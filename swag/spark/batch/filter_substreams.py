@@ -49,7 +49,7 @@ def filter_substreams(
     value = _checked(asked, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
-    read = columns_read([each for query in asked for each in components(query)])
+    read = columns_read([each for query in asked for each in components(query)], events.columns)
     columns, known_by = schema.one_key(events, keys)
     when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
     rows = placed(events).select(*columns, when, arrival, *numbered("e", [col(events, name) for name in read]))

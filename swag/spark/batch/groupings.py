@@ -99,7 +99,7 @@ class Passage:
         asked = [query for some in groups.values() for query in some]
         types = checked_inputs(asked, events, at, ts, keys)
         simple = [each for query in asked for each in components(query)]
-        read = columns_read(simple)
+        read = columns_read(simple, events.columns)
         taken, requests, columns = inputs(simple, events, at, ts, keys, read, False)
         rows = taken
         if requests is not None:
@@ -160,7 +160,8 @@ class Passage:
 
     def _read_by(self, groupings: Iterable[By]) -> list[str]:
         """e0, e1 …, as far as queries of these groupings read them."""
-        names = columns_read(each for by in groupings for query in self.groups[by] for each in components(query))
+        simple = [each for by in groupings for query in self.groups[by] for each in components(query)]
+        names = columns_read(simple, self.events.columns)
         return [f"e{self.read.index(name)}" for name in names]
 
     def _lettered(self, letter: str) -> list[str]:

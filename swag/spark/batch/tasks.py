@@ -24,7 +24,7 @@ from swag.spark.batch.ordered_input import Promise, in_order
 from swag.spark.key_runs import refuse_nulls, run_starts
 from swag.spark.places import free
 from swag.stored.carried import CarriedRows, first_needed
-from swag.stored.evaluation import Evaluation
+from swag.stored.evaluation import Evaluation, with_derived
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.tables.columns import Clock, one_chunk
 
@@ -191,6 +191,7 @@ class SortedBlock:
         starts = np.append(self.starts, self.t.size)
         columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
         events = pa.Table.from_arrays(columns, names=[*self.task.read, free(" t", self.task.read)])
+        events = with_derived(events, list(self.task.queries))
         return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
 
     def _runs(self, rows: np.ndarray) -> np.ndarray:

@@ -113,7 +113,7 @@ def _columns(asked: list[Query], events: DataFrame, ts: str) -> list[str]:
     """The columns of the events that queries, and the queries they read, read."""
     known, found = set(events.columns), []
     for query in asked:
-        found += [name for name in columns_read(readers(query)) if name != ts]
+        found += [name for name in columns_read(readers(query), events.columns) if name != ts]
     for name in found:
         if name not in known:
             schema.field(events, name, "a query reads")

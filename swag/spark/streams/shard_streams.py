@@ -52,6 +52,7 @@ class RecordedStream(LiveStream):
     def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
         if self.replaying or table.num_rows == 0:
             return None
+        table = self.reading.extended(table) if self.reading.derived else table
         self.given.append(table)
         batch = super().take(table, checked)
         if batch is not None and batch.by_key is not None:

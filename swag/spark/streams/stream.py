@@ -62,7 +62,7 @@ def stream(
     asked = grouped_by(asked, key_names(key))
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
-    wanted = Reading((each for query in asked for each in readers(query)), ts, key).columns
+    wanted = Reading((each for query in asked for each in readers(query)), ts, key).of_events(events.columns)
     table = columns_of(events, wanted, "events")
     front = None if requests is None else requests_schema(requests, table, asked, ts, key)
     count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)

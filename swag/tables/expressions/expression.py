@@ -44,6 +44,8 @@ def compiled(text: str) -> RowExpression:
         raise BadQuery(f"it is {len(text):,} characters long, more than {LONGEST:,}.")
     try:
         tree = _parsed(text).unnest()
+        if "~" in text and tree.find(exp.RegexpLike):  # sqlglot takes the one for the other, which matches a part
+            raise BadQuery("~ is not supported.", "REGEXP_MATCHES(s, '^a.*b$')")
         compiler = Compiler()
         part = compiler.part(tree)
         links = tuple(map(compiler.part, tree.flatten())) if is_node(tree, "And") else (part,)

@@ -19,7 +19,7 @@ from swag.live.store import EVERY_EVENT, Store
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
-from swag.query.kinds.quantiles import ranks
+from swag.query.kinds.quantiles import interpolate, ranks_of
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
@@ -133,6 +133,8 @@ class Lookups:
         one.locate(dict.fromkeys(route.presence for route in routes))
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         partials = one.fetched(asked_parts(zip(routes, which, strict=True)))
+        if any(query.aggregate.kind == "quantile" for query in queries):
+            partials |= one.quantiles([query.aggregate for query in queries], routes, which)
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
             a, b = one.edges(route.presence)
             present[:, i] = b[:, w] > a[:, w]
@@ -243,7 +245,7 @@ class Request:
         if route.kind.at_ends:
             own = [self.ends(route, aggregate, lo, hi)]
         elif aggregate.kind == "quantile":
-            own = [self._neighbours(route, aggregate, lo, hi)]
+            return to_arrow(partials[mask, aggregate, w], hi > lo, kind)
         else:
             own = [partials[mask, part, w] for part in route.parts]
         if route.kind.timed:
@@ -284,17 +286,30 @@ class Request:
         data = space.raw[(route.kind.raw or aggregate.columns)[0]].data
         return data[slots] if data.size else np.zeros(slots.shape, data.dtype)
 
-    def _neighbours(
-        self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of a quantile: the elements that its rank falls between, and how far."""
-        assert route.parts is not None
-        group = self.plan.groups[route.mask.home, route.parts[0]]
-        assert isinstance(group.structure, SortedRuns)
-        rank, fraction = ranks(aggregate, hi - lo)
-        asked = self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
-        low, high = group.structure.select(*asked, aggregate.method == "linear")
-        return low[:, 0], (high if high.size else low)[:, 0], fraction
+    def quantiles(self, aggregates: list[Aggregate], routes: list[Route], which: list[int]) -> dict[Any, Any]:
+        """The answers of those that are quantiles, by (mask, aggregate, window).
+
+        All of a column at once, key by key: the runs of a key are in the cache for its second window, which is found
+        in a third of the time then, where there are many keys.
+        """
+        asked: dict[tuple[Mask, Part, bool], dict[tuple[Aggregate, int], None]] = {}
+        for aggregate, route, w in zip(aggregates, routes, which, strict=True):
+            if aggregate.kind == "quantile" and route.parts is not None:
+                asked.setdefault((route.mask, route.parts[0], aggregate.method == "linear"), {})[aggregate, w] = None
+        found: dict[Any, Any] = {}
+        for (mask, part, linear), some in asked.items():
+            answers = self._quantiles(mask, part, linear, list(some))
+            found |= {(mask, *of): answers[:, i] for i, of in enumerate(some)}
+        return found
+
+    def _quantiles(self, mask: Mask, part: Part, linear: bool, some: list[tuple[Aggregate, int]]) -> np.ndarray:
+        """One column for each."""
+        structure = self.plan.groups[mask.home, part].structure
+        assert isinstance(structure, SortedRuns)
+        lo, hi = self._chosen(mask, [w for _, w in some])
+        rank, fraction = ranks_of(np.array([of.phi for of, _ in some]), some[0][0].method, hi - lo)
+        low, high = structure.select(self.rings(mask), lo, hi, rank, linear)
+        return interpolate(low, high, fraction) if linear else low
 
     def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
         """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""

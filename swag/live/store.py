@@ -55,8 +55,7 @@ class CheckedRows:
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column; or the product of two ("price * volume"; "volume * 1" is the column as floats), one that decays, hashes
-    of one."""
+    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, or hashes."""
     if name in fields:
         return fields[name].values
     if name.endswith(HASHED):

@@ -74,7 +74,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
         kind = decoded_type(kinds[name])
         if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
             raise BadType(
-                f'{aggregate} tells values of "{name}" apart, a column of type {kind}, of which none are equal.',
+                f'{aggregate} tells values of "{name}" apart, but of type {kind} none are known to be equal.',
                 "a column of numbers, text, times or booleans",
             )
         if reads == "anything":

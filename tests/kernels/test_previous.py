@@ -119,7 +119,7 @@ def test_a_table_that_is_rebuilt_from_rows_answers_the_same() -> None:
     values = np.random.default_rng(1).integers(0, 50, 5000)
     space = filled(values)
     structure = Distinct(space, Part("distinct", ("x",)))
-    structure.rebuild(1)
+    structure.rebuild()
     edges = np.array([[0, 17, 4000, 100]]), np.array([[5000, 17, 4001, 180]])
     found = structure.lookup(np.zeros(1, np.int64), *edges)
     assert found.tolist() == [50, 0, 1, len(set(values[100:180].tolist()))]

@@ -242,14 +242,12 @@ class Core:
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(simple[short[1]].title, short[0], instant)
-        self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
     def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
         """Every id at a time of its own, whose events are still kept."""
         simple = answering(queries)
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
-        self.plan.reconsider()
         return combine(queries, simple, columns, present)
 
     def edges(
@@ -262,7 +260,7 @@ class Core:
             lo, hi, short = window_edges.edges_kept(self.store, ids, windows, at)
             instant = int(at.min(initial=self.time.now))
         else:
-            lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
+            lo, hi, short = window_edges.edges(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
             gone = window_edges.reaches_forgotten(self.store, windows, instant)

@@ -71,6 +71,7 @@ class FeaturePlan:
         which = {i: windows[reach(query.window, unit)] for i, query in enumerate(queries) if i not in self.others}
         routes = [(core.plan.routes[queries[i].label], w) for i, w in which.items()]
         self._asked = asked_parts(routes)
+        self._asked_windows = {(mask, each.part): each.windows for each in self._asked for mask in each.masks}
         self._blocks = [self._block(some, [which[i] for i in some]) for some in places.values()]
         self._counts = [i for i in which if queries[i].aggregate.kind == "count"]
 
@@ -89,7 +90,7 @@ class FeaturePlan:
         route = self.core.plan.routes[first.label]
         parts = []
         for part, by in zip(route.parts or (), route.served_by, strict=True):
-            asked = self._asked[route.mask, by]
+            asked = self._asked_windows[route.mask, by]
             own = slice(None) if asked == which else np.array([asked.index(w) for w in which])
             parts.append(((route.mask, by), part.family, own))
         some = None if which == list(range(len(self._windows))) else np.array(which)

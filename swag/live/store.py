@@ -81,7 +81,8 @@ class Store:
         self.keyed, self.time, self.dictionary, self.keeps_own_time = keyed, time, dictionary, keeps_own_time
         self.keys: KeyTable | None = None
         self.owns_keys = True  # else they are those of the stream around, which hands them over itself
-        self.spaces: dict[Mask, Space] = {EVERY_EVENT: Space(EVERY_EVENT)}
+        self.main = Space(EVERY_EVENT)
+        self.spaces: dict[Mask, Space] = {EVERY_EVENT: self.main}
         self.ts = self.main.arena.allocate(np.int64)
         self.latest = np.zeros(0, np.int64)  # per key: the newest timestamp taken
         self.lost = np.zeros(0, np.int64)  # per key: the newest timestamp no longer kept
@@ -105,10 +106,6 @@ class Store:
     @property
     def types(self) -> dict[str, pa.DataType]:
         return self.dictionary.types
-
-    @property
-    def main(self) -> Space:
-        return self.spaces[EVERY_EVENT]
 
     @property
     def key_count(self) -> int:

@@ -10,14 +10,13 @@ from kernels.operators.numbers import EARLIEST
 from kernels.rings import in_step
 from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
-from kernels.windows import running
-from swag.errors import SumOverflow
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures import SortedRuns
+from swag.live.wrapped_sums import without_overflow
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Part
 from swag.query.kinds.quantiles import ranks
@@ -31,12 +30,13 @@ Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per
 
 
 class Asked(NamedTuple):
-    """A group (by its space and part) and what is asked of it: some windows, of the rows of some masks there."""
+    """A group, and what is asked of it: some windows, of the rows of some masks that lie in its space. narrowed: these
+    are not all windows in their order."""
 
-    home: Mask
-    part: Part
+    group: Group
     masks: list[Mask]
     windows: list[int]
+    narrowed: bool
 
 
 class Lookups:
@@ -123,9 +123,9 @@ class Lookups:
             self.plan.settle()
         one = Request(self, ids, edges)
         routes = [self.plan.routes[query.label] for query in queries]
-        one.locate(dict.fromkeys(route.presence for route in routes))
+        one.locate(filters_of(routes))
         columns, present = [], np.empty((ids.size, len(queries)), bool)
-        partials = one.fetched(asked_parts(zip(routes, which, strict=True)))
+        partials = one.fetched(asked_parts(self.plan, routes, which))
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
             a, b = one.edges(route.presence)
             present[:, i] = b[:, w] > a[:, w]
@@ -155,14 +155,10 @@ class Request:
             self._rings[mask] = self.store.spaces[mask.home].located(mask, self.ids)
         return self._rings[mask]
 
-    def locate(self, masks: Iterable[Mask]) -> None:
+    def locate(self, filters: dict[Mask, list[Mask]]) -> None:
         """The rings and edges of many filters at once: two calls of kernels for all that lie in one space."""
         lo, hi = self._edges[EVERY_EVENT]
-        some: dict[Mask, list[Mask]] = {}
-        for mask in masks:
-            if mask.where is not None and mask not in self._rings:
-                some.setdefault(mask.home, []).append(mask)
-        for home, own in some.items():
+        for home, own in filters.items():
             if len(own) * lo.size > MOST_EDGES:
                 continue  # one after the other, as they are asked for
             space, each = self.store.spaces[home], self.ids.size
@@ -172,60 +168,56 @@ class Request:
                 rows = slice(i * each, (i + 1) * each)
                 self._rings[mask], self._edges[mask] = rings[rows], (starts[rows], ends[rows])
 
-    def states(self, asked: list[Asked]) -> dict[tuple[Mask, Part], Any]:
-        """Ask each group once, for all windows of its queries: arrays of a row per key and a column per window.
+    def states(self, asked: list[Asked]) -> list[Any]:
+        """Ask each group once, for all windows of its queries: of each of its masks, group after group, arrays of a row
+        per key and a column per window.
 
         A group that has been asked often enough is looked at again: another structure may serve it better.
         """
-        self.locate(dict.fromkeys(mask for each in asked for mask in each.masks))
-        found: dict[tuple[Mask, Part], Any] = {}
+        found: list[Any] = []
         due = False
-        for home, part, masks, windows in asked:
-            group = self.plan.groups[home, part]
-            found |= self._states_of(group, masks, windows)
-            due |= group.due()
+        for each in asked:
+            found += self._states_of(each)
+            due |= each.group.due()
         if due:
             self.plan.reconsider()
         return found
 
-    def _states_of(self, group: Group, masks: list[Mask], windows: list[int]) -> dict[tuple[Mask, Part], Any]:
+    def _states_of(self, asked: Asked) -> list[Any]:
         """Of filters that ask for the same windows: one lookup for all of them."""
-        edges = [self._chosen(mask, windows) for mask in masks]
+        group, masks, windows, narrowed = asked
+        edges = [self._chosen(mask, windows) if narrowed else self.edges(mask) for mask in masks]
         if len(masks) == 1:
-            lo, hi, rings = *edges[0], self.rings(masks[0])
+            (lo, hi), rings = edges[0], self.rings(masks[0])
+            states = [group.lookup(rings, lo, hi)]
         else:
             lo, hi = (np.concatenate(each) for each in zip(*edges, strict=True))
             rings = np.concatenate([self.rings(mask) for mask in masks])
-        state, size, part = group.lookup(rings, lo, hi), edges[0][0].size, group.part
-        found: dict[tuple[Mask, Part], Any] = {}
-        for i, (mask, own) in enumerate(zip(masks, edges, strict=True)):
-            some = _taken(state, slice(i * size, (i + 1) * size)) if len(masks) > 1 else state
-            if part.columns[0] in self.plan.largest:
-                some = self._without_overflow(part, mask, *own, some)
-            shape = own[0].shape
-            found[mask, part] = (
-                tuple(each.reshape(shape) for each in some) if isinstance(some, tuple) else some.reshape(shape)
-            )
-        return found
+            state, size = group.lookup(rings, lo, hi), edges[0][0].size
+            states = [_taken(state, slice(i * size, (i + 1) * size)) for i in range(len(masks))]
+        if group.part.columns[0] in self.plan.largest:
+            each_own = zip(masks, edges, states, strict=True)
+            states = [
+                without_overflow(self.plan, group, mask, self.rings(mask), own, state) for mask, own, state in each_own
+            ]
+        shape = edges[0][0].shape
+        return [tuple(p.reshape(shape) for p in each) if isinstance(each, tuple) else each.reshape(shape)
+                for each in states]  # fmt: skip
 
     def _chosen(self, mask: Mask, windows: list[int]) -> Edges:
         """The edges of some windows, as kernels take them."""
         lo, hi = self.edges(mask)
-        if len(windows) < lo.shape[1] or windows != list(range(len(windows))):
-            lo, hi = lo[:, windows], hi[:, windows]
-        return np.ascontiguousarray(lo), np.ascontiguousarray(hi)
+        return np.ascontiguousarray(lo[:, windows]), np.ascontiguousarray(hi[:, windows])
 
     def fetched(self, asked: list[Asked]) -> dict[Any, Any]:
         """The same, by (mask, part, window)."""
-        states, found = self.states(asked), {}
-        for _, part, masks, windows in asked:
-            for mask in masks:
-                state = states[mask, part]
-                for i, w in enumerate(windows):
-                    own = tuple(each[:, i] for each in state) if isinstance(state, tuple) else state[:, i]
-                    found[mask, part, w] = own
-                    if part.family == "moments":  # which serve who asks for the sum
-                        found[mask, Part("sum", part.columns), w] = own[1]
+        found = {}
+        for (mask, part, windows), state in zip(in_turn(asked), self.states(asked), strict=True):
+            for i, w in enumerate(windows):
+                own = tuple(each[:, i] for each in state) if isinstance(state, tuple) else state[:, i]
+                found[mask, part, w] = own
+                if part.family == "moments":  # which serve who asks for the sum
+                    found[mask, Part("sum", part.columns), w] = own[1]
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
@@ -269,43 +261,36 @@ class Request:
         )
         return low[:, 0], high[:, 0], fraction
 
-    def _without_overflow(self, part: Part, mask: Mask, lo: np.ndarray, hi: np.ndarray, state: Any) -> Any:
-        """Integers wrap, and come back; unless the window's own sum is too large: of that, only the mean is known."""
-        if part.family not in ("sum", "moments"):
-            return state
-        most = int((hi - lo).max(initial=0))
-        if most * self.plan.largest[part.columns[0]] < 2**63:
-            return state
-        space = self.store.spaces[mask.home]
-        about = np.empty(lo.size)
-        values, own = space.raw[part.columns[0]].data, self.rings(mask)
-        running.add_up_each(values, space.arena.rings, own, (lo, hi), about)
-        exact = state[1] if isinstance(state, tuple) else state
-        wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
-        if not wrapped.any():
-            return state
-        if self.plan.sums_asked(mask, part):
-            value = about[wrapped][0]
-            raise SumOverflow(
-                f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.',
-                "cast the column to float64",
-            )
-        floats = np.where(wrapped, about, exact)
-        return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
-
 
 def _taken(state: Any, some: slice) -> Any:
     return tuple(each[some] for each in state) if isinstance(state, tuple) else state[some]
 
 
-def asked_parts(routes: Iterable[tuple[Route, int]]) -> list[Asked]:
-    """The groups to ask, each for its windows: worked out once for a set of queries."""
+def in_turn(asked: list[Asked]) -> list[tuple[Mask, Part, list[int]]]:
+    """Of what `Request.states` gives one after the other: whose it is, and for which windows."""
+    return [(mask, each.group.part, each.windows) for each in asked for mask in each.masks]
+
+
+def filters_of(routes: Iterable[Route]) -> dict[Mask, list[Mask]]:
+    """The masks of queries with a `where`, by the space that their rows lie in."""
+    found: dict[Mask, dict[Mask, None]] = {}
+    for route in routes:
+        if route.mask.where is not None:
+            found.setdefault(route.home, {})[route.mask] = None
+            found.setdefault(route.presence.home, {})[route.presence] = None
+    return {home: list(masks) for home, masks in found.items()}
+
+
+def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[Asked]:
+    """The groups to ask, each for its windows: worked out once for a set of queries. which: the window of each."""
     windows: dict[tuple[Mask, Part, Mask], dict[int, None]] = {}
-    for route, window in routes:
+    for route, window in zip(routes, which, strict=True):
         for part in route.served_by:
             if part.family != "quantile":
                 windows.setdefault((route.home, part, route.mask), {})[window] = None
     together: dict[tuple[Mask, Part, tuple[int, ...]], list[Mask]] = {}
     for (home, part, mask), own in windows.items():
         together.setdefault((home, part, tuple(own)), []).append(mask)
-    return [Asked(home, part, masks, list(own)) for (home, part, own), masks in together.items()]
+    every = tuple(range(max(which, default=-1) + 1))
+    return [Asked(plan.groups[home, part], masks, list(own), own != every)
+            for (home, part, own), masks in together.items()]  # fmt: skip

@@ -233,10 +233,12 @@ class Plan:
                 self.renumber({space.mask: kept})
 
     def reconsider(self) -> None:
-        """Another structure, where what is asked has changed enough to pay for rebuilding."""
+        """Another structure, where what is asked has changed enough to pay for rebuilding.
+
+        Only that needs to be alone: large lookups are due every time, and would all be asked for twice.
+        """
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
-                require_alone()
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)

@@ -19,14 +19,9 @@ def edges(
 
     lengths: of the windows, as `lengths_of` has them.
     """
-    windows, count = lengths.copy(), lengths.shape[0]
-    by_time = lengths[:, 0] == 1
-    windows[by_time, 1:] = np.where(lengths[by_time, 1:] > at - EARLIEST, EARLIEST, at - lengths[by_time, 1:])
+    count = lengths.shape[0]
     lo, hi = np.empty((2, keys.size, count), np.int64)
-    rings = store.main.arena.rings
-    short = timeline.edges(rings, store.ts.data, store.lost, keys, windows, at, (lo, hi))
-    np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
-    np.maximum(hi, lo, out=hi)
+    short = timeline.edges(store.main.arena.rings, store.ts.data, store.lost, keys, lengths, at, (lo, hi))
     return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
 
 

@@ -67,20 +67,20 @@ class Watch:
 
     def _give_rows(self, keys: np.ndarray) -> None:
         """A row for each of these keys that has none."""
-        keys = keys[self.rows[keys] == 0]
-        if not keys.size:
+        new = np.unique(keys[self.rows[keys] == 0])
+        if not new.size:
             return
-        keys = np.unique(keys)
         free = np.flatnonzero(self._owner[1:] < 0) + 1
-        if free.size < keys.size:
+        if free.size < new.size:
             free = self._emptied()
-        if free.size < keys.size:
-            more = max(ROOM, keys.size, self._owner.size)
+            new = np.unique(keys[self.rows[keys] == 0])  # some of the others may have given theirs back just now
+        if free.size < new.size:
+            more = max(ROOM, new.size, self._owner.size)
             self._owner = np.concatenate([self._owner, np.full(more, -1)])
             self.bits = np.vstack([self.bits, np.zeros((more, self.bits.shape[1]), np.uint8)])
             free = np.flatnonzero(self._owner[1:] < 0) + 1
-        chosen = free[: keys.size]
-        self._owner[chosen], self.rows[keys] = keys, chosen
+        chosen = free[: new.size]
+        self._owner[chosen], self.rows[new] = new, chosen
 
     def _emptied(self) -> np.ndarray:
         """Rows of zeros go back; returns all that are free."""

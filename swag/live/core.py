@@ -302,7 +302,7 @@ class Core:
         self.asked += len(queries)
         names = [query.label for query in queries]
         pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
-        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        kinds = {names[piece.speaks_of[0]]: piece.values.type for piece in pieces}
         ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
         which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
         order = in_order(which, len(names))

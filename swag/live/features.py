@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from swag.live.composites import answer_before_events
 from swag.live.core import Core
-from swag.live.lookups import Request, asked_parts, filters_of, in_turn
+from swag.live.lookups import Request, asked_parts, filters_of, in_turn, part_of
 from swag.live.plan import Route
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
@@ -128,7 +128,11 @@ class FeaturePlan:
         request.locate(self._filters)
         states, floats = request.states(self._asked), values.view(np.float64)
         for block in self._blocks:
-            found, there = _lowered(request, block, states)
+            lo, hi = request.edges(block.route.mask)
+            if block.some is not None:
+                lo, hi = lo[:, block.some], hi[:, block.some]
+            own = [_part(states[state], family, which) for state, family, which in block.parts]
+            found, there = request.lowered(block.aggregate, block.route, lo, hi, own)
             at = block.slots if rows is None else (block.slots, rows)
             (floats if block.is_float else values)[at] = found.T
             valid[at] = True if there is None else there.T
@@ -155,20 +159,7 @@ class FeaturePlan:
         return found
 
 
-def _lowered(request: Request, block: Block, states: list[Any]) -> tuple[np.ndarray, Any]:
-    """The answers of a block, a row per key."""
-    lo, hi = request.edges(block.route.mask)
-    if block.some is not None:
-        lo, hi = lo[:, block.some], hi[:, block.some]
-    if block.aggregate.kind in ("first", "last"):
-        own: list[Any] = [request.ends(block.route.mask, block.aggregate, lo, hi)]
-    else:
-        own = [_part(states[state], family, which) for state, family, which in block.parts]
-    return block.route.kind.lower(block.aggregate, hi - lo, own)
-
-
 def _part(state: Any, family: str, which: Any) -> Any:
-    """Of what a structure holds, as a row per key: a part of some windows. Moments serve who asks for the sum."""
-    if isinstance(state, tuple):
-        return state[1][:, which] if family == "sum" else tuple(each[:, which] for each in state)
-    return state[:, which]
+    """Of what a structure holds, as a row per key: a part of some windows."""
+    own = part_of(state, family)
+    return tuple(each[:, which] for each in own) if isinstance(own, tuple) else own[:, which]

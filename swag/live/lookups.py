@@ -99,12 +99,27 @@ class Lookups:
     ) -> tuple[pa.Array, np.ndarray]:
         """The answers of one query over other windows than its own, a key, a window and a time for each; and which have
         an event in the window. instants: of each, or one for all."""
-        return self.over(query, ids, *window_edges.edges_of_pairs(self.store, ids, windows, instants))
-
-    def over(self, query: Query, ids: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """The same over positions [lo, hi) of the main space."""
+        lo, hi = window_edges.edges_of_pairs(self.store, ids, windows, instants)
         columns, present = self._columns([query], [0], ids, (lo[:, None], hi[:, None]))
         return columns[0], present[:, 0]
+
+    def numbers(self, query: Query, ids: np.ndarray, edges: Edges) -> tuple[np.ndarray, np.ndarray]:
+        """The answers of one query over any windows, as plain numbers: a row per key, a column per window; and which of
+        them there are (there is an event, and the answer is not null)."""
+        if not self.plan.settled:
+            self.plan.settle()
+        one, route, windows = Request(self, ids, edges), self.plan.routes[query.label], list(range(edges[0].shape[1]))
+        one.locate(filters_of([route]))
+        if route.parts is None:  # registered later, and nothing has come since
+            return np.zeros(edges[0].shape), np.zeros(edges[0].shape, bool)
+        served = (
+            [] if query.aggregate.kind == "quantile" else [self.plan.groups[route.home, by] for by in route.served_by]
+        )
+        states = one.states([Asked(group, [route.mask], windows, False) for group in served])
+        partials = [part_of(state, part.family) for state, part in zip(states, route.parts, strict=False)]
+        values, valid = one.lowered(query.aggregate, route, *one.edges(route.mask), partials)
+        lo, hi = one.edges(route.presence)
+        return values, hi > lo if valid is None else (hi > lo) & valid
 
     def _windows(self, queries: list[Query]) -> tuple[list[Reach], list[int]]:
         """Their windows, each once, and which of them is whose."""
@@ -226,19 +241,25 @@ class Request:
             nothing = pa.nulls(self.ids.size, kind)
             return nothing.fill_null(0) if aggregate.kind == "count" else nothing
         lo, hi = self.edges(mask)
-        lo, hi = lo[:, w], hi[:, w]
-        n = hi - lo
-        if aggregate.kind in ("first", "last"):
-            values, name = self.ends(mask, aggregate, lo, hi), aggregate.columns[0]
-            words = self.store.dictionary
-            return words.values(name, values, n > 0) if name in words.tables else to_arrow(values, n > 0, kind)
-        if aggregate.kind == "quantile":
-            partial = self._neighbours(route, aggregate, lo, hi)
-            return to_arrow(*route.kind.lower(aggregate, n, [partial]), kind)
-        values, valid = route.kind.lower(aggregate, n, [partials[mask, part, w] for part in route.parts])
+        own = [] if aggregate.kind == "quantile" else [partials[mask, part, w] for part in route.parts]
+        values, valid = self.lowered(aggregate, route, lo[:, w], hi[:, w], own)
+        words = self.store.dictionary
+        if valid is not None and aggregate.kind in ("first", "last") and aggregate.columns[0] in words.tables:
+            return words.values(aggregate.columns[0], values, valid)
         return to_arrow(values, valid, kind)
 
-    def ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    def lowered(
+        self, aggregate: Aggregate, route: Route, lo: np.ndarray, hi: np.ndarray, partials: list[Any]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Answers over some windows, by their edges in the space of the route, and which are not null (None: all).
+        partials: what structures hold of them, where those do."""
+        if aggregate.kind in ("first", "last"):
+            partials = [self._ends(route.mask, aggregate, lo, hi)]
+        elif aggregate.kind == "quantile":
+            partials = [self._neighbours(route, aggregate, lo, hi)]
+        return route.kind.lower(aggregate, hi - lo, partials)
+
+    def _ends(self, mask: Mask, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """first and last need no structure: they are the values at the two ends of the window."""
         space = self.store.spaces[mask.home]
         rings = space.arena.rings[self.rings(mask)]
@@ -256,14 +277,19 @@ class Request:
         group = self.plan.groups[route.mask.home, route.parts[0]]
         assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
-        low, high = group.structure.select(
-            self.rings(route.mask), lo[:, None].copy(), hi[:, None].copy(), rank[:, None]
-        )
-        return low[:, 0], high[:, 0], fraction
+        shape = (self.ids.size, 1) if lo.ndim == 1 else lo.shape
+        edges = [np.ascontiguousarray(each).reshape(shape) for each in (lo, hi)]
+        low, high = group.structure.select(self.rings(route.mask), edges[0], edges[1], rank.reshape(shape))
+        return low.reshape(lo.shape), high.reshape(lo.shape), fraction
 
 
 def _taken(state: Any, some: slice) -> Any:
     return tuple(each[some] for each in state) if isinstance(state, tuple) else state[some]
+
+
+def part_of(state: Any, family: str) -> Any:
+    """Of what a structure holds: a part. Moments serve who asks for the sum."""
+    return state[1] if isinstance(state, tuple) and family == "sum" else state
 
 
 def in_turn(asked: list[Asked]) -> list[tuple[Mask, Part, list[int]]]:

@@ -109,18 +109,15 @@ class Watch:
 
     # -- the queue ----------------------------------------------------------------------------------------------------
 
-    def ready(self, now: int) -> np.ndarray:
-        """The codes of those whose time has come, with their sides."""
-        first = self._code[: np.searchsorted(self._due, now, "right")]
-        return np.concatenate([first, *(code[due <= now] for due, code in self._fresh)])
-
-    def release(self, now: int) -> None:
-        """Those whose time has come leave the queue."""
-        code = self.ready(now)
-        self.mark(pairs_of(code), np.zeros(code.size), watching.WATCHED << sides_of(code))
+    def release(self, now: int) -> WatchedPairs:
+        """Those whose time has come leave the queue; each of them once, from whatever sides it was watched."""
         begin = np.searchsorted(self._due, now, "right")
+        code = np.concatenate([self._code[:begin], *(code[due <= now] for due, code in self._fresh)])
+        pairs = pairs_of(code)
+        self.mark(pairs, np.zeros(code.size), watching.WATCHED << sides_of(code))
         self._due, self._code = self._due[begin:], self._code[begin:]
         self._fresh = [(due[due > now], code[due > now]) for due, code in self._fresh]
+        return pairs_of(np.unique(pairs.code))
 
     def add(self, pairs: WatchedPairs, side: np.ndarray, due: np.ndarray) -> None:
         """Pairs that are not in the queue from that side; where nothing is ever due they stay out of it."""

@@ -127,6 +127,8 @@ def pieces_table(
         of_keys = [there.get(name, pa.nulls(rows, each)) for name, each in keys.items()]
         values = pa.concat_arrays([pa.nulls(0, kind), *_of_one_type(part, kind, ask)]).take(pa.array(part.order))
         tables.append(pa.table([names, *of_keys, *part.front, values, *part.back], schema.names))
+    if len(parts) == 1 and tables[-1].schema == schema:
+        return tables[-1]
     return pa.concat_tables(tables, promote_options="permissive")
 
 

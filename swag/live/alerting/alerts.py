@@ -167,9 +167,7 @@ class Alerts:
         if not pairs.key.size:
             return
         passed = self._watch.flags(pairs) & watching.PASSING
-        rules, place = np.unique(pairs.rule, return_inverse=True)
-        born = np.array([self._book.born[number] for number in rules.tolist()])
-        since = np.maximum(born[place], self._since)
+        since = np.maximum(self._book.born_at[pairs.rule], self._since)
         ts = began(self._grouping, judge, pairs, passed == 0, since)
         self._watch.mark(pairs, (passed == 0) * watching.PASSING, passed)
         code, before = self._changed

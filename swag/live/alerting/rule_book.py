@@ -40,6 +40,7 @@ class RuleBook:
         self.born: dict[int, int] = {}  # when they were registered
         self.judges: list[Judge] = []
         self.judge_of = NONE  # by number: the place of its judge
+        self.born_at = NONE  # by number: `born`
         self.types: dict[int, pa.DataType] = {}
         self.kinds: dict[int, int] = {}
         self._routes: Any = None  # of the plan, when it was last followed
@@ -89,7 +90,8 @@ class RuleBook:
         if self._routes is not routes or self._growing != growing:
             self._routes, self._growing = routes, growing
             self.judges = self.judges_of(list(self.rules))
-            self.judge_of = np.zeros(max(self.rules, default=-1) + 1, np.int64)
+            self.judge_of, self.born_at = np.zeros((2, max(self.rules, default=-1) + 1), np.int64)
+            self.born_at[list(self.born)] = list(self.born.values())
             for place, judge in enumerate(self.judges):
                 self.judge_of[judge.numbers] = place
             self.types, self.kinds, self._asked = self._types(), self._kinds(), None

@@ -67,10 +67,10 @@ class Watch:
 
     def _give_rows(self, keys: np.ndarray) -> None:
         """A row for each of these keys that has none."""
-        new = np.unique(keys[self.rows[keys] == 0])
+        new = keys[self.rows[keys] == 0]
         if not new.size:
             return
-        free = np.flatnonzero(self._owner[1:] < 0) + 1
+        new, free = np.unique(new), np.flatnonzero(self._owner[1:] < 0) + 1
         if free.size < new.size:
             free = self._emptied()
             new = np.unique(keys[self.rows[keys] == 0])  # some of the others may have given theirs back just now

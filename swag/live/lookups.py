@@ -1,6 +1,7 @@
 """Lookups: windows to positions once, structures once per group, then one column per query."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures import SortedRuns
-from swag.live.wrapped_sums import without_overflow
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Part
 from swag.query.kinds.quantiles import ranks
@@ -29,7 +29,7 @@ MOST_EDGES = 1 << 20  # that are worked out at once
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
 
-class Asked(NamedTuple):
+class AskedGroup(NamedTuple):
     """A group, and what is asked of it: some windows, of the rows of some masks that lie in its space. narrowed: these
     are not all windows in their order."""
 
@@ -115,7 +115,7 @@ class Lookups:
         served = (
             [] if query.aggregate.kind == "quantile" else [self.plan.groups[route.home, by] for by in route.served_by]
         )
-        states = one.states([Asked(group, [route.mask], windows, False) for group in served])
+        states = one.states([AskedGroup(group, [route.mask], windows, False) for group in served])
         partials = [part_of(state, part.family) for state, part in zip(states, route.parts, strict=False)]
         values, valid = one.lowered(query.aggregate, route, *one.edges(route.mask), partials)
         lo, hi = one.edges(route.presence)
@@ -178,12 +178,13 @@ class Request:
                 continue  # one after the other, as they are asked for
             space, each = self.store.spaces[home], self.ids.size
             rings = space.located_each(own, self.ids)
-            starts, ends = space.to_positions(rings, np.tile(lo, (len(own), 1)), np.tile(hi, (len(own), 1)))
+            wide = (lo, hi) if len(own) == 1 else (np.tile(lo, (len(own), 1)), np.tile(hi, (len(own), 1)))
+            starts, ends = space.to_positions(rings, *wide)
             for i, mask in enumerate(own):
                 rows = slice(i * each, (i + 1) * each)
                 self._rings[mask], self._edges[mask] = rings[rows], (starts[rows], ends[rows])
 
-    def states(self, asked: list[Asked]) -> list[Any]:
+    def states(self, asked: list[AskedGroup]) -> list[Any]:
         """Ask each group once, for all windows of its queries: of each of its masks, group after group, arrays of a row
         per key and a column per window.
 
@@ -198,7 +199,7 @@ class Request:
             self.plan.reconsider()
         return found
 
-    def _states_of(self, asked: Asked) -> list[Any]:
+    def _states_of(self, asked: AskedGroup) -> list[Any]:
         """Of filters that ask for the same windows: one lookup for all of them."""
         group, masks, windows, narrowed = asked
         edges = [self._chosen(mask, windows) if narrowed else self.edges(mask) for mask in masks]
@@ -210,11 +211,11 @@ class Request:
             rings = np.concatenate([self.rings(mask) for mask in masks])
             state, size = group.lookup(rings, lo, hi), edges[0][0].size
             states = [_taken(state, slice(i * size, (i + 1) * size)) for i in range(len(masks))]
-        if group.part.columns[0] in self.plan.largest:
-            each_own = zip(masks, edges, states, strict=True)
-            states = [
-                without_overflow(self.plan, group, mask, self.rings(mask), own, state) for mask, own, state in each_own
-            ]
+        largest = self.plan.largest.get(group.part.columns[0])
+        if largest is not None:
+            for i, mask in enumerate(masks):
+                sums_asked = partial(self.plan.sums_asked, mask, group.part)
+                states[i] = group.without_overflow(self.rings(mask), edges[i], states[i], largest, sums_asked)
         shape = edges[0][0].shape
         return [tuple(p.reshape(shape) for p in each) if isinstance(each, tuple) else each.reshape(shape)
                 for each in states]  # fmt: skip
@@ -224,7 +225,7 @@ class Request:
         lo, hi = self.edges(mask)
         return np.ascontiguousarray(lo[:, windows]), np.ascontiguousarray(hi[:, windows])
 
-    def fetched(self, asked: list[Asked]) -> dict[Any, Any]:
+    def fetched(self, asked: list[AskedGroup]) -> dict[Any, Any]:
         """The same, by (mask, part, window)."""
         found = {}
         for (mask, part, windows), state in zip(in_turn(asked), self.states(asked), strict=True):
@@ -292,7 +293,7 @@ def part_of(state: Any, family: str) -> Any:
     return state[1] if isinstance(state, tuple) and family == "sum" else state
 
 
-def in_turn(asked: list[Asked]) -> list[tuple[Mask, Part, list[int]]]:
+def in_turn(asked: list[AskedGroup]) -> list[tuple[Mask, Part, list[int]]]:
     """Of what `Request.states` gives one after the other: whose it is, and for which windows."""
     return [(mask, each.group.part, each.windows) for each in asked for mask in each.masks]
 
@@ -307,7 +308,7 @@ def filters_of(routes: Iterable[Route]) -> dict[Mask, list[Mask]]:
     return {home: list(masks) for home, masks in found.items()}
 
 
-def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[Asked]:
+def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[AskedGroup]:
     """The groups to ask, each for its windows: worked out once for a set of queries. which: the window of each."""
     windows: dict[tuple[Mask, Part, Mask], dict[int, None]] = {}
     for route, window in zip(routes, which, strict=True):
@@ -318,5 +319,5 @@ def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[Asked
     for (home, part, mask), own in windows.items():
         together.setdefault((home, part, tuple(own)), []).append(mask)
     every = tuple(range(max(which, default=-1) + 1))
-    return [Asked(plan.groups[home, part], masks, list(own), own != every)
+    return [AskedGroup(plan.groups[home, part], masks, list(own), own != every)
             for (home, part, own), masks in together.items()]  # fmt: skip

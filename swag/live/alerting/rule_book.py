@@ -18,7 +18,7 @@ NONE = np.zeros(0, np.int64)
 Judge = SimpleRules | ComposedRules
 
 
-class Asked(NamedTuple):
+class AskedRules(NamedTuple):
     """About rules that are asked for together."""
 
     place: np.ndarray  # by the number of a rule: its place among them, or -1
@@ -46,7 +46,7 @@ class RuleBook:
         self._routes: Any = None  # of the plan, when it was last followed
         self._over_sums: dict[Any, list[int]] = {}
         self._growing: set[int] = set()
-        self._asked: tuple[list[str], Asked] | None = None
+        self._asked: tuple[list[str], AskedRules] | None = None
 
     def add(self, queries: Iterable[Query], now: int) -> None:
         free = (number for number in count() if number not in self.rules)
@@ -63,13 +63,13 @@ class RuleBook:
             self._routes = None
         return number
 
-    def asked(self, names: list[str]) -> Asked:
+    def asked(self, names: list[str]) -> AskedRules:
         """About these; as long as rules are the same, worked out once."""
         if self._asked is None or self._asked[0] != names:
             place = np.full(max(self.rules, default=0) + 1, -1)
             place[[self.numbers[name] for name in names]] = np.arange(len(names))
             kinds = {name: self.types[self.numbers[name]] for name in names}
-            self._asked = names, Asked(place, one_of_each(kinds))
+            self._asked = names, AskedRules(place, one_of_each(kinds))
         return self._asked[1]
 
     # -- families -----------------------------------------------------------------------------------------------------

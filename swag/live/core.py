@@ -247,14 +247,12 @@ class Core:
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(simple[short[1]].title, short[0], instant)
-        self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
     def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
         """Every id at a time of its own, whose events are still kept."""
         simple = answering(queries)
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
-        self.plan.reconsider()
         return combine(queries, simple, columns, present)
 
     def edges(
@@ -269,7 +267,7 @@ class Core:
         else:
             now = window_edges.as_of(self.store, windows, at)
             lengths = lengths if now is windows else window_edges.lengths_of(now)
-            lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
+            lo, hi, short = window_edges.edges(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
             gone = window_edges.reaches_forgotten(self.store, windows, instant)
@@ -311,7 +309,7 @@ class Core:
         self.asked += len(queries)
         names = [query.label for query in queries]
         pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
-        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        kinds = {names[piece.speaks_of[0]]: piece.values.type for piece in pieces}
         ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
         which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
         order = in_order(which, len(names))

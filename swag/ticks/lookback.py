@@ -228,7 +228,6 @@ class Lookback:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
-        self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
         columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
         speaks = []

@@ -14,7 +14,7 @@ from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
 from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
-from swag.tables.keys import KeyTable, is_string
+from swag.tables.keys import KeyTable, is_spelled, is_string
 from swag.tables.predicate import holds
 
 
@@ -145,12 +145,12 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
         kind = types[name]
         if counted:
             found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
-        elif not computed and known.needed(kind):
+        elif known.needed(kind) and (not computed or is_spelled(decoded_type(kind))):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
             elif not known.needed(known.types[name]):  # before its values are numbered
                 raise _foreign(name, decoded_type(kind), known.types[name])
-            found[name] = _same_type(name, known.field(table, name, asked_by), known)
+            found[name] = _same_type(name, known.field(table, name, asked_by, computed), known)
         else:
             found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type

@@ -38,7 +38,7 @@ from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
 from swag.tables.durations import in_units
-from swag.tables.keys import is_groupable
+from swag.tables.keys import is_groupable, is_spelled
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
@@ -89,10 +89,11 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
             raise BadType(
                 f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64"
             )
-        if not (is_number(kind) or is_discrete(kind)):
+        if not (is_number(kind) or is_discrete(kind) or (reads == "what has an order" and is_spelled(kind))):
             raise BadType(
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
-                "numbers, times and booleans can be compared; sw.first, sw.last and sw.count take any type",
+                "numbers, times and booleans have one, and to sw.min, sw.max and sw.arg_max text has, too; sw.first, "
+                "sw.last and sw.count take any type",
             )
         if aggregate.user is not None:
             try_out(aggregate, kind)

@@ -15,7 +15,7 @@ HASHED = (
     " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
 )
 TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
-Reads = Literal["anything", "what has an order", "numbers", "booleans"]
+Reads = Literal["anything", "what has an order", "numbers and times", "numbers", "booleans"]
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 
 

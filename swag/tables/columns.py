@@ -238,6 +238,19 @@ def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) 
     )
 
 
+def ranked_field(table: pa.Table, name: str, asked_by: str) -> Field:
+    """Values that are no numbers, but have an order, by their places among those there are; `words` has those."""
+    encoded = decoded(one_chunk(column(table, name, asked_by))).dictionary_encode()
+    order = np.asarray(pc.sort_indices(encoded.dictionary))
+    place = np.empty(order.size + 1, np.int64)
+    place[order] = np.arange(order.size)
+    valid = None if encoded.null_count == 0 else np.asarray(pc.is_valid(encoded))
+    at = np.asarray(encoded.indices if valid is None else encoded.indices.fill_null(order.size))
+    words = encoded.dictionary.take(pa.array(order))
+    place[-1] = 0
+    return Field(place[at], valid, words.type, words)
+
+
 def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
     """Which rows of a column of any type are not null (None: all)."""
     array = column(table, name, asked_by)

@@ -13,8 +13,10 @@ from swag.durable.state import State, nested, parts, types_from_array, types_to_
 from swag.live.space import Space
 from swag.live.words import Renumbering, Words
 from swag.query.reading import Reading
+from swag.tables import decimals
 from swag.tables.columns import Field, column, decoded_type, is_discrete, is_number, one_chunk
-from swag.tables.keys import is_groupable
+from swag.tables.decimals import ALWAYS_FIT
+from swag.tables.keys import is_groupable, is_spelled
 
 MANY = 4096  # values that are not worth looking through
 
@@ -45,10 +47,29 @@ class Dictionary:
                 self.types[name] = kind
         return all(use.name in self.types for use in reading.uses)
 
-    def needed(self, kind: pa.DataType) -> bool:
-        """Is it a type of values that kernels do not know, but that can be told apart?"""
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return not is_number(kind) and not is_discrete(kind) and is_groupable(kind)
+    def are_words(self, name: str, kind: pa.DataType, computed: bool) -> bool:
+        """Are values of a column kept by numbers of theirs? They can be told apart, and kernels do not know them; nor
+        are they decimals that are counted in their units. computed: with, or compared."""
+        kind = decoded_type(kind)
+        if is_number(kind) or is_discrete(kind):
+            return False
+        if pa.types.is_decimal(kind):
+            counted = name in self.types and name not in self.tables
+            return kind.precision > ALWAYS_FIT and not computed and not counted
+        return is_groupable(kind) and (not computed or is_spelled(kind))
+
+    def may_be_words(self, name: str, kind: pa.DataType) -> bool:
+        """May values of this type be those of a column that is known, as words?"""
+        known = self.types[name]
+        return name in self.tables or known == kind or (is_spelled(known) and is_spelled(kind))
+
+    def count_units(self, name: str) -> None:
+        """Decimals that were words are whole numbers of their units from now on, if all of them can be."""
+        words = self.tables.get(name)
+        if words is not None and pa.types.is_decimal(words.type):
+            units = decimals.unscaled(words.table.column(), name)
+            self._tell(name, Renumbering(np.arange(words.count), units))
+            del self.tables[name]
 
     def field(self, table: pa.Table, name: str, asked_by: str, compared: bool = False) -> Field:
         """The numbers of a column's values; new values get some. compared: numbers have to compare as values do."""

@@ -108,7 +108,7 @@ class Folded(Accumulator):
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         assert isinstance(self.what, Part)
         own = [fixed(values(name)) for name in self.what.columns]
-        if self.what.family not in EXTREMES and len(own) > 1:
+        if self.what.family == "comoments":  # one kernel for columns of all types
             own = [each.astype(np.float64, copy=False) for each in own]
         columns = own[0] if len(own) == 1 else tuple(own)
         try:

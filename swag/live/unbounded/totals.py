@@ -16,7 +16,7 @@ from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.live.unbounded.accumulators import NO_MONOID, Accumulator, Folded, IntegerSum, What, whats_of
 from swag.live.unbounded.total import RowsThatCount, Total, WordsHeld
-from swag.query.families import lower, result_type
+from swag.query.families import lower, result_type, unit_of
 from swag.query.kind import KINDS, Part
 from swag.query.query import Query
 from swag.query.user_calls import failed
@@ -162,7 +162,8 @@ class Totals:
         values, valid = lower(aggregate, view.n, partials)
         if KINDS[aggregate.kind].answers == "as the column" and aggregate.columns[0] in words.tables:
             return words.values(aggregate.columns[0], values, np.ones(values.size, bool) if valid is None else valid)
-        return to_arrow(values, valid, kind)
+        unit = unit_of(aggregate, kinds)
+        return to_arrow(values if unit == 1 else values / unit, valid, kind)
 
     def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
         if isinstance(of, Folded) and of.failed is not None:

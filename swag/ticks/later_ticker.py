@@ -21,10 +21,9 @@ from swag.query.windows import Range, sees_later
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
-from swag.ticks.counters import StreamProgress
 from swag.ticks.lookback import ranked
-from swag.ticks.schedule import FARTHEST, NEVER, Span, farthest_ahead, slots_of
-from swag.ticks.stored_ticks import Stretch, TickAnswers, jump
+from swag.ticks.schedule import FARTHEST, NEVER, Span, StreamProgress, TickAnswers, farthest_ahead, slots_of
+from swag.ticks.stored_ticks import Stretch, jump
 from swag.ticks.ticker import FEW, Ticker
 
 

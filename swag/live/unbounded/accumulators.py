@@ -12,12 +12,21 @@ from kernels.windows.registers import Pool, Sums
 from kernels.windows.totals import Runs
 from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
-from swag.query.kind import HASHED, Part
+from swag.query.kind import HASHED, KINDS, Part
 from swag.tables.columns import fixed
 
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
-NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
+NO_MONOID = ("quantile", "distinct", "mode", "arg_max", "arg_min")  # families of which no partial is kept
+
+
+def can_run(aggregate: Aggregate) -> bool:
+    """Can it be told from what is kept of rows, without them, at any later time?"""
+    kind = KINDS[aggregate.kind]
+    if aggregate.kind in ("first", "last"):
+        return True
+    families = [what.family for what in whats_of(aggregate) if isinstance(what, Part)]
+    return not kind.at_ends and not kind.timed and not set(families) & set(NO_MONOID)
 
 
 def whats_of(aggregate: Aggregate) -> tuple[What, ...]:

@@ -14,10 +14,10 @@ from swag.errors import BadQuery, SumOverflow, TooFarBack
 from swag.live.arena import Batch
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
-from swag.live.unbounded.accumulators import NO_MONOID, Accumulator, Folded, IntegerSum, What, whats_of
+from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerSum, What, can_run, whats_of
 from swag.live.unbounded.total import RowsThatCount, Total, Words
 from swag.query.families import lower, result_type
-from swag.query.kind import KINDS, Part
+from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.query.user_calls import failed
 from swag.query.windows import Unbounded, reach
@@ -46,8 +46,7 @@ class Totals:
 
     def check(self, query: Query) -> None:
         of = query.aggregate
-        without = [each for each in whats_of(of) if isinstance(each, Part) and each.family in NO_MONOID]
-        if without:
+        if not can_run(of):
             raise BadQuery(
                 f'query "{query.title}": an engine keeps no rows for {query.window!r}, and {of} takes them.',
                 "sw.evaluate over stored events, or a window that ends: sw.Range(…)",

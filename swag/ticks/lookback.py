@@ -242,7 +242,8 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.core.store
-        self.core.plan.totals.settle()
+        if self.core.plan.totals.totals:
+            self.core.plan.totals.settle()
         store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:

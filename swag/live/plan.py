@@ -254,10 +254,8 @@ class Plan:
                 group.use(Choice(type(group.structure), group.reason))
 
     def reconsider(self) -> None:
-        """Another structure, where what is asked has changed enough to pay for rebuilding.
-
-        Only that needs to be alone: large lookups are due every time, and would all be asked for twice.
-        """
+        """Another structure, where what is asked has changed enough to pay for rebuilding. Only that needs to be alone:
+        large lookups are due every time, and would all be asked for twice."""
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
                 seen = None if group.stands_in else group

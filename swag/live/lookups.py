@@ -13,7 +13,7 @@ from swag.errors import SumOverflow
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
-from swag.live.rank_structures import SortedRuns
+from swag.live.ranking.sorted_runs import SortedRuns
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.query.aggregates import Aggregate
@@ -130,11 +130,14 @@ class Lookups:
     ) -> tuple[list[pa.Array], np.ndarray]:
         self.plan.settle()
         one = Request(self, ids, edges, instants)
-        routes = [self.plan.routes[query.label] for query in queries]
+        routes, ranked = [], False
+        for query in queries:
+            routes.append(self.plan.routes[query.label])
+            ranked |= query.aggregate.kind == "quantile"
         one.locate(dict.fromkeys(route.presence for route in routes))
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         partials = one.fetched(asked_parts(zip(routes, which, strict=True)))
-        if any(query.aggregate.kind == "quantile" for query in queries):
+        if ranked:
             partials |= one.quantiles([query.aggregate for query in queries], routes, which)
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
             a, b = one.edges(route.presence)

@@ -14,7 +14,8 @@ from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
-from swag.live.rank_structures import Distinct, Previous, SortedRuns
+from swag.live.ranking.previous import Distinct, Previous
+from swag.live.ranking.sorted_runs import SortedRuns
 from swag.live.space import Space
 from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
 from swag.live.turns import require_alone

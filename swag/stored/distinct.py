@@ -43,7 +43,7 @@ def _neighbours(ids: np.ndarray) -> np.ndarray:
     return both
 
 
-class Distinct(Aggregator):
+class DistinctCount(Aggregator):
     """How many values are different: one entry and one exit per row, whatever the window."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:

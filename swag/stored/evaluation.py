@@ -25,7 +25,7 @@ from swag.query.windows import Reach, reach
 from swag.stored import blocks as chunks
 from swag.stored.aggregators import Aggregator, Count, End, Extreme, Quantile, Swept
 from swag.stored.blocks import Chunk, Output
-from swag.stored.distinct import Distinct, Mode
+from swag.stored.distinct import DistinctCount, Mode
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
 from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
@@ -299,7 +299,7 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
 BY_KIND: dict[str, type[Aggregator]] = {
     "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
     "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
-    "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode,
+    "count_distinct": DistinctCount, "approx_count_distinct": DistinctCount, "mode": Mode,
 }  # fmt: skip
 BY_FAMILY: dict[str, type[Aggregator]] = {
     "moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow,

@@ -14,7 +14,7 @@ from kernels.key_filters import ci_count, ci_extrema
 from kernels.rings.timeline import HEAD
 from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
-from swag.live.rank_structures import SortedRuns
+from swag.live.ranking.sorted_runs import SortedRuns
 from swag.live.store import CheckedRows, Retention
 from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.kind import Part

@@ -11,7 +11,7 @@ from hypothesis import given
 from kernels.rings.timeline import HEAD
 from kernels.stored import distinct
 from kernels.windows import previous
-from swag.live.rank_structures import Distinct, Previous
+from swag.live.ranking.previous import Distinct, Previous
 from swag.query.kind import Part
 from tests.kernels.harness import Batch, Plan, Stream, filled, plans
 from tests.kernels.operators import floats, integers

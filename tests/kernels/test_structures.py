@@ -9,7 +9,7 @@ from kernels.operators import monoids
 from swag.errors import BadQuery
 from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.planner import choose
-from swag.live.rank_structures import SortedRuns
+from swag.live.ranking.sorted_runs import SortedRuns
 from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.families import parts_of
 from swag.query.kind import Part

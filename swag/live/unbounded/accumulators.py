@@ -8,7 +8,7 @@ import numpy as np
 
 from kernels.operators import monoids
 from kernels.windows import registers, totals
-from kernels.windows.registers import Pool, Sums
+from kernels.windows.registers import Filling, Pool
 from kernels.windows.totals import Runs
 from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
@@ -183,12 +183,12 @@ class Registers(Accumulator):
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         hashes, progress = fixed(values(columns_of(self.what)[0])), np.zeros(2, np.int64)
-        while not registers.note(hashes, runs, self._pool, Sums(*self.arrays[:2]), progress):
+        while not registers.note(hashes, runs, self._pool, Filling(*self.arrays[:2]), progress):
             every = np.arange(self.arrays[0].size)
             self.arrays[2:] = copied(self._pool, every, registers.DENSE + int(self._pool.size.sum()))
 
     def partial(self) -> np.ndarray:
-        return registers.estimate(Sums(*self._arrays[:2]))
+        return registers.estimate(Filling(*self._arrays[:2]))
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
         found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])

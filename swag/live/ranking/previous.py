@@ -1,66 +1,16 @@
-"""Structures that answer by rank: sorted runs for quantiles, and for how many values are different.
-
-They are functions of the rows, and take longer to write down than to make again: snapshots do not hold them.
-"""
+"""Where the value of every row was before: Distinct, of sorted runs of that, and Previous, for modes."""
 
 from typing import Any
 
 import numpy as np
 
-from kernels.rings.timeline import HEAD, TAIL
 from kernels.windows import previous, sorted_runs
-from swag.durable.state import State
-from swag.live.arena import Column
+from swag.live.ranking.sorted_runs import Remade, add_levels
 from swag.live.space import Space
-from swag.live.structures import Partials, Structure
+from swag.live.structures import Partials
 from swag.query.kind import Part
 
 SMALLEST = 64  # places of a table of values
-
-
-class Remade(Structure):
-    """A structure that is made again from the rows when a snapshot is loaded."""
-
-    def state(self) -> State:
-        return {"updates": self.updates, "lookups": self.lookups}, {}
-
-    def restore(self, state: State) -> None:
-        """Those of earlier versions held the runs as well."""
-        header, _ = state
-        self.rebuild()
-        self.updates, self.lookups = header["updates"], header["lookups"]
-
-
-class SortedRuns(Remade):
-    """B-INT-QNT; its partials are the element of a rank and the one after it."""
-
-    name, update_cost, lookup_cost = "B-INT-QNT", "O(log N)", "O(log² W)"
-
-    def __init__(self, space: Space, part: Part) -> None:
-        super().__init__(space, part)
-        self.held = [space.arena.allocate(self.dtype.type, 0, rows=0)]
-
-    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        add_levels(self.columns, self.held[0], self.rings, keys)
-        sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
-
-    def select(
-        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray, next_too: bool = True
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """next_too: the element after it is asked for; else there is none."""
-        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape if next_too else (0, 0), self.dtype)
-        sorted_column = self.columns, self.held[0].data
-        sorted_runs.lookup(sorted_column, self.rings, keys, (lo, hi), ranks, out, after)
-        self.lookups += lo.size
-        return out, after
-
-
-def add_levels(column: np.ndarray, runs: Column, rings: np.ndarray, keys: np.ndarray) -> None:
-    """One level per power of two up to the longest ring of these keys."""
-    longest = int((rings[keys, TAIL] - rings[keys, HEAD]).max(initial=1))
-    while runs.data.shape[0] < longest.bit_length() - sorted_runs.BITS:
-        runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
-        sorted_runs.rebuild_level(column, runs.data, runs.data.shape[0] - 1, rings)
 
 
 class Previous(Remade):
@@ -79,9 +29,9 @@ class Previous(Remade):
         self.progress = np.zeros(3, np.int64)
 
     @property
-    def words(self) -> previous.Words:
+    def words(self) -> previous.WordColumn:
         column = self.raw[0].data
-        return previous.Words(column.view(np.int64), column.dtype == np.float64)
+        return previous.WordColumn(column.view(np.int64), column.dtype == np.float64)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         while not previous.note(self.words, self.held[0].data, self.table, self.rings, (keys, counts), self.progress):

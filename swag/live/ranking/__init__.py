@@ -1,0 +1,1 @@
+"""Structures that answer by rank, of sorted runs: quantiles, distinct values, and modes beside them."""

@@ -189,7 +189,8 @@ class Engine:
             if not query.is_plain
             else stream.core.lookup(stream.queries[name], key, at, exact)
         )
-        return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
+        by = self._streams.grouping(name)
+        return apart(answer, by) if len(by) > 1 and isinstance(answer, pa.Table) else answer
 
     @beside
     def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:

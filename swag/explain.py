@@ -112,7 +112,7 @@ def _foot(core: Core) -> list[str]:
 def _ticks(stream: LiveStream) -> list[str]:
     """The queries with `every`, and the streams inside."""
     lines, emission = [], stream.emission
-    for ticker in emission.tickers.values():
+    for ticker in emission.own_tickers:
         lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
     for each in emission.inner.values():
         lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]

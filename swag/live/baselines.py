@@ -142,7 +142,7 @@ class MaterializeAll(Structure):
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the windows are now."""
         if self.store is not None:
-            all_rows = window_edges.edges(self.store, KEY, self.reaches, self.store.now)[:2]
+            all_rows = window_edges.edges(self.store, KEY, window_edges.lengths_of(self.reaches), self.store.now)[:2]
             lo, hi = self.space.to_positions(KEY, *all_rows)
             return lo[0], hi[0]
         head, tail = self.rings[0, HEAD], self.rings[0, TAIL]

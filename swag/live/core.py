@@ -165,13 +165,9 @@ class Core:
         except Exception:
             self.take_back(known)
             raise
-        self._add_time(fields, once.ts)
-        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
-
-    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
-        """Time is a column among the others where somebody reads it as one."""
         if self.reading.timed and self.time.clock is not None:
-            fields[TIME] = Field(ts, None, self.time.clock.type)
+            fields[TIME] = Field(once.ts, None, self.time.clock.type)
+        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -206,7 +202,8 @@ class Core:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
-        self._add_time(fields, ts)
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)
@@ -250,14 +247,12 @@ class Core:
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(simple[short[1]].title, short[0], instant)
-        self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
     def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
         """Every id at a time of its own, whose events are still kept."""
         simple = answering(queries)
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
-        self.plan.reconsider()
         return combine(queries, simple, columns, present)
 
     def edges(
@@ -272,7 +267,7 @@ class Core:
         else:
             now = window_edges.as_of(self.store, windows, at)
             lengths = lengths if now is windows else window_edges.lengths_of(now)
-            lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
+            lo, hi, short = window_edges.edges(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
             gone = window_edges.reaches_forgotten(self.store, windows, instant)
@@ -314,7 +309,7 @@ class Core:
         self.asked += len(queries)
         names = [query.label for query in queries]
         pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
-        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        kinds = {names[piece.speaks_of[0]]: piece.values.type for piece in pieces}
         ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
         which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
         order = in_order(which, len(names))

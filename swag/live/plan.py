@@ -27,15 +27,17 @@ from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Depth, Rows, Since, Unbounded, reach
-from swag.tables.columns import Clock, Field
+from swag.query.windows import Depth, Rows, Unbounded, reach, whole_from
+from swag.tables.columns import Field
 
 
 class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it, those that make a key present, its parts (None:
-    nothing has come yet that it could be answered from) and those whose groups serve them, how, and the type."""
+    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
+    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
+    how, and the type."""
 
     mask: Mask
+    home: Mask
     presence: Mask
     parts: tuple[Part, ...] | None
     served_by: tuple[Part, ...]
@@ -67,7 +69,7 @@ class Plan:
         self._readers: list[Query] | None = None
         self._predicates: tuple[str, ...] | None = None
         self.routes: dict[str, Route] = {}  # by query, once it is settled
-        self._settled = True  # every query has its spaces and structures
+        self.settled = True  # every query has its spaces and structures
         self.version = 0  # changes with the queries, and with what they are answered from
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ class Plan:
 
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
-        self._readers, self._predicates, self.routes, self._settled = None, None, {}, False
+        self._readers, self._predicates, self.routes, self.settled = None, None, {}, False
         self.version += 1
 
     def retain(self) -> None:
@@ -223,7 +225,7 @@ class Plan:
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
-        changed = nullable != self.nullable or not self._settled
+        changed = nullable != self.nullable or not self.settled
         if nullable != self.nullable:
             self._narrow(nullable - self.nullable)
         if changed:
@@ -232,7 +234,7 @@ class Plan:
 
     def settle(self) -> None:
         """Spaces and structures for queries that have none yet, as far as their columns are known."""
-        if not self._settled:
+        if not self.settled:
             require_alone()
             self._make_groups()
 
@@ -266,10 +268,12 @@ class Plan:
                 group.use(Choice(type(group.structure), group.reason))
 
     def reconsider(self) -> None:
-        """Another structure, where what is asked has changed enough to pay for rebuilding."""
+        """Another structure, where what is asked has changed enough to pay for rebuilding.
+
+        Only that needs to be alone: large lookups are due every time, and would all be asked for twice.
+        """
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
-                require_alone()
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)
@@ -293,7 +297,8 @@ class Plan:
         served = not isinstance(query.window, Unbounded) and self._is_served(query, mask, serving)
         parts, by = (own, serving) if served else (None, ())
         kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
-        return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
+        kind, of_type = KINDS[aggregate.kind], result_type(aggregate, kinds)
+        return Route(mask, mask.home, self.presence(query), parts, by, kind, of_type)
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
@@ -321,7 +326,7 @@ class Plan:
                 wanted[home, _moments(part)] += wanted.pop((home, part))
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
-        self._settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
+        self.settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
         for (home, part), names in wanted.items():
             space = self.store.spaces[home]
             if (home, part) not in self.groups:
@@ -405,7 +410,11 @@ class Plan:
         for query in queries:
             start = self._kept_since.get(query.label)
             if start is not None and clock is not None:
-                start = self._rows_since(query) if isinstance(query.window, Rows) else _whole_from(query, start, clock)
+                start = (
+                    self._rows_since(query)
+                    if isinstance(query.window, Rows)
+                    else whole_from(query.window, start, clock)
+                )
             since[query.label] = None if start is None or clock is None else clock.value(start)
         return since
 
@@ -449,14 +458,6 @@ class Plan:
             if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
-
-
-def _whole_from(query: Query, start: int, clock: Clock) -> int:
-    """When a window by time has left what is not after `start`."""
-    if isinstance(query.window, Unbounded):
-        return start
-    until = start + reach(query.window, clock.unit).far
-    return until if not isinstance(query.window, Since) else int(query.window.starts(np.array([until]), clock)[0])
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

@@ -66,8 +66,10 @@ def operator(part: Part) -> Any:
     }[part.family]()
 
 
-def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
-    """Refuse an aggregate over columns it can not be computed of."""
+def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[str]:
+    """Refuse an aggregate over columns it can not be computed of. Returns those that it computes with, or compares; of
+    others values are counted, or handed back."""
+    computed = []
     for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
         kind = decoded_type(kinds[name])
         if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
@@ -77,6 +79,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
             )
         if reads == "anything":
             continue
+        computed.append(name)
         if reads == "booleans" and not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             raise BadType(
                 f'{aggregate} takes true and false, but "{name}" is a column of type {kind}.',
@@ -93,6 +96,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
             )
         if aggregate.user is not None:
             try_out(aggregate, kind)
+    return computed
 
 
 def computed_columns(aggregate: Aggregate) -> list[str]:

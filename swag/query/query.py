@@ -72,6 +72,9 @@ class Query:
         if self.every is not None and not isinstance(self.every, Every):
             raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
         _check_source(self.source)
+        object.__setattr__(self, "reads_sql", _reads_sql(aggregate, having))
+
+    reads_sql = False  # may a column that it reads be none of the events', but SQL over them?
 
     @cached_property
     def is_plain(self) -> bool:
@@ -82,12 +85,6 @@ class Query:
     def is_simple(self) -> bool:
         """One aggregate over one window: what structures answer. Other queries are computed from such."""
         return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
-
-    @cached_property
-    def reads_sql(self) -> bool:
-        """Is some column that it reads maybe none of the events', but SQL over them?"""
-        found = [*leaves(self.aggregate), *leaves(self.having)]
-        return any(not name.isidentifier() for leaf in found for name in leaf.aggregate.columns)
 
     @cached_property
     def condition(self) -> Condition | None:
@@ -182,6 +179,14 @@ def check_options(name: Any, stream: Any) -> None:
     for what, value in (("name", name), ("stream", stream)):
         if value is not None:
             check_name(value, what, f'sw.Query(…, {what}="…")')
+
+
+def _reads_sql(*terms: Any) -> bool:
+    for term in terms:
+        for leaf in [term] if isinstance(term, Aggregate) else [leaf.aggregate for leaf in leaves(term)]:
+            if leaf.written or not all(map(str.isidentifier, leaf.columns)):
+                return True
+    return False
 
 
 def _check_source(source: Any) -> None:

@@ -55,7 +55,9 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
-    table = with_derived(table, queries)
+    for query in queries:
+        if query.reads_sql:
+            table = with_derived(table, query)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
@@ -75,10 +77,9 @@ def answered_by(
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
-def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
-    """The events, with the columns of theirs that queries compute by SQL."""
-    computing = [query for query in queries if query.reads_sql]
-    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
+def with_derived(table: pa.Table, query: Query) -> pa.Table:
+    """The events, with the columns that a query computes by SQL over theirs."""
+    return Reading(components(query)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:
@@ -188,9 +189,7 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        families.check_columns(aggregate, kinds)
-        computed = families.computed_columns(aggregate)
-        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        fields = {name: self.stored.field(name, asked_by) for name in families.check_columns(aggregate, kinds)}
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}

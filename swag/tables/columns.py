@@ -52,7 +52,7 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
     if len(set(map(len, arrays.values()))) > 1:
         lengths = {name: len(array) for name, array in arrays.items()}
         raise BadEvents(f"the columns are not equally long: {lengths}.")
-    return pa.table(arrays)
+    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
 
 
 def _copied(table: pa.Table) -> pa.Table:

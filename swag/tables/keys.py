@@ -86,6 +86,8 @@ class KeyTable:
 
     def _find_any(self, column: pa.ChunkedArray, name: str) -> np.ndarray:
         array = one_chunk(column)
+        if not array.null_count and array.type == self.type and len(array):  # the usual one
+            return self._find(array)
         if not array.null_count and self._is_own(array.type):
             return self._through_dictionary(array, self._find)
         found = np.full(len(array), -1)

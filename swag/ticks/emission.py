@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag import errors
-from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
+from swag.durable.state import State, nested, part, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.live.core import Core
 from swag.live.intake import check_there
@@ -28,6 +28,7 @@ from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.ticks.inner_streams import Answers, Chosen
+from swag.ticks.later_ticker import LaterTicker, waits_for_later
 from swag.ticks.lookback import Lookback
 from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
@@ -47,6 +48,9 @@ class Emission:
     core: Core
     make: "Callable[[], LiveStream]"
     tickers: dict[Every, Ticker] = field(default_factory=dict)
+    later: dict[str, LaterTicker] = field(
+        default_factory=dict
+    )  # by query: of windows that hold what comes after a tick
     inner: dict[Query, Answers] = field(default_factory=dict)
     chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
     outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
@@ -97,7 +101,12 @@ class Emission:
     @property
     def all_tickers(self) -> list[Ticker]:
         """Its own, and those whose answers are streams."""
-        return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
+        return [*self.tickers.values(), *self.later.values(), *(each.ticker for each in self.inner.values())]
+
+    @property
+    def own_tickers(self) -> list[Ticker]:
+        """Those whose answers are emitted."""
+        return [*self.tickers.values(), *self.later.values()]
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -134,13 +143,22 @@ class Emission:
                     raise
                 self.outer[query.label] = over
             elif query.every is not None:
-                ticker = self.tickers.get(query.every) or self._new_ticker(query.every)
-                self._ticker(ticker, query, flowing)
-                self.tickers[query.every] = ticker
+                self._add_ticking(query, query.every, flowing)
             if flowing:
                 self.since[query.label] = self.core.time.now
                 store = self.core.store  # nobody has followed the events that came before
                 self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
+
+    def _add_ticking(self, query: Query, every: Every, flowing: bool) -> None:
+        """To those that share its ticks; one whose windows see later rows waits for no other's."""
+        if waits_for_later(query):
+            later = LaterTicker(every, self.key, Lookback(every, self.key))
+            self._ticker(later, query, flowing)
+            self.later[query.label] = later
+        else:
+            ticker = self.tickers.get(every) or self._new_ticker(every)
+            self._ticker(ticker, query, flowing)
+            self.tickers[every] = ticker
 
     def note_unread(self, query: Query, instant: int) -> None:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
@@ -186,6 +204,8 @@ class Emission:
             self.outer.pop(query.label).remove(query.label)
             self.forget()
         elif query.every is not None:
+            if self.later.pop(query.label, None) is not None:
+                return
             ticker = self.tickers[query.every]
             ticker.remove(query.label)
             if not ticker.queries:
@@ -258,7 +278,7 @@ class Emission:
         for chosen in self.chosen.values():
             in_order = self.key is None or self.ordered
             chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
-        for ticker in self.tickers.values():
+        for ticker in self.own_tickers:
             answers = self._decide(ticker, progress)
             if answers is not None:
                 self._send(ticker, answers)
@@ -274,7 +294,7 @@ class Emission:
         """What its own tickers answer: as `decide`, for who takes that as it is, of all queries at once."""
         if self.core.time.clock is not None:
             progress = self._progress(closed, kept)
-            yield from filter(None, [self._decide(ticker, progress) for ticker in self.tickers.values()])
+            yield from filter(None, [self._decide(ticker, progress) for ticker in self.own_tickers])
 
     def _progress(self, closed: int, kept: bool) -> StreamProgress:
         latest = self.core.store.latest[: self.core.store.key_count]
@@ -332,7 +352,7 @@ class Emission:
     def kinds(self) -> dict[str, pa.DataType]:
         """The types of the answers, as far as they are known."""
         found: dict[str, pa.DataType] = {}
-        for ticker in self.tickers.values():
+        for ticker in self.own_tickers:
             found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
         for each in self._inside():
             found |= each.kinds
@@ -341,7 +361,7 @@ class Emission:
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its rows are all kept."""
         clock, found = self.core.time.clock, {name: over.queries[name] for name, over in self.outer.items()}
-        for ticker in self.tickers.values():
+        for ticker in self.own_tickers:
             found |= ticker.queries
         return {name: self._whole_since(name, query, clock) for name, query in found.items()}
 
@@ -379,6 +399,7 @@ class Emission:
         }  # fmt: skip
         inside = {
             "tickers": [ticker.state() for ticker in self.tickers.values()],
+            "later": [nested({"query": name}, {"ticker": each.state()}) for name, each in self.later.items()],
             "inner": [each.state() for each in self.inner.values()],
             "chosen": [each.state() for each in self.chosen.values()],
         }
@@ -392,6 +413,8 @@ class Emission:
         self.errors = [getattr(errors, kind)(message, hint) for kind, message, hint in header["errors"]]
         self.outbox = [(name, table_from_array(arrays[f"outbox/{i}"])) for i, name in enumerate(header["outbox"])]
         self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        for saved in parts(state, "later") if self.later else ():
+            self.later[saved[0]["query"]].restore(part(saved, "ticker"))
         self.inner = _restored(self.inner, parts(state, "inner"), "query", query_to_json)
         self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", lambda where: where)
 

@@ -51,6 +51,7 @@ class GroupedStream:
         self.queries: dict[str, Query] = {}  # as they were given
         self._where: dict[str, By] = {}  # the grouping of each
         self._filters: tuple[int, dict[By, list[str]]] = (-1, {})  # at which version, and what they were
+        self._answered: tuple[int, list[str], list[tuple[LiveStream, list[int]]]] = (-1, [], [])  # by whom, likewise
         self._follow()
 
     def _made(self, by: By) -> LiveStream:
@@ -140,11 +141,15 @@ class GroupedStream:
 
     def _streams_of(self, names: list[str]) -> list[tuple[LiveStream, list[int]]]:
         """The live streams that answer queries of one grouping, each with the places of its own."""
-        found: dict[int, tuple[LiveStream, list[int]]] = {}
-        for place, name in enumerate(names):
-            stream = self.of(name)
-            found.setdefault(id(stream), (stream, []))[1].append(place)
-        return list(found.values()) or [(self.main, [])]
+        version, known, answered = self._answered
+        if version != self.version or known != names:
+            found: dict[int, tuple[LiveStream, list[int]]] = {}
+            for place, name in enumerate(names):
+                stream = self.of(name)
+                found.setdefault(id(stream), (stream, []))[1].append(place)
+            answered = list(found.values()) or [(self.main, [])]
+            self._answered = self.version, names, answered
+        return answered
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""

@@ -121,7 +121,7 @@ class LiveStream:
     def is_ticking(self) -> bool:
         """Does anybody but the core read events?"""
         emission = self.emission
-        return bool(emission.tickers or emission.inner or emission.chosen)
+        return bool(emission.tickers or emission.later or emission.inner or emission.chosen)
 
     @property
     def is_read(self) -> bool:

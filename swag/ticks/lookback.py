@@ -197,7 +197,7 @@ class Lookback:
         """All queries at every tick, in order."""
         segment, values = np.zeros(asked.ids.size, np.int64), None
         if keys is not None:
-            segment, values = _ranked(asked.ids, keys)
+            segment, values = ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
             order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
@@ -228,7 +228,6 @@ class Lookback:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
-        self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
         columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
         speaks = []
@@ -243,7 +242,8 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.core.store
-        self.core.plan.totals.settle()
+        if self.core.plan.totals.totals:
+            self.core.plan.totals.settle()
         store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:
@@ -256,7 +256,7 @@ class Lookback:
         self.recent.restore(part(state, "recent"))
 
 
-def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
+def ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
     """Keys as numbers, in order of their values; and the values."""
     known, rank = np.zeros(keys.count, bool), np.empty(keys.count, np.int64)
     known[ids] = True

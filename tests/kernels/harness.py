@@ -133,7 +133,7 @@ class Stream:
 
     def registered(self) -> tuple[np.ndarray, np.ndarray]:
         """The windows that MaterializeAll was told of, as the engine asks for them."""
-        lo, hi, _ = window_edges.edges(self.store, self.keys, REGISTERED, self.store.now)
+        lo, hi, _ = window_edges.edges(self.store, self.keys, window_edges.lengths_of(REGISTERED), self.store.now)
         return self.space.to_positions(self.keys, lo, hi)
 
 

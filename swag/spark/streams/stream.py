@@ -13,7 +13,7 @@ from swag.evaluate import asked_queries, evaluate
 from swag.query.lowering import readers, simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.windows import Unbounded
+from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import grouped_by
 from swag.spark.places import col, named, numbered, placed
@@ -108,6 +108,11 @@ def windows_job(
 
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
     for each in simple_ones(asked):
+        if sees_later(each.window):
+            raise BadQuery(
+                f'query "{each.title}": {each.window!r} takes what comes after a tick; no stream of Spark waits.',
+                "swag.spark.evaluate over stored events",
+            )
         if isinstance(each.window, Unbounded):
             raise BadQuery(
                 f'query "{each.title}": a stream of Spark keeps the events that windows hold, and {each.window!r} lets '

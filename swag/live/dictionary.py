@@ -90,8 +90,9 @@ class Dictionary:
         return numbers
 
     def _tell(self, name: str, renumbering: Renumbering | None) -> None:
-        for told in self.renumbered if renumbering is not None else ():
-            told(name, renumbering)
+        if renumbering is not None:
+            for told in self.renumbered:
+                told(name, renumbering)
 
     def values(self, name: str, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
         """Back from numbers to values."""

@@ -12,9 +12,9 @@ from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
-from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.keys import KeyTable, is_string
 from swag.tables.predicate import holds
 

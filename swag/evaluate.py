@@ -18,6 +18,7 @@ from swag.sql import sql
 from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
 from swag.tables.key_columns import apart, joined, key_name
+from swag.tables.outputs import as_frame, check_out
 from swag.ticks.nested import evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
@@ -31,8 +32,8 @@ def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named
 @rehearsed(_rehearsal)
 def evaluate(
     queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts",
-    key: str | Iterable[str] | None = None, *, progress: bool | None = None,
-) -> pa.Table:  # fmt: skip
+    key: str | Iterable[str] | None = None, *, progress: bool | None = None, out: str = "arrow",
+) -> Any:  # fmt: skip
     """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
     At each event: columns key, ts, then one per query; an event sees the rows up to its own. A key may have several
@@ -42,7 +43,8 @@ def evaluate(
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
 
-    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook.
+    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook. out: the
+    kind of table, "arrow", "pandas" or "polars".
 
     >>> import swag as sw
     >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}
@@ -56,15 +58,16 @@ def evaluate(
     if not isinstance(ts, str):
         raise BadType(f"ts={ts!r} is not the name of a column.", 'ts="ts"')
     default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
+    check_out(out)
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
         with shown(progress):
-            return of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default)))
+            return as_frame(of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default))), out)
     table = as_table(events)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
-        return _evaluate(asked, table, at, ts, default, Progress())
+        return as_frame(_evaluate(asked, table, at, ts, default, Progress()), out)
     with shown(progress) as steps:
-        return _evaluate(asked, table, at, ts, default, steps)
+        return as_frame(_evaluate(asked, table, at, ts, default, steps), out)
 
 
 def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress) -> pa.Table:

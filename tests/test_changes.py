@@ -77,12 +77,13 @@ class Watched:
 
 
 class ChangesMachine(RuleBasedStateMachine):
-    @initialize(lateness=st.sampled_from([None, None, 9]), keeps=st.booleans(), asked=st.booleans(),
-                chosen=st.lists(RULES, min_size=1, max_size=5))  # fmt: skip
-    def start(self, lateness, keeps, asked, chosen):
-        self.engine = sw.Engine(key="k", lateness=lateness)
-        self.truth = oracle.Engine(lateness=lateness)
-        self.clock, self.rules, self.looked, self.keeps, self.number = 0, {}, {}, keeps, 0
+    @initialize(order=st.sampled_from([{}, {}, {"lateness": 9}, {"lateness": 9, "hold": False}]), keeps=st.booleans(),
+                asked=st.booleans(), chosen=st.lists(RULES, min_size=1, max_size=5),
+                clock=st.sampled_from([0, -1000]))  # fmt: skip
+    def start(self, order, keeps, asked, chosen, clock):
+        self.engine = sw.Engine(key="k", **order)
+        self.truth = oracle.Engine(**order)
+        self.clock, self.rules, self.looked, self.keeps, self.number = clock, {}, {}, keeps, 0
         if keeps:
             for by in dict.fromkeys(GROUPINGS):
                 for column in (None, "x", "i", "z"):
@@ -173,7 +174,7 @@ class ChangesMachine(RuleBasedStateMachine):
             if watched.by in groupings and self.truth.taken:
                 self.look(watched)
         for by in groupings:
-            self.looked[by] = self.truth.watermark
+            self.looked[by] = self.truth.watermark if self.truth.taken else -math.inf  # time begins with an event
         for name in names:
             watched = self.rules[name]
             rows = {tuple(row.get(c) for c in watched.by): row for row in table.to_pylist() if row["query"] == name}
@@ -278,3 +279,21 @@ TestEagerChanges = EagerChangesMachine.TestCase
 TestEagerChanges.settings = RUN
 TestForgetfulChanges = ForgetfulChangesMachine.TestCase
 TestForgetfulChanges.settings = RUN
+
+
+def test_what_ceases_before_1970_is_told():
+    engine = sw.Engine(key="k")
+    engine.register(sw.Query(sw.count(), sw.Range(1), name="any", having=(">", 0)))
+    engine.append({"ts": [-5], "k": [1]})
+    assert engine.changes()["ts"].to_pylist() == [-5]
+    engine.advance(-3)
+    assert engine.changes().to_pylist() == [{"query": "any", "k": 1, "ts": -4, "value": None, "passing": False}]
+
+
+def test_rows_are_kept_for_what_is_to_be_told_also_where_late_events_are_put_into_their_place():
+    engine = sw.Engine(key="k", lateness=2, hold=False)
+    engine.register(sw.Query(sw.count(), sw.Range(10), name="busy", having=(">", 1)))
+    engine.append({"ts": [1, 2, 9], "k": [1, 1, 1]})
+    assert engine.changes().to_pylist() == [{"query": "busy", "k": 1, "ts": 2, "value": 3, "passing": True}]
+    engine.advance(100)
+    assert engine.changes().to_pylist() == [{"query": "busy", "k": 1, "ts": 12, "value": None, "passing": False}]

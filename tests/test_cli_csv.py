@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swag.cli import csv_types, main
-from swag.cli.files import Source
+from swag.cli import main
+from swag.files import csv_types
+from swag.files.files import Files
 
 VALUES: dict[str, list[str | bytes]] = {
     "nothing": ["", "NA", "null", "nan"],
@@ -71,7 +72,7 @@ def test_types_are_those_that_the_whole_file_has_at_once(
         patch.setattr(csv_types, "BLOCK", block)
         assert csv_types.types_of(path, names) == {name: whole.schema.field(name).type for name in names}
         if not any(map(pa.types.is_binary, whole.schema.types)):
-            assert Source(path).read().equals(whole)
+            assert Files([path]).read().equals(whole)
 
 
 @pytest.fixture
@@ -133,6 +134,6 @@ def test_requests_have_the_types_of_all_their_rows(folder: Path) -> None:
 
 def test_a_file_is_streamed_block_by_block(folder: Path) -> None:
     events(folder / "m.csv", ["1"] * 999 + ["2.5"])
-    sizes = [table.num_rows for table in Source(folder / "m.csv").batches(["ts", "x"], 100)]
+    sizes = [table.num_rows for table in Files([folder / "m.csv"]).batches(["ts", "x"], 100)]
     assert sum(sizes) == 1000
     assert max(sizes) <= 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import frames as fr
 import swag as sw
 from swag.cli import main
-from swag.cli.files import Source
+from swag.files.files import Files
 
 SQL = """
     SELECT symbol, SUM(volume) AS vol, (MAX(price) - MIN(price)) / LAST(price) AS spread
@@ -65,7 +66,7 @@ def test_the_events_for_which_a_condition_holds_are_answered_in_chunks(
 
 
 def read(path: Path) -> pa.Table:
-    return Source(path).read()
+    return Files([path]).read()
 
 
 def same(actual: pa.Table, expected: pa.Table) -> bool:
@@ -295,3 +296,18 @@ def test_without_pyspark_that_is_said(folder: Path, capfd: Any, monkeypatch: pyt
     write(trades(50), folder / "t.parquet")
     assert main([*RUN, "--engine", "spark", "--out", "a.parquet"]) == 2
     assert 'needs PySpark. Hint: pip install "swag-windows[spark]"' in capfd.readouterr().err
+
+
+def test_a_statement_of_the_command_line_over_several_files(folder: Path, capfd: Any) -> None:
+    whole = trades()
+    for number, start in enumerate(range(0, whole.num_rows, 100)):
+        write(whole.slice(start, 100), folder / f"day-{number}.csv")
+        (folder / f"day-{number}.csv.gz").write_bytes(gzip.compress((folder / f"day-{number}.csv").read_bytes()))
+    sql = "SELECT symbol, SUM(volume) AS v FROM t [RANGE 20 SECONDS] GROUP BY symbol"
+    given = [[f"day-{number}.csv" for number in range(7)], ["day-?.csv"], ["day-*.csv.gz"]]
+    for files in given:
+        events = [argument for file in files for argument in ("--events", file)]
+        assert main(["run", "-e", sql, *events, "--chunk", "70", "--out", "a.parquet"]) == 0
+        assert same(read(folder / "a.parquet"), sw.evaluate(sql, folder / "day-?.csv", key="symbol"))
+    assert main(["explain", "-e", f"{sql};", "-e", "SELECT COUNT(*) FROM t [ROWS 3]"]) == 0
+    assert "count" in capfd.readouterr().out.lower()

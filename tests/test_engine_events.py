@@ -152,7 +152,7 @@ BAD = {
         r"event 1 has ts 3, after ts 5 .*lateness=2",
     ),
     "unequal lengths": ({"ts": [9, 9], "k": ["a"], "x": [1.0]}, sw.BadEvents, "not equally long"),
-    "no table": ([1, 2, 3], sw.BadType, "events are a list, which is no table"),
+    "no table": ([1, 2, 3], sw.BadType, "event 0 of the list is 1, which is no dict"),
 }
 
 

@@ -192,7 +192,7 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
         ({"events": {**STREAM, "ts": [1.0, 2.0]}}, sw.BadType, 'ts column "ts" is double'),
         ({"events": {**STREAM, "ts": [1, None]}}, sw.BadEvents, "row 1 has no timestamp"),
         ({"events": {**STREAM, "sym": [None, "A"]}, "key": "sym"}, sw.BadEvents, "row 0 has no key"),
-        ({"events": [1, 2]}, sw.BadType, "which is no table"),
+        ({"events": [1, 2]}, sw.BadType, "which is no dict"),
         ({"at": {"time": [1]}}, sw.UnknownColumn, 'requests need a column "ts", but have: time'),
         ({"at": {"ts": [1]}, "key": "sym"}, sw.UnknownColumn, 'requests need a column "sym"'),
         ({"at": {"ts": [1, None]}}, sw.BadEvents, "row 1 has no timestamp"),

@@ -87,13 +87,14 @@ class FilterMachine(RuleBasedStateMachine):
         aggregates=st.lists(st.sampled_from(AGGREGATES), min_size=2, max_size=2),
         where=st.sampled_from([None, *WHERE]),
         chosen=st.lists(FILTERS, max_size=3),
+        clock=st.sampled_from([0, -500]),
     )
-    def start(self, epsilon, lateness, aggregates, where, chosen):
+    def start(self, epsilon, lateness, aggregates, where, chosen, clock):
         """Few aggregates and predicates in a run, so that most of its filters share an index."""
         self.engine = sw.Engine(key="k", epsilon=epsilon, lateness=lateness)
         self.truth = oracle.Engine(key="k", lateness=lateness)
         self.aggregates, self.wheres = aggregates, (None, None, where)
-        self.epsilon, self.clock, self.filters, self.plain, self.steps = epsilon, 0, {}, [], 0
+        self.epsilon, self.clock, self.filters, self.plain, self.steps = epsilon, clock, {}, [], 0
         for each in chosen:
             self.register(each)
 

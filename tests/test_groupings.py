@@ -317,3 +317,21 @@ def test_ticks_of_a_grouping_that_is_gone_are_handed_out_after_loading(tmp_path)
     loaded = sw.Engine.load(tmp_path / "engine.swag")
     assert loaded.emitted("t").to_pylist() == [{"query": "t", "tick": 1, "ts": 2, "shop": 7, "value": 2}]
     assert loaded.append({"ts": [3], "card": ["a"]}) == 1  # nobody groups by shop any more
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_grouping_that_comes_while_all_events_wait_answers_of_none(tmp_path, saved):
+    engine = sw.Engine(key="k", lateness=9)
+    engine.register(sw.Query(sw.count(), sw.Range(3), name="per key"))
+    engine.append({"ts": [5], "k": [1]})
+    engine.register([
+        sw.Query(sw.count(), sw.Range(3), name="of all", by=()),
+        sw.Query(sw.count(), sw.Range(3), name="many", by=(), having=(">", -1)),
+    ])  # fmt: skip
+    if saved:
+        engine.save(tmp_path / "snapshot")
+        engine = sw.Engine.load(tmp_path / "snapshot")
+    assert engine.lookup("of all") == 0
+    assert engine.filters("many").num_rows == 0
+    engine.append({"ts": [14], "k": [2]})
+    assert engine.lookup("of all") == 1

@@ -19,6 +19,7 @@ FLOORS = [  # from the ground up; rooms of one floor do not know each other
     ["kernels"],
     ["swag.errors", "swag.siblings"],
     ["swag.arguments", "swag.durable", "swag.progress"],
+    ["swag.files"],
     ["swag.tables"],
     ["swag.query"],
     ["swag.sql", "swag.stored", "swag.live", "swag.first_use"],

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,20 @@ def warm() -> None:
     show()
 
 
-EVENTS = click.option("--events", required=True, type=FILE, help="Parquet, CSV or Arrow, by its ending.")
+EVENTS = click.option(
+    "--events", required=True, multiple=True, metavar="PATH",
+    help="Parquet, CSV or Arrow, by its ending; with * in it, or several times, for several files.",
+)  # fmt: skip
+INLINE = click.option("-e", "inline", metavar="STATEMENT", multiple=True, help="A statement, in place of a file.")
+TS = click.option(
+    "--events",
+    required=True,
+    multiple=True,
+    help="Parquet, CSV or Arrow, by its ending; * in it, or several times, for several.",
+)
+INLINE = click.option(
+    "-e", "inline", metavar="STATEMENT", multiple=True, help="A statement, in place of a file of them."
+)
 TS = click.option("--ts", default="ts", show_default=True, help="The column of time.")
 KEY = click.option(
     "--key", multiple=True, help="A column of the key; several times for several. If not said: those of GROUP BY."
@@ -95,32 +109,41 @@ CHUNK = click.option("--chunk", default=1_000_000, show_default=True, type=Whole
 OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its ending. Without it, answers are shown.")
 
 
-@cli.command(short_help="Answer a file of SQL over a file of events.")
-@click.argument("queries", type=FILE)
+def _files(paths: Iterable[str]) -> Any:
+    from swag.files.files import Files, found
+
+    return Files([file for path in paths for file in found(path)])
+
+
+@cli.command(short_help="Answer SQL over files of events.")
+@click.argument("queries", type=FILE, required=False)
+@INLINE
 @EVENTS
 @TS
 @KEY
 @OUT
-@click.option("--at", type=FILE, help="A file of requests: a row of answers for each, as of its time (and key).")
+@click.option("--at", metavar="PATH", help="A file of requests: a row of answers for each, as of its time (and key).")
 @click.option("--engine", default="embedded", show_default=True, type=click.Choice(["embedded", "spark"]))
 @CHUNK
-def run(queries: Path, events: Path, ts: str, key: tuple[str, ...], out: Path | None, at: Path | None, engine: str,
-        chunk: int) -> None:  # fmt: skip
-    """Answer the statements in QUERIES over a file of events: a row per event, or per request.
+def run(queries: Path | None, inline: tuple[str, ...], events: tuple[str, ...], ts: str, key: tuple[str, ...],
+        out: Path | None, at: str | None, engine: str, chunk: int) -> None:  # fmt: skip
+    """Answer the statements in QUERIES over files of events: a row per event, or per request.
 
     Events in order of time are read chunk by chunk, in bounded memory.
     """
     from swag.cli import answering
     from swag.cli.files import check_apart
 
-    check_apart({"QUERIES": queries, "--events": events, "--at": at}, {"--out": out})
-    asked = answering.statements(queries)
+    rows, requests = _files(events), None if at is None else _files([at])
+    read = {"--events": rows.paths, "--at": [] if requests is None else requests.paths}
+    check_apart({"QUERIES": [queries] if queries else []} | read, {"--out": out})
+    asked = answering.statements(queries, inline)
     if engine == "spark":
         from swag.cli.on_spark import run_on_spark
 
-        run_on_spark(asked, events, ts, key, out, at)
+        run_on_spark(asked, rows, ts, key, out, requests)
     else:
-        answering.run(asked, events, ts, key, out, at, chunk)
+        answering.run(asked, rows, ts, key, out, requests, chunk)
 
 
 @cli.command(short_help="Find frames in a file of events.")
@@ -132,7 +155,7 @@ def run(queries: Path, events: Path, ts: str, key: tuple[str, ...], out: Path | 
 @click.option("--plot", type=FILE, help="A picture of the frames, e.g. frames.png.")
 @CHUNK
 def frames(
-    spec: str, events: Path, ts: str, key: tuple[str, ...], out: Path | None, plot: Path | None, chunk: int
+    spec: str, events: tuple[str, ...], ts: str, key: tuple[str, ...], out: Path | None, plot: Path | None, chunk: int
 ) -> None:
     """Find frames by SPEC, a FRAME clause ("DELTA fl 0.05") or a statement that has one.
 
@@ -140,17 +163,18 @@ def frames(
     """
     from swag.cli import answering
 
-    answering.frames(spec, events, ts, key, out, plot, chunk)
+    answering.frames(spec, _files(events), ts, key, out, plot, chunk)
 
 
 @cli.command(short_help="What a file of SQL means, and what its queries would share.")
-@click.argument("queries", type=FILE)
-def explain(queries: Path) -> None:
+@click.argument("queries", type=FILE, required=False)
+@INLINE
+def explain(queries: Path | None, inline: tuple[str, ...]) -> None:
     """Read the statements in QUERIES and say what they would share. Needs no events."""
     from swag.cli.answering import statements
     from swag.cli.show import explain as explained
 
-    click.echo(explained(statements(queries)))
+    click.echo(explained(statements(queries, inline)))
 
 
 @cli.command(

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import Any
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from swag.arguments import key_columns
-from swag.cli.files import Sink, Source, check_apart, kind_of, written
+from swag.cli.files import Sink, check_apart, kind_of_output, written
 from swag.cli.plotting import check_plot, draw
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, FileStream, needs_all
@@ -24,6 +25,7 @@ from swag.cli.ticking import Ticking, needs_whole_file
 from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
+from swag.files.files import Files
 from swag.query.groupings import By, grouping_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
@@ -31,13 +33,19 @@ from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
 from swag.tables.columns import column, instants
+from swag.tables.predicate import holds
 
 KEY = "--key symbol"
 CHUNK = 1_000_000  # events at a time
 
 
-def statements(path: Path) -> list[Any]:
-    """The queries of a file of SQL; what is wrong with it is said with its name."""
+def statements(path: Path | None, inline: tuple[str, ...] = ()) -> list[Any]:
+    """The queries of a file of SQL; what is wrong with it is said with its name. inline: of the command line."""
+    if (path is None) == (not inline):
+        found = "there is no statement" if path is None else "there are statements in a file and on the command line"
+        raise click.UsageError(f'{found}. Hint: swag run queries.sql …, or swag run -e "SELECT …" …')
+    if path is None:
+        return sql(";\n".join(each.strip().rstrip(";") for each in inline))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -50,14 +58,16 @@ def statements(path: Path) -> list[Any]:
         raise click.UsageError(f"{path}: {why}") from None
 
 
-def run(queries: list[Any], events: Path, ts: str, key: By, out: Path | None, at: Path | None, chunk: int) -> None:
+def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None, chunk: int) -> None:
     """All queries over a file of events, written to another (or shown)."""
     if out is not None:
-        kind_of(out)
-    source, key = Source(events), key_of(queries, key)
+        kind_of_output(out)
+    source, key = events, key_of(queries, key)
     columns = columns_read(queries, source, ts, key)
-    requests = None if at is None else Source(at).read()
-    queries, source.where = of_one_condition(queries)
+    requests = None if at is None else at.read()
+    queries, where = of_one_condition(queries)
+    if where is not None:
+        source.choose = partial(_chosen, where)
     check_alone(queries, at)
     if any(not isinstance(query, Query) for query in queries):
         by = grouping_of(queries[0], key)
@@ -76,8 +86,12 @@ def run(queries: list[Any], events: Path, ts: str, key: By, out: Path | None, at
         nothing = source.typed(columns).empty_table()
         evaluate(queries, nothing, None if requests is None else requests.slice(0, 0), ts, key, progress=False)
         if source.rows is None or source.rows > chunk:
-            click.echo(f'swag: all of "{events}" is loaded: {why}.', err=True)
+            click.echo(f"swag: all of {source.called} is loaded: {why}.", err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key, progress=False))
+
+
+def _chosen(where: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(pa.array(holds(where, pa.Table.from_batches([batch]))))
 
 
 def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
@@ -89,7 +103,7 @@ def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
     return [replace(query, source=None, name=query.label) for query in queries], chosen.where
 
 
-def check_alone(queries: list[Any], at: Path | None) -> None:
+def check_alone(queries: list[Any], at: Files | None) -> None:
     """A statement over frames has rows of its own."""
     if any(not isinstance(query, Query) for query in queries) and (len(queries) > 1 or at is not None):
         raise click.UsageError(
@@ -107,7 +121,7 @@ def key_of(queries: list[Any], key: By) -> By:
     return key_columns(key, "--key", KEY) or ((groups.pop() or ()) if len(groups) == 1 else ())
 
 
-def columns_read(queries: list[Any], source: Source, ts: str, key: By) -> list[str]:
+def columns_read(queries: list[Any], source: Files, ts: str, key: By) -> list[str]:
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
     keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
@@ -119,7 +133,7 @@ def columns_read(queries: list[Any], source: Source, ts: str, key: By) -> list[s
     return _there(wanted, source)
 
 
-def _there(wanted: dict[str, str], source: Source) -> list[str]:
+def _there(wanted: dict[str, str], source: Files) -> list[str]:
     """The names of columns, each with who asks for it; one that the file lacks is refused."""
     nothing = pa.schema([(name, pa.null()) for name in source.names]).empty_table()
     for name, asked_by in wanted.items():
@@ -128,7 +142,7 @@ def _there(wanted: dict[str, str], source: Source) -> list[str]:
 
 
 def _chunk_by_chunk(
-    queries: list[Query], source: Source, columns: list[str], ts: str, key: By,
+    queries: list[Query], source: Files, columns: list[str], ts: str, key: By,
     requests: pa.Table | None, size: int, sink: Any, advance: Any,
 ) -> None:  # fmt: skip
     def chunks() -> Iterator[pa.Table]:
@@ -162,15 +176,15 @@ def _chunk_by_chunk(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def frames(text: str, events: Path, ts: str, key: By, out: Path | None, plot: Path | None, chunk: int) -> None:
+def frames(text: str, events: Files, ts: str, key: By, out: Path | None, plot: Path | None, chunk: int) -> None:
     """Frames by a statement or by a FRAME clause alone."""
     from swag.sql import frame_spec
 
-    check_apart({"--events": events}, {"--out": out, "--plot": plot})
+    check_apart({"--events": events.paths}, {"--out": out, "--plot": plot})
     if out is not None:
-        kind_of(out)
+        kind_of_output(out)
     is_statement = text.split(None, 1)[:1] and text.split(None, 1)[0].upper() == "SELECT"
-    source = Source(events)
+    source = events
     if is_statement:
         queries = sql(text)
         if len(queries) != 1 or isinstance(queries[0], Query):
@@ -190,7 +204,7 @@ def frames(text: str, events: Path, ts: str, key: By, out: Path | None, plot: Pa
 
 
 def _find_frames(
-    spec: Any, query: Any, source: Source, columns: list[str], ts: str, key: By, size: int, out: Path | None
+    spec: Any, query: Any, source: Files, columns: list[str], ts: str, key: By, size: int, out: Path | None
 ) -> None:
     """With a query, and what it says of each frame. Chunk by chunk, unless the events are in disorder."""
     of_frames, order = frames_package(), FileStream([], ts, key)
@@ -207,7 +221,7 @@ def _find_frames(
                 sink.write(found)
                 some = True
         except Disorder:
-            click.echo(f'swag: all of "{source.path}" is loaded: it is not sorted by "{ts}".', err=True)
+            click.echo(f'swag: all of {source.called} is loaded: it is not sorted by "{ts}".', err=True)
             sink.start_over()
             some = False
         if not some:
@@ -217,7 +231,7 @@ def _find_frames(
             )
 
 
-def _frame_columns(spec: Any, source: Source, ts: str, key: By) -> list[str]:
+def _frame_columns(spec: Any, source: Files, ts: str, key: By) -> list[str]:
     wanted = {ts: "ts is"} | dict.fromkeys(key_columns(key, "--key", KEY), "key is")
     wanted |= {name: f"{type(spec).__name__} reads" for name in spec.columns if name not in wanted}
     return _there(wanted, source)
@@ -262,12 +276,12 @@ class First:
 
 
 @contextmanager
-def _progress(source: Source) -> Iterator[Any]:
+def _progress(source: Files) -> Iterator[Any]:
     """A bar on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield lambda rows: None
         return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(source.path.name, total=source.rows)
+        task = progress.add_task(source.paths[0].name, total=source.rows)
         yield lambda rows: progress.advance(task, rows)

@@ -9,21 +9,20 @@ import click
 import pyarrow.dataset
 
 from swag.cli.answering import check_alone, columns_read, key_of
-from swag.cli.files import Source, kind_of, written
+from swag.cli.files import kind_of_output, written
 from swag.errors import NEEDS_SPARK
+from swag.files.files import Files
 from swag.query.groupings import By
 
 
-def run_on_spark(queries: list[Any], events: Path, ts: str, key: By, out: Path | None, at: Path | None) -> None:
+def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
     """Spark writes its part files beside `out`; they are put together there, batch by batch."""
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
-    kind_of(out)
+    kind_of_output(out)
     check_alone(queries, at)
     key = key_of(queries, key)
-    columns_read(queries, Source(events), ts, key)
-    if at is not None:
-        Source(at)  # what can not be read is said before Spark is started
+    columns_read(queries, events, ts, key)
     try:
         from pyspark.sql import SparkSession
 
@@ -58,9 +57,8 @@ def _mistakes_in_one_line() -> Iterator[None]:
         raise click.UsageError(said[-1].split(": ", 1)[1]) from None
 
 
-def _frame(session: Any, path: Path) -> Any:
-    """A DataFrame of a file that Spark reads itself; others go through Arrow."""
-    source = Source(path)
-    if source.kind == "parquet":
-        return session.read.parquet(str(path.resolve()))
-    return session.createDataFrame(source.read())
+def _frame(session: Any, files: Files) -> Any:
+    """A DataFrame of files that Spark reads itself; others go through Arrow."""
+    if all(source.kind == "parquet" for source in files.sources):
+        return session.read.parquet(*(str(path.resolve()) for path in files.paths))
+    return session.createDataFrame(files.read())

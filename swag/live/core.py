@@ -136,16 +136,21 @@ class Core:
         """The first batch tells what time is; queries have been checked against it."""
         self.time.clock = clock
         self.plan.retain()
+        self._begin_whole_stream()
 
     def restart(self) -> None:
         """The first batch was refused: nobody knows what time is again."""
         self.time.clock, self.time.now, self.time.closed, self.store.keys = None, EARLIEST, EARLIEST, None
 
+    def _begin_whole_stream(self) -> None:
+        """Without a key there is one substream as soon as there is time, though events may wait still."""
+        if self.key is None and self.time.clock is not None:
+            self.store.grow_keys()
+
     def begin_at(self, now: int, missed: int) -> None:
         """It has missed what came up to now, so many events: keys of that time are not known."""
         self.store.forgotten, self.missed = now, missed
         if self.key is None:
-            self.store.grow_keys()
             self.store.latest[0] = self.store.lost[0] = now
 
     @property
@@ -397,6 +402,7 @@ class Core:
         self.dictionary.restore(part(state, "dictionary"))
         (saved,) = parts(state, "groupings")
         self.grouping.restore(saved)
+        self._begin_whole_stream()
         if header.get("alerts") is not None:
             self.alerts.restore(part(state, "alerts"))
 

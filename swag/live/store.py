@@ -171,8 +171,8 @@ class Store:
     @property
     def since(self) -> int:
         """Windows that end at this time, or later, are still to be asked for, and rows put in between theirs."""
-        lateness = self.time.lateness
-        return self.retention.since if lateness is None else max(EARLIEST, self.now - lateness)
+        asked, lateness = self.retention.since, self.time.lateness
+        return asked if lateness is None else min(asked, max(EARLIEST, self.now - lateness))
 
     def grow_keys(self) -> None:
         """Room for what is kept per key, for all keys there are."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from swag.arguments import LARGEST, is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
+from swag.tables.inputs import sentence, table_of
 from swag.tables.plain import ENCODED, plain
 from swag.tables.points import SMALLEST, point, whole_number
 
@@ -23,7 +24,7 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
     keep: rows are kept when the call is over. What is no table of Arrow may then be written to again, so it is copied.
     """
     try:
-        table = _table_of(events)
+        table = table_of(events)
         if keep and not isinstance(events, pa.Table | pa.RecordBatch):
             table = _copied(table)
         for kind in table.schema.types:
@@ -33,7 +34,7 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as why:
         if isinstance(why, SwagError):
             raise
-        raise BadType(f"the events can not be read: {_sentence(why)}", "columns of one type each") from None
+        raise BadType(f"the events can not be read: {sentence(why)}", "columns of one type each") from None
 
 
 def _copied(table: pa.Table) -> pa.Table:
@@ -60,50 +61,6 @@ def _copied_array(array: pa.Array) -> pa.Array:
     bitmap = np.packbits(np.asarray(array.is_valid()), bitorder="little") if array.null_count else None
     buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(values)]
     return pa.Array.from_buffers(kind, len(array), buffers)
-
-
-def _table_of(events: Any) -> pa.Table:
-    if isinstance(events, pa.Table):
-        return events
-    if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
-    if isinstance(events, dict):
-        return _from_dict(events)
-    if type(events).__module__.split(".")[0] == "pandas" and type(events).__name__ == "DataFrame":
-        return pa.Table.from_pandas(events, preserve_index=False)
-    if type(events).__module__.startswith("pyspark."):
-        to_spark = ".to_spark(), and then " if type(events).__module__.startswith("pyspark.pandas") else ""
-        raise BadType(
-            f"events are a {type(events).__name__} of Spark, which is not read into memory here.",
-            f"{to_spark}swag.spark.evaluate(queries, df), swag.spark.stream(…), frames.spark.detect(spec, df)",
-        )
-    if hasattr(events, "__arrow_c_stream__") and not isinstance(events, pa.ChunkedArray):
-        return pa.table(events)
-    raise BadType(
-        f"events are a {type(events).__name__}, which is no table.",
-        "a pyarrow.Table, a pandas or Polars frame, a DuckDB relation, or a dict of NumPy arrays",
-    )
-
-
-def _from_dict(columns: dict[str, Any]) -> pa.Table:
-    arrays = {}
-    for name, values in columns.items():
-        if not isinstance(name, str):
-            raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
-        try:
-            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
-            raise BadType(
-                f'column "{name}" can not be read: {_sentence(why)}', "a list or array of one type, None for null"
-            ) from None
-    if len(set(map(len, arrays.values()))) > 1:
-        lengths = {name: len(array) for name, array in arrays.items()}
-        raise BadEvents(f"the columns are not equally long: {lengths}.")
-    return pa.table(arrays)
-
-
-def _sentence(why: Exception) -> str:
-    return f"{str(why).strip().splitlines()[0].rstrip('.')}." if str(why).strip() else f"{type(why).__name__}."
 
 
 def room(size: int, dtype: Any) -> np.ndarray:

@@ -52,7 +52,7 @@ EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "
         (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, ts=None), "ts is None, which is not the name"),
         (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, key=["name", "name"]), "names a column twice"),
         (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, key=["name", "rows"]), "rename the key"),
-        (lambda: fr.Detector(fr.Threshold("x", ">", 1)).push([1, 2]), "no table"),
+        (lambda: fr.Detector(fr.Threshold("x", ">", 1)).push([1, 2]), "no dict"),
         (lambda: fr.Filler(before=1.5), "neither a whole number nor a duration"),
         (lambda: fr.Filler(after="soon"), "not a duration"),
         (lambda: fr.theory.final(fr.Threshold("X", ">", 1), EVENTS), 'no "X", but: ts, x, name'),

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from swag.cli import main
-from swag.cli.files import Source
+from swag.files.files import Files
 
 SQL = """SELECT symbol, SUM(volume) AS vol, COUNT(*) AS n FROM trades [RANGE 40] WHERE volume > 20 GROUP BY symbol;
          SELECT symbol, MAX(volume) AS high FROM trades [ROWS 5] GROUP BY symbol"""
@@ -25,7 +25,7 @@ def test_spark_answers_as_the_embedded_engine_does(spark: Any, tmp_path: Path, m
     Path("q.sql").write_text(SQL)
     for engine in ("embedded", "spark"):
         assert main(["run", "q.sql", "--events", "t.parquet", "--out", f"{engine}.parquet", "--engine", engine]) == 0
-    answers = [Source(Path(f"{engine}.parquet")).read().sort_by("ts") for engine in ("embedded", "spark")]
+    answers = [Files([Path(f"{engine}.parquet")]).read().sort_by("ts") for engine in ("embedded", "spark")]
     assert answers[0].to_pylist() == answers[1].to_pylist()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "embedded.parquet",
@@ -48,7 +48,7 @@ def test_frames_are_written_as_the_embedded_engine_does(
         for engine in ("embedded", "spark"):
             run = ["run", "q.sql", "--events", "t.parquet", "--out", f"{engine}.parquet", "--engine", engine]
             assert main(run) == 0
-        found, expected = (Source(Path(f"{engine}.parquet")).read() for engine in ("spark", "embedded"))
+        found, expected = (Files([Path(f"{engine}.parquet")]).read() for engine in ("spark", "embedded"))
         assert found.column_names == expected.column_names and (expected.num_rows > 5) == (least == 1)
         found, expected = (table.drop_columns(["frame_id"]).sort_by("start") for table in (found, expected))
         assert found.to_pylist() == expected.to_pylist()

@@ -134,7 +134,7 @@ class SimpleRules:
         else:
             first = self._bisected(rule, side, pairs.key, (first, end))
         ts = window_edges.times(store, pairs.key, first)
-        return np.where(ts > LATEST - windows.far, LATEST, ts + np.minimum(windows.far, LATEST - ts))
+        return np.where(ts > LATEST - windows.far, LATEST, ts + windows.far)  # where it would wrap it is not taken
 
     def _last_sure_count(self, rule: np.ndarray, side: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
         """The last position from which on there are as many rows as it takes."""

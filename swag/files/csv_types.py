@@ -11,6 +11,7 @@ well, and a date may be too far off for nanoseconds.
 """
 
 from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,12 +40,25 @@ def types_of(path: Path, columns: list[str]) -> Types:
     """The narrowest type that every value of a column has, as Arrow would infer it from the whole file at once."""
     with reader(path, columns) as first:
         types = dict(zip(columns, first.schema.types, strict=True))
-    if path.stat().st_size <= BLOCK or _hold(path, types):
+    of_one_block = path.suffix.lower() == ".csv" and path.stat().st_size <= BLOCK  # unknown where it is compressed
+    if of_one_block or _hold(path, types):
         return types
     types = _of_all_blocks(path, columns)
     if _hold(path, types):
         return types
     return {name: kind if _hold(path, {name: kind}) else pa.string() for name, kind in types.items()}
+
+
+def of_all(files: Iterable[tuple[Path, pa.Schema]]) -> pa.Schema:
+    """The same of several files, each with the types that it has by itself."""
+    known = list(files)
+    kinds = reduce(lambda one, other: map(joined, one, other), (schema.types for _, schema in known))
+    types: Types = dict(zip(known[0][1].names, kinds, strict=True))
+    for path, schema in known:
+        for name in schema.names:
+            if schema.field(name).type != types[name] and not _hold(path, {name: types[name]}):
+                types[name] = pa.string()
+    return pa.schema(list(types.items()))
 
 
 def _hold(path: Path, types: Types) -> bool:
@@ -63,7 +77,7 @@ def _of_all_blocks(path: Path, columns: list[str]) -> Types:
     with reader(path, columns, dict.fromkeys(columns, pa.binary())) as blocks:
         for block in blocks:
             found = _of_block(block)
-            types = {name: _joined(kind, found[name]) for name, kind in types.items()}
+            types = {name: joined(kind, found[name]) for name, kind in types.items()}
     return types
 
 
@@ -87,7 +101,8 @@ def _text(column: pa.Array) -> pa.Array | None:
         return None
 
 
-def _joined(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+def joined(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """The type that holds what both hold."""
     if a == b or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):

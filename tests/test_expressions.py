@@ -363,7 +363,7 @@ def test_expressions_answer_at_ticks(tmp_path: Path) -> None:
     )
     text = """SELECT k, SUM(x) FILTER (WHERE side = 'ask') / SUM(x) AS r FROM t [RANGE 50{frequency}] GROUP BY k
               HAVING COUNT(*) OVER [RANGE 20] > 5"""
-    ticking, sliding = text.format(frequency=", FREQUENCY 100"), text.format(frequency="")
+    ticking, sliding = text.format(frequency=", EVERY 100"), text.format(frequency="")
     ticks = sw.evaluate(ticking, events, key="k")
     assert ticks.num_rows > 5
     assert ticks["r"].to_pylist() == pytest.approx(

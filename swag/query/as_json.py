@@ -73,7 +73,12 @@ def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: P
     for entry in entries:
         if entry["label"] in known:
             refuse_other(entry, known[entry["label"]], path)
-    return [query_from_json(entry, known, path) for entry in entries]
+    return [_labelled(query_from_json(entry, known, path), entry["label"]) for entry in entries]
+
+
+def _labelled(query: Query, label: str) -> Query:
+    """A query without a name keeps the label that it was saved under, which an older version may have worded so."""
+    return query if query.label == label else replace(query, name=label)
 
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:

@@ -101,9 +101,9 @@ def _bound(edge: Any) -> str:
 
 def frequency(every: "Every", groups: tuple[str, ...] | None) -> str:
     amount = f"{every.rows} TUPLES" if every.time is None else duration(every.time)
-    anchor = " ANCHOR TUPLE" if every.time is not None and every.anchor == "tuple" else ""
+    word = "EVERY" if every.anchor == "tick" else "FREQUENCY"
     by = f" BY {name(groups[0])}" if groups and len(groups) == 1 else ""
-    return f"FREQUENCY {amount}{anchor}" + (f" PARTITIONED{by}" if every.per_key else "")
+    return f"{word} {amount}" + (f" PARTITIONED{by}" if every.per_key else "")
 
 
 def duration(of: Any) -> str:
@@ -148,7 +148,7 @@ def _keywords() -> frozenset[str]:
     from sqlglot.dialects.duckdb import DuckDB  # which swag/sql/dialect.py is made of
 
     words = {word for keyword in DuckDB.tokenizer_class.KEYWORDS for word in keyword.split()}
-    return frozenset(words | {"FRAME", "FREQUENCY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
+    return frozenset(words | {"FRAME", "FREQUENCY", "EVERY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
 
 
 def _is_taken(word: str) -> bool:

@@ -78,8 +78,8 @@ class Every:
 
     def __str__(self) -> str:
         much = f"{self.time}" if self.by_time else f"{self.rows} TUPLES"
-        anchor = " ANCHOR TUPLE" if self.by_time and self.anchor == "tuple" else ""
-        return f"FREQUENCY {much}{anchor}{' PARTITIONED' if self.per_key else ''}"
+        word = "EVERY" if self.anchor == "tick" else "FREQUENCY"
+        return f"{word} {much}{' PARTITIONED' if self.per_key else ''}"
 
 
 def _whole(value: Any, name: str) -> int:

@@ -5,7 +5,8 @@
 [ROWS BETWEEN 1000 AND 200 PRECEDING]         [RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]
 [ROWS BETWEEN 9 PRECEDING AND 2 FOLLOWING]    [RANGE BETWEEN 5 MINUTES PRECEDING AND 1 MINUTE FOLLOWING]
 [UNBOUNDED]                                   [RANGE 5 MINUTES PEERS]    [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']
-[RANGE 1 HOUR, FREQUENCY 1000 TUPLES]         [RANGE 1 HOUR, FREQUENCY 1 MINUTE ANCHOR TUPLE PARTITIONED BY site]
+[RANGE 1 HOUR, FREQUENCY 1000 TUPLES]         [RANGE 1 HOUR, FREQUENCY 1 MINUTE PARTITIONED BY site]
+[RANGE 1 HOUR, EVERY 1 MINUTE]                the same at the end of each minute; FREQUENCY is at a tuple of it
 [FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]    [FRAME UNTIL SUM(volume) >= 25]
 [FRAME DELTA fl 0.05]                         [FRAME GRID x 4.25, y 4.2]
 """
@@ -25,6 +26,7 @@ from swag.sql.nodes import Clause
 from swag.sql.places import wrong
 
 _WINDOWS = ("RANGE", "ROWS", "UNBOUNDED", "SINCE")
+_OFTEN = {"FREQUENCY": "tuple", "EVERY": "tick"}  # where a slot of time is answered, unless ANCHOR says otherwise
 _LONGER = {"week": 7, "weeks": 7}  # in days
 _ENDLESS = ("month", "months", "year", "years", "quarter", "quarters")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -32,6 +34,7 @@ _HINTS = {
     "ROWS": "[ROWS 1000 UNTIL 200]: from 1000 rows back to 200 rows back",
     "RANGE": "[RANGE 2 MINUTES UNTIL 1 MINUTE]: from two minutes back to one minute back",
     "FREQUENCY": FREQUENCY_HINT,
+    "EVERY": FREQUENCY_HINT,
     "SINCE": "[SINCE 1 DAY], or [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']",
 }
 
@@ -61,7 +64,7 @@ class Clauses(Guessing):
             self.unsupported("a second window", "one window in brackets; another by OVER: SUM(x) OVER [ROWS 1000]")
         if word == "FRAME" and (found.window is not None or found.every is not None):
             self.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
-        if word == "FREQUENCY" and found.every is not None:
+        if word in _OFTEN and found.every is not None:
             self.expected("FREQUENCY once", FREQUENCY_HINT)
         if word not in WORDS:
             self._no_window_word()
@@ -71,7 +74,7 @@ class Clauses(Guessing):
         elif word in _WINDOWS:
             found.window = self._window(word)
         else:
-            found.every, found.partition = self._frequency()
+            found.every, found.partition = self._frequency(_OFTEN[word])
 
     def frame(self: Any) -> Any:
         """A spec of frames, from after the word FRAME."""
@@ -158,16 +161,16 @@ class Clauses(Guessing):
             return edge
         return -edge if isinstance(edge, int) else f"-{edge}"
 
-    def _frequency(self: Any) -> tuple[Every, str | None]:
+    def _frequency(self: Any, anchor: str) -> tuple[Every, str | None]:
         amount = self.duration(FREQUENCY_HINT)
         if isinstance(amount, int) and self._match_texts(ROWS):
             options: dict[str, Any] = {"rows": amount}
         else:
-            options = {"time": amount}
+            options = {"time": amount, "anchor": anchor}
         if self._match_texts(("ANCHOR", "ANCHORED")):
             self._match_text_seq("AT")
             if not self._match_texts(("TICK", "TUPLE")):
-                self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TUPLE")
+                self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TICK")
             options["anchor"] = self._prev.text.lower()
         partition = None
         if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):

@@ -258,11 +258,12 @@ class Engine:
         emissions = self._streams.emissions
         if name is not None:
             waiting = {by: each for by, each in emissions.items() if isinstance(name, str) and each.waiting(name)}
-            if not waiting and self._known(name).every is None:  # maybe of a query that is gone
+            if not waiting and not self._known(name).at_ticks:  # maybe of a query that is gone
                 raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
-            by = next(iter(waiting)) if waiting else self._streams.grouping(name)
+            by = next(iter(waiting)) if waiting else self._streams.home(name)
             emissions = {by: self._streams.emission(by)}
-        return emitted_table(emissions, name)
+        asked = self._streams.grouping(name) if name in self._streams.queries else None
+        return emitted_table(emissions, name, asked)
 
     @alone
     def refused(self) -> pa.Table:

@@ -13,13 +13,12 @@ from swag.first_use import few
 from swag.progress import Progress, shown
 from swag.query.groupings import By, by_grouping, grouping_of, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
-from swag.query.query import Query, check_names
+from swag.query.query import Events, Query, check_names
 from swag.sql import sql
 from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
-from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.outputs import as_frame, check_out
-from swag.ticks.nested import evaluate_ticks
+from swag.ticks.nested import chosen_events, evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 BRIEF = 1 << 16  # answers that are there long before anybody would be told how far they are
@@ -64,6 +63,9 @@ def evaluate(
         with shown(progress):
             return as_frame(of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default))), out)
     table = as_table(events)
+    choice = one_choice(asked, at)
+    if choice is not None:
+        return as_frame(chosen_events(choice, table, ts, default), out)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
         return as_frame(_evaluate(asked, table, at, ts, default, Progress()), out)
     with shown(progress) as steps:
@@ -75,11 +77,10 @@ def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By
     if all(query.is_plain for query in asked):
         return answered_by(groups, [query.label for query in asked], table, at, ts, default, progress)
     by, queries = one_of(groups)
-    for query in queries:
-        if query.label in by:
+    for query in asked:
+        if query.label in grouping_of(query, default):
             raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
-    requests = None if at is None else joined(as_table(at), by)
-    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
+    return evaluate_ticks(queries, table, None if at is None else as_table(at), ts, by)
 
 
 def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
@@ -91,6 +92,17 @@ def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
             "one sw.evaluate for each grouping; or an engine",
         )
     return next(iter(groups.items()))
+
+
+def one_choice(asked: list[Any], at: Any) -> Events | None:
+    """SELECT * FROM …: events as they are."""
+    choices = [query for query in asked if isinstance(query, Events)]
+    if choices and (len(asked) > 1 or at is not None):
+        raise BadQuery(
+            "SELECT * gives events as they are, which no other query does; nor does it take requests.",
+            "evaluate it by itself, without `at`",
+        )
+    return choices[0] if choices else None
 
 
 def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:
@@ -108,10 +120,10 @@ def asked_queries(queries: Any) -> list[Any]:
     """What was asked for, as a list: queries, or one over frames. Their names are found to be apart."""
     if isinstance(queries, str):
         queries = sql(queries)
-    if isinstance(queries, Query | OverFrames):
+    if isinstance(queries, Query | Events | OverFrames):
         return [queries]
     asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
-    check_names([query for query in asked if not isinstance(query, OverFrames)])
+    check_names([query for query in asked if not isinstance(query, OverFrames | Events)])
     return asked

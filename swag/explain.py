@@ -8,7 +8,8 @@ from swag.live.indexing.key_filters import NAMES
 from swag.live.planner import Group
 from swag.query.every import Every
 from swag.query.lowering import lower
-from swag.query.query import HIDDEN, Query
+from swag.query.query import HIDDEN, Events, Query
+from swag.ticks.answer_streams import Answers
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
 
@@ -108,12 +109,37 @@ def _ticks(stream: LiveStream) -> list[str]:
     for ticker in emission.tickers.values():
         lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
     for each in emission.inner.values():
-        lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
-        lines += ["    " + line for line in _of_stream(each.stream).split("\n")]
+        lines += ["", *_answers(each)]
     for chosen in emission.chosen.values():
-        lines += ["", f"events where {chosen.where}, as a stream"]
+        lines += ["", f"{_choice(chosen.events)}, as a stream"]
         lines += ["    " + line for line in _of_stream(chosen.stream).split("\n")]
     return lines
+
+
+def _answers(answers: Answers) -> list[str]:
+    """Answers that others read: as a stream, grouped as they are or otherwise, or as the relation of a tick."""
+    ticker, label = answers.ticker, answers.source.label
+    if ticker is None:
+        lines = [f"the relation at each tick, by {', '.join(answers.by) or 'nothing'}: {label}"]
+    elif answers.shared:
+        lines = [f"{_often(ticker.every)}, as a stream: {label}", "    computed once: these are the ticks of that query"]
+    else:
+        lines = [f"{_often(ticker.every)}, as a stream: {label}", *_ticker(ticker)]
+    for by, each in answers.streams.items():
+        lines += [f"    grouped otherwise, by {', '.join(by) or 'nothing'}"] if by != answers.by else []
+        lines += ["    " + line for line in _of_stream(each.stream).split("\n")]
+    for relation in answers.relations.values():
+        lines += ["    " + line for line in _answers(relation)]
+    return lines
+
+
+def _choice(events: Events) -> str:
+    where = "" if events.where is None else f" where {events.where}"
+    if events.every is None:
+        return f"events{where}"
+    by = f" of each {', '.join(events.every.by)}" if events.every.by else ""
+    much = f"one every {events.every.time} of time" if events.every.by_time else f"every {events.every.rows:,}th"
+    return f"tuples picked, {much}{by or ' of each key' * events.every.per_key}{where}"
 
 
 def _often(every: Every) -> str:

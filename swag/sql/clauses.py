@@ -161,7 +161,7 @@ class Clauses(Guessing):
             return edge
         return -edge if isinstance(edge, int) else f"-{edge}"
 
-    def _frequency(self: Any, anchor: str) -> tuple[Every, str | None]:
+    def _frequency(self: Any, anchor: str) -> tuple[Every, tuple[str, ...]]:
         amount = self.duration(FREQUENCY_HINT)
         if isinstance(amount, int) and self._match_texts(ROWS):
             options: dict[str, Any] = {"rows": amount}
@@ -172,16 +172,24 @@ class Clauses(Guessing):
             if not self._match_texts(("TICK", "TUPLE")):
                 self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TICK")
             options["anchor"] = self._prev.text.lower()
-        partition = None
+        partition = self._partition()
+        options["per_key"] = not partition and bool(self._match_text_seq("PARTITIONED"))
+        return Every(**options, by=partition or None), partition
+
+    def _partition(self: Any) -> tuple[str, ...]:
+        """PARTITIONED BY a, b: up to the next clause."""
+        hint, names = "FREQUENCY 10 TUPLES PARTITIONED BY symbol", []
         if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):
-            partition = self.name("the name of the key's column", "FREQUENCY 10 TUPLES PARTITIONED BY symbol")
-            another = self._match(TokenType.COMMA, advance=False) and self._next.token_type == TokenType.VAR
-            if another and self._next.text.upper() not in WORDS:
-                self.unsupported("PARTITIONED BY several columns", "PARTITIONED BY symbol, the column of GROUP BY")
-            options["per_key"] = True
-        elif self._match_text_seq("PARTITIONED"):
-            options["per_key"] = True
-        return Every(**options), partition
+            names.append(self.name("the name of a column", hint))
+            while self._is_another_name():
+                self._advance()
+                names.append(self.name("the name of a column", hint))
+        return tuple(names)
+
+    def _is_another_name(self: Any) -> bool:
+        quoted = self._next.token_type == TokenType.IDENTIFIER
+        clause = self._next.text.upper() in WORDS or self._next.token_type == TokenType.R_BRACKET
+        return bool(self._match(TokenType.COMMA, advance=False)) and (quoted or not clause)
 
     # -- words --------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,14 @@
 """From statements to queries."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL, BadType
+from swag.query.every import Every
 from swag.query.expression import Expression, Operators
-from swag.query.query import Events, Query
+from swag.query.query import Events, Query, Several, Source
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
@@ -24,7 +26,7 @@ def queries_of(text: str) -> list[Any]:
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
-    return [query for select in parse(text) for query in _queries(text, select)]
+    return [query for select in parse(text) for query in _asked(text, select)]
 
 
 def spec_of(text: str) -> Any:
@@ -32,6 +34,13 @@ def spec_of(text: str) -> Any:
     if spec is None:
         raise wrong(text, 0, "expected a FRAME clause, found nothing.", ANY_FRAME)
     return spec
+
+
+def _asked(text: str, select: Select) -> list[Any]:
+    """A statement by itself: it may also ask for events as they are."""
+    if select.star is not None and (select.clause.every is not None or select.where is not None):
+        return [_chosen(text, select)[0]]
+    return _queries(text, select)
 
 
 def _queries(text: str, select: Select) -> list[Any]:
@@ -44,7 +53,6 @@ def _queries(text: str, select: Select) -> list[Any]:
     values = _selected(terms, select)
     having = None if select.having is None else _having(terms, select)
     where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)
-    _check_partition(text, select)
     if select.clause.frame is not None:
         return [frame_query(text, select, values, where, having)]
     if not values and having is None:
@@ -54,7 +62,7 @@ def _queries(text: str, select: Select) -> list[Any]:
         "where": where,
         "having": having,
         "index": select.index,
-        "every": select.clause.every,
+        "every": _often(select),
         "source": source,
         "by": tuple(select.group_by),
         "stream": stream,
@@ -110,14 +118,15 @@ def _having(terms: Terms, select: Select) -> Any:
     return having
 
 
-def _check_partition(text: str, select: Select) -> None:
-    partition = select.clause.partition
-    if partition is not None and select.group_by != [partition]:
-        said = f"GROUP BY {', '.join(select.group_by)}" if select.group_by else "no GROUP BY"
-        raise wrong(text, select.clause.start, f"PARTITIONED BY {partition}, but {said}.", f"GROUP BY {partition}")
+def _often(select: Select) -> Every | None:
+    """PARTITIONED BY what the statement groups by is key by key."""
+    every = select.clause.every
+    if every is None or every.by is None or set(every.by) != set(select.group_by):
+        return every
+    return replace(every, per_key=True, by=None)
 
 
-def _source(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
+def _source(text: str, select: Select) -> tuple[Source | None, str | None]:
     """What is read, if not all events: their choice, or the answers of a query. And the name of the stream."""
     inner = select.source
     if isinstance(inner, str):
@@ -125,18 +134,21 @@ def _source(text: str, select: Select) -> tuple[Query | Events | None, str | Non
     if inner.star is not None:
         return _chosen(text, inner)
     found = _queries(text, inner)
-    if len(found) != 1 or not isinstance(found[0], Query):
+    if not all(isinstance(each, Query) for each in found):
         raise wrong(
-            text, inner.start, f"a statement in FROM selects one aggregate; this one selects {len(found)}.",
+            text, inner.start, "a statement in FROM is over windows; this one is over frames.",
             "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM cpu [RANGE 1 HOUR]) [RANGE 1 DAY]",
         )  # fmt: skip
-    return found[0], None
+    try:
+        return found[0] if len(found) == 1 else Several(tuple(found)), None
+    except BadQuery as why:
+        raise wrong(text, inner.start, why.message, why.hint) from None
 
 
-def _chosen(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
-    """SELECT * FROM stream WHERE …, in FROM."""
+def _chosen(text: str, select: Select) -> tuple[Source | None, str | None]:
+    """SELECT * FROM stream [FREQUENCY …] WHERE …, in FROM."""
     clause = select.clause
-    if clause.window is not None or clause.every is not None or clause.frame is not None:
+    if clause.window is not None or clause.frame is not None:
         raise wrong(
             text, clause.start, "SELECT * chooses events, it has no window.",
             "FROM (SELECT * FROM trades WHERE price > 20) [ROWS 10]",
@@ -144,8 +156,9 @@ def _chosen(text: str, select: Select) -> tuple[Query | Events | None, str | Non
     if select.group_by or select.having is not None:
         raise wrong(text, select.start, "SELECT * chooses events, it does not group them.", "GROUP BY outside of FROM")
     source, stream = _source(text, select)
-    if select.where is None:
+    if select.where is None and clause.every is None:
         return source, stream
-    where = Terms(text, select.aliases).predicate(select.where, select.where_start, select.where_text)
-    chosen = Events(where, source, stream=stream)
-    return chosen, stream
+    where = None
+    if select.where is not None:
+        where = Terms(text, select.aliases).predicate(select.where, select.where_start, select.where_text)
+    return Events(where, source, clause.every, stream=stream), stream

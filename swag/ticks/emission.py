@@ -1,7 +1,7 @@
 """What a stream emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
 
 events --> ticker (every 1000 rows) -----------------------------------------> emitted()
-      \\-> streams inside (swag/ticks/inner_streams.py), each with its own --> emitted(), lookups
+      \\-> streams inside (swag/ticks/answer_streams.py, chosen_events.py), each with its own --> emitted(), lookups
 """
 
 import json
@@ -18,17 +18,19 @@ from swag.durable.state import State, nested, parts, table_from_array, table_to_
 from swag.errors import BadQuery, OutOfOrder, SwagError
 from swag.live.core import Core
 from swag.live.intake import check_there
-from swag.query.as_json import every_to_json, query_to_json
+from swag.query.as_json import every_to_json, source_to_json
 from swag.query.every import Every
+from swag.query.groupings import By, levels, stages
 from swag.query.lowering import depth, simple_ones
-from swag.query.query import Events, Query
+from swag.query.query import Events, Query, Several, Source, alone, queries_in
 from swag.query.reading import Reading
 from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
+from swag.ticks.answer_streams import Answers
+from swag.ticks.chosen_events import Chosen, chosen_to_json
 from swag.ticks.counters import StreamProgress
-from swag.ticks.inner_streams import Answers, Chosen
 from swag.ticks.lookback import Lookback
 from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
@@ -42,17 +44,19 @@ class Emission:
     """The ticks of a stream. It owns its tickers, the streams inside, and what nobody has fetched.
 
     Asked of it: to follow queries and batches, to `decide` ticks as time passes, and what is `waiting` to be fetched.
-    core: the stream's; make: a stream for the answers of a query, or for chosen events.
+    core: the stream's; by: its key columns; make: a stream for answers, or for chosen events, by its key columns.
     """
 
     core: Core
-    make: "Callable[[], LiveStream]"
+    by: By
+    make: "Callable[[By], LiveStream]"
     tickers: dict[Every, Ticker] = field(default_factory=dict)
-    inner: dict[Query, Answers] = field(default_factory=dict)
-    chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
+    inner: dict[Query | Several, Answers] = field(default_factory=dict)
+    chosen: dict[Events, Chosen] = field(default_factory=dict)
     outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
+    relations: dict[str, Answers] = field(default_factory=dict)  # queries without a window: who answers them
     since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
-    outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
+    outbox: list[tuple[str, pa.Table, By]] = field(default_factory=list)  # by: the key columns of each
     errors: list[SwagError] = field(default_factory=list)
     top: int = EARLIEST  # the latest time of any event
 
@@ -79,18 +83,26 @@ class Emission:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        return any(ticker.whole for ticker in self.all_tickers) or any(each.ordered for each in self._inside())
+        inside = [*self.chosen.values(), *self.inner.values(), *self._inside()]
+        return any(ticker.whole for ticker in self.all_tickers) or any(each.ordered for each in inside)
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
         own = {1} if self.inner else {t.every.step(unit) for t in self.all_tickers if t.every.by_time}
+        own |= {step for each in self.chosen.values() if (step := each.step(unit)) is not None}
         return own.union(*(each.stream.emission.steps(unit) for each in self.chosen.values()))
 
     @property
     def streams(self) -> "list[LiveStream]":
         """Those inside."""
-        return [each.stream for each in self.inner.values()] + [each.stream for each in self.chosen.values()]
+        of_answers = [one.stream for each in self._answers() for one in each.streams.values()]
+        return of_answers + [each.stream for each in self.chosen.values()]
+
+    def _answers(self) -> "Iterator[Answers]":
+        """Those that are read, and the relations over them."""
+        for each in self.inner.values():
+            yield from each.everywhere()
 
     def _inside(self) -> "list[Emission]":
         return [stream.emission for stream in self.streams]
@@ -98,42 +110,46 @@ class Emission:
     @property
     def all_tickers(self) -> list[Ticker]:
         """Its own, and those whose answers are streams."""
-        return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
+        inside = (each.ticker for each in self.inner.values() if each.ticker is not None and not each.shared)
+        return [*self.tickers.values(), *inside]
 
     # -- registration -------------------------------------------------------------------------------------------------
 
     def check_queries(self, queries: list[Query]) -> None:
         """What can be known to be wrong at registration."""
         for query in queries:
-            inside: Query | Events | None = query
-            while inside is not None:
-                if isinstance(inside, Query):
-                    self._check(inside)
-                inside = inside.source
+            for inside in stages(query):
+                if not isinstance(inside, Events):
+                    for each in queries_in(inside):
+                        self._check(each)
+                elif inside.every is not None:
+                    self._check_step(inside.every)
 
     def _check(self, query: Query) -> None:
-        if query.every is not None and query.every.per_key and self.key is None:
+        if query.every is not None and query.every.per_key and self.key is None and query.by is None:
             raise BadQuery(
                 f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
             )
-        if query.every is not None and self.core.time.clock is not None:
-            query.every.step(self.core.time.clock.unit)
+        if query.every is not None:
+            self._check_step(query.every)
         for simple in simple_ones([query]):
             try_out(simple.aggregate)
-            if self.core.time.clock is not None:
+            if self.core.time.clock is not None and not query.is_relation:
                 reach(simple.window, self.core.time.clock.unit)
+
+    def _check_step(self, every: Every) -> None:
+        if self.core.time.clock is not None:
+            every.step(self.core.time.clock.unit)
 
     def add(self, queries: list[Query], flowing: bool) -> None:
         """flowing: events have come before these."""
         for query in queries:
             if query.source is not None:
                 try:
-                    over = self.over(query.source, flowing)
-                    over.add([replace(query, source=None, name=query.label)])
+                    self._add_over(query, flowing)
                 except SwagError:
                     self.forget()
                     raise
-                self.outer[query.label] = over
             elif query.every is not None:
                 ticker = self.tickers.get(query.every) or self._new_ticker(query.every)
                 self._ticker(ticker, query, flowing)
@@ -143,32 +159,57 @@ class Emission:
                 store = self.core.store  # nobody has followed the events that came before
                 self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
 
+    def _add_over(self, query: Query, flowing: bool) -> None:
+        """A query over the answers of others, or over chosen events."""
+        assert query.source is not None
+        if query.is_relation:
+            self.relations[query.label] = answers = self.answers(query, flowing)
+            answers.labels.append(query.label)
+            return
+        over = self.over(query.source, flowing, query.by)
+        over.add([replace(query, source=None, by=None, name=query.label)])
+        self.outer[query.label] = over
+
     def note_unread(self, query: Query, instant: int) -> None:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
         if query.label in self.since:
             self.since[query.label] = max(self.since[query.label], instant)
 
-    def over(self, source: Query | Events, flowing: bool) -> "LiveStream":
-        """The stream whose events are those of `source`."""
-        if isinstance(source, Events):
-            of = self if source.source is None else self.over(source.source, flowing).emission
-            if source.where not in of.chosen:
-                chosen = Chosen(source.where, self.make())
-                check_there(of.core.columns, Reading(chosen.readers))
-                chosen.stream.core.columns = of.core.columns
-                of.chosen[source.where] = chosen
-            return of.chosen[source.where].stream
+    def over(self, source: Source, flowing: bool, by: By | None = None) -> "LiveStream":
+        """The stream whose events are those of `source`; by: where they are grouped otherwise than that."""
+        if not isinstance(source, Events):
+            return self.answers(source, flowing).stream(by)
+        of = self if source.source is None else self.over(source.source, flowing, by).emission
+        events = source if source.source is None else replace(source, source=None)
+        if events not in of.chosen:
+            chosen = Chosen(events, of.make(of.by))
+            check_there(of.core.columns, Reading(chosen.readers))
+            chosen.stream.core.columns = of.core.columns
+            of.chosen[events] = chosen
+        return of.chosen[events].stream
+
+    def answers(self, source: Query | Several, flowing: bool) -> Answers:
+        """The answers of queries, for others to read."""
+        if source.is_relation:
+            over = self.answers(source.source, flowing)
+            return over.relation(source)
         if source.source is not None:
-            return self.over(source.source, flowing).emission.over(replace(source, source=None), flowing)
+            return self.over(source.source, flowing, source.by).emission.answers(alone(source), flowing)
         if source not in self.inner:
-            every = source.every or Every(1, per_key=self.key is not None)
-            ticker = self._new_ticker(every, empty=source.every is None)
-            self._ticker(ticker, replace(source, name=source.column), flowing)
-            self.inner[source] = answers = Answers(source, ticker, self.make())
-            tick = self._tick if source.every is not None else None
-            there = (tick, self.ts, self.key, source.column)
-            answers.stream.core.columns = tuple(name for name in there if name is not None)
-        return self.inner[source].stream
+            self.inner[source] = self._made_answers(source, flowing)
+        return self.inner[source]
+
+    def _made_answers(self, source: Query | Several, flowing: bool) -> Answers:
+        queries = queries_in(source)
+        registered = self.tickers.get(source.every) if source.every is not None else None
+        names = tuple(query.label for query in queries)
+        if registered is not None and all(registered.queries.get(query.label) == query for query in queries):
+            return Answers(source, self.by, self.ts, self.make, registered, names, shared=True)
+        every = source.every or Every(1, per_key=self.key is not None)
+        ticker = self._new_ticker(every, empty=source.every is None)
+        for query in queries:
+            self._ticker(ticker, replace(query, name=query.column), flowing)
+        return Answers(source, self.by, self.ts, self.make, ticker, tuple(query.column for query in queries))
 
     def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:
         return Ticker(every, self.key, Lookback(every, self.key, empty))
@@ -183,7 +224,10 @@ class Emission:
 
     def remove(self, query: Query) -> None:
         self.since.pop(query.label, None)
-        if query.source is not None:
+        if query.label in self.relations:
+            self.relations.pop(query.label).labels.remove(query.label)
+            self.forget()
+        elif query.source is not None:
             self.outer.pop(query.label).remove(query.label)
             self.forget()
         elif query.every is not None:
@@ -194,10 +238,12 @@ class Emission:
 
     def forget(self) -> None:
         """Streams inside that nobody reads any more."""
-        for each in self._inside():
-            each.forget()
-        self.inner = {source: each for source, each in self.inner.items() if each.stream.is_read}
-        self.chosen = {where: each for where, each in self.chosen.items() if each.stream.is_read}
+        for chosen in self.chosen.values():
+            chosen.stream.emission.forget()
+        for answers in self.inner.values():
+            answers.forget()
+        self.inner = {source: each for source, each in self.inner.items() if each.is_read}
+        self.chosen = {events: each for events, each in self.chosen.items() if each.stream.is_read}
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
@@ -245,7 +291,7 @@ class Emission:
         for ticker in self.all_tickers:
             ticker.take(table, ts, ids, self.core.store.key_count, self.core.time.clock)
         for each in self.chosen.values():
-            each.take(table)
+            each.take(table, ts, self.core.time.clock)
 
     def decide(self, closed: int, kept: bool) -> None:
         """Answer what is decided. An error waits for `emitted`.
@@ -258,18 +304,32 @@ class Emission:
         progress = self._progress(closed, kept)
         for chosen in self.chosen.values():
             in_order = self.key is None or self.ordered
-            chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
-        for ticker in self.tickers.values():
-            answers = self._decide(ticker, progress)
-            if answers is not None:
-                self._send(ticker, answers)
-        for each in self.inner.values():
-            together = replace(progress, together=each.stream.emission.ordered)
-            answers = self._decide(each.ticker, together)
+            done = progress.done_of_all if in_order else closed
+            chosen.pass_time(self.core.time.now, done, kept, self.core.time.clock)
+        for ticker in self.all_tickers:
+            self._decide_for(ticker, progress)
+
+    def _decide_for(self, ticker: Ticker, progress: StreamProgress) -> None:
+        """The ticks of one ticker, to all that want them."""
+        clock = self.core.time.clock
+        assert clock is not None
+        readers = [each for each in self.inner.values() if each.ticker is ticker]
+        if readers:
+            together = any(one.stream.emission.ordered for each in readers for one in each.streams.values())
+            progress = replace(progress, together=together or any(each.ordered for each in readers))
+        answers = self._decide(ticker, progress)
+        if answers is not None and self.tickers.get(ticker.every) is ticker:
+            self._send(ticker, answers)
+        for each in readers:
             try:
-                each.feed(answers, self.core.time.clock, each.ticker.closed(together, self.core.time.clock))
+                some = answers is not None and answers.number.size
+                table = each.table(answers, clock) if some else None  # type: ignore[arg-type]
+                each.feed(table, ticker.closed(progress, clock), self._send_related)
             except SwagError as why:
                 self.errors.append(why)
+
+    def _send_related(self, name: str, ticks: pa.Table, by: By) -> None:
+        self.outbox.append((name, ticks, by))
 
     def decided(self, closed: int, kept: bool) -> Iterator[TickAnswers]:
         """What its own tickers answer: as `decide`, for who takes that as it is, of all queries at once."""
@@ -302,7 +362,7 @@ class Emission:
             ticks = front.append_column(self._value, values)
             ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
             if ticks.num_rows:
-                self.outbox.append((query.label, ticks))
+                self.outbox.append((query.label, ticks, self.by))
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -312,8 +372,8 @@ class Emission:
         if why is not None:
             raise why
 
-    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table]]:
-        """What nobody has fetched yet, of all queries or of one."""
+    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table, By]]:
+        """What nobody has fetched yet, of all queries or of one, and by what each is grouped."""
         own = [part for part in self.outbox if name in (None, part[0])]
         return own + [part for each in self._inside() for part in each.waiting(name)]
 
@@ -335,15 +395,27 @@ class Emission:
         found: dict[str, pa.DataType] = {}
         for ticker in self.tickers.values():
             found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
-        for each in self._inside():
-            found |= each.kinds
+        for label, each in self.relations.items():
+            found |= {label: kind for kind in each.kinds.values()}
+        for inside in self._inside():
+            found |= inside.kinds
         return found
+
+    @property
+    def key_types(self) -> dict[By, list[pa.DataType]]:
+        """Of the key columns by which its answers, and those of the streams inside, are grouped, as far as known."""
+        found = {each.by: [pa.null()] * len(each.by) for each in self.relations.values()}
+        for inside in self._inside():
+            found |= inside.key_types
+        return found | {self.by: self.core.key_types}
 
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its rows are all kept."""
         clock, found = self.core.time.clock, {name: over.queries[name] for name, over in self.outer.items()}
         for ticker in self.tickers.values():
             found |= ticker.queries
+        for label, answers in self.relations.items():
+            found[label] = next(each for each in levels(answers.source) if not each.is_relation)
         return {name: self._whole_since(name, query, clock) for name, query in found.items()}
 
     def _whole_since(self, name: str, query: Query, clock: Clock | None) -> Any:
@@ -358,12 +430,13 @@ class Emission:
 
     @property
     def undelivered(self) -> int:
-        own = sum(ticks.num_rows for _, ticks in self.outbox)
+        own = sum(ticks.num_rows for _, ticks, _ in self.outbox)
         return own + sum(each.undelivered for each in self._inside())
 
     @property
     def bytes(self) -> int:
-        own = sum(ticker.bytes for ticker in self.all_tickers) + sum(ticks.nbytes for _, ticks in self.outbox)
+        own = sum(ticker.bytes for ticker in self.all_tickers) + sum(ticks.nbytes for _, ticks, _ in self.outbox)
+        own += sum(each.picks.bytes for each in self.chosen.values() if each.picks is not None)
         return own + sum(stream.bytes for stream in self.streams)
 
     @property
@@ -376,14 +449,14 @@ class Emission:
         header = {
             "since": self.since, "top": self.top,
             "errors": [[type(why).__name__, why.message, why.hint] for why in self.errors],
-            "outbox": [name for name, _ in self.outbox],
+            "outbox": [name for name, _, _ in self.outbox], "outbox_by": [list(by) for _, _, by in self.outbox],
         }  # fmt: skip
         inside = {
             "tickers": [ticker.state() for ticker in self.tickers.values()],
             "inner": [each.state() for each in self.inner.values()],
             "chosen": [each.state() for each in self.chosen.values()],
         }
-        ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks) in enumerate(self.outbox)}
+        ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks, _) in enumerate(self.outbox)}
         return with_arrays(nested(header, inside), ticks)
 
     def restore(self, state: State) -> None:
@@ -391,10 +464,12 @@ class Emission:
         header, arrays = state
         self.since, self.top = header["since"], header["top"]
         self.errors = [getattr(errors, kind)(message, hint) for kind, message, hint in header["errors"]]
-        self.outbox = [(name, table_from_array(arrays[f"outbox/{i}"])) for i, name in enumerate(header["outbox"])]
+        grouped = [tuple(by) for by in header.get("outbox_by", [self.by] * len(header["outbox"]))]
+        ticks = [table_from_array(arrays[f"outbox/{i}"]) for i in range(len(grouped))]
+        self.outbox = list(zip(header["outbox"], ticks, grouped, strict=True))
         self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
-        self.inner = _restored(self.inner, parts(state, "inner"), "query", query_to_json)
-        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", lambda where: where)
+        self.inner = _restored(self.inner, parts(state, "inner"), "query", source_to_json)
+        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)
 
 
 def _written(entry: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import frames as fr
 import swag as sw
-from swag.query.groupings import ungrouped
+from swag.query.groupings import settled
 
 M5, R3 = sw.Range("5m"), sw.Rows(3)
 
@@ -17,7 +17,7 @@ M5, R3 = sw.Range("5m"), sw.Rows(3)
 def one(text: str) -> Any:
     """The query of a statement, without what it says after GROUP BY: see the tests of groupings below."""
     [query] = sw.sql(text)
-    return ungrouped(query) if isinstance(query, sw.Query) else query
+    return settled(query) if isinstance(query, sw.Query) else query
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,9 @@ class Kept:
     def _parts(self, name: str) -> Iterator[tuple[Any, ...]]:
         above = weakref.proxy(self)
         for query, answers in self.stream.emission.inner.items():
-            yield answers.stream, self.unit, f"{name} {fingerprint(query)}", above, query.every
-        for where, chosen in self.stream.emission.chosen.items():
-            yield chosen.stream, self.unit, f"{name} {digest(where)}", above, None
+            yield answers.stream(None), self.unit, f"{name} {fingerprint(query)}", above, query.every
+        for events, chosen in self.stream.emission.chosen.items():
+            yield chosen.stream, self.unit, f"{name} {digest(str(events.where))}", above, None
 
     def _keeping(self) -> list[Query]:
         """What undecided ticks, and lookups of a part that is a moment ahead, can still see, as windows that end now:

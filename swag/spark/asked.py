@@ -15,22 +15,22 @@ def over_windows(queries: Any) -> list[Query]:
     """Queries as a list, of which none is over frames."""
     asked = checked(queries)
     for query in asked:
-        refuse_embedded_only(query)
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
+        refuse_embedded_only(query)
     return asked
 
 
-def refuse_embedded_only(query: Any) -> None:
+def refuse_embedded_only(query: Any, default: tuple[str, ...] = ()) -> None:
     """Rows are dealt to tasks by their keys there: what counts or groups them otherwise is for one process."""
-    for stage in stages(query):
+    for stage in stages(settled(query, default)):
         found = ""
         if isinstance(stage, Events):
             found = "a stream of the tuples that a frequency picks" if stage.every is not None else ""
-            found = found or ("SELECT * by itself" if stage is query else "")
-        elif getattr(stage, "is_relation", False):
+            found = found or ("SELECT * by itself" if isinstance(query, Events) else "")
+        elif stage.is_relation:
             found = "a query without a window, over the relation at each tick"
-        elif stage.source is not None and stage.by not in (None, grouping_of(stage.source, stage.by)):
+        elif stage.by is not None:
             found = "answers that are grouped otherwise than by those who read them"
         elif stage.every is not None and stage.every.by is not None:
             found = "PARTITIONED BY other columns than the key's"

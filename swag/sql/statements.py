@@ -1,14 +1,16 @@
 """From statements to queries."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.query.every import Every
 from swag.query.expression import Expression, Operators
-from swag.query.query import Events, Query, Several, Source
+from swag.query.groupings import stages
+from swag.query.query import Events, Query, Several, Source, queries_in
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
@@ -21,12 +23,42 @@ from swag.tables.constants import to_sql
 MOST = 10_000_000  # characters of a text
 
 
-def queries_of(text: str) -> list[Any]:
+def queries_of(text: str, registered: Mapping[str, Any] | None = None) -> list[Any]:
+    """registered: those that a statement may read by their name. Of the text itself, the ones before it."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
-    return [query for select in parse(text) for query in _asked(text, select)]
+    found: list[Any] = []
+    for select in parse(text):
+        found += _asked(text, select, None if registered is None else Named.of([*registered.values(), *found]))
+    return found
+
+
+class Named(NamedTuple):
+    """What names in FROM stand for: queries, and the streams of events that those read."""
+
+    queries: dict[str, Query]
+    streams: set[str]
+
+    @classmethod
+    def of(cls, queries: list[Any]) -> "Named":
+        asked = [query for query in queries if isinstance(query, Query)]
+        innermost = [list(stages(query))[-1] for query in asked]
+        streams = {each.stream for one in innermost for each in ([one] if isinstance(one, Events) else queries_in(one))}
+        return cls({query.label: query for query in asked}, {name for name in streams if name is not None})
+
+    def source(self, text: str, select: Select) -> Query | None:
+        """The query that FROM names, if it is one's name."""
+        name = select.source
+        if not isinstance(name, str) or name not in self.queries:
+            return None
+        if name in self.streams:
+            raise wrong(
+                text, select.start, f'FROM {name}: both a query and the events that queries read are called "{name}".',
+                "another name for the query",
+            )  # fmt: skip
+        return self.queries[name]
 
 
 def spec_of(text: str) -> Any:
@@ -36,14 +68,14 @@ def spec_of(text: str) -> Any:
     return spec
 
 
-def _asked(text: str, select: Select) -> list[Any]:
+def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
     """A statement by itself: it may also ask for events as they are."""
     if select.star is not None and (select.clause.every is not None or select.where is not None):
-        return [_chosen(text, select)[0]]
-    return _queries(text, select)
+        return [_chosen(text, select, named)[0]]
+    return _queries(text, select, named)
 
 
-def _queries(text: str, select: Select) -> list[Any]:
+def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
     if select.star is not None:
         raise wrong(
             text, select.star, "SELECT * is not supported here.",
@@ -57,7 +89,7 @@ def _queries(text: str, select: Select) -> list[Any]:
         return [frame_query(text, select, values, where, having)]
     if not values and having is None:
         raise wrong(text, select.start, "the statement selects no aggregate.", "SELECT symbol, SUM(volume) FROM …")
-    source, stream = _source(text, select)
+    source, stream = _source(text, select, named)
     options: dict[str, Any] = {
         "where": where,
         "having": having,
@@ -126,14 +158,14 @@ def _often(select: Select) -> Every | None:
     return replace(every, per_key=True, by=None)
 
 
-def _source(text: str, select: Select) -> tuple[Source | None, str | None]:
+def _source(text: str, select: Select, named: Named | None) -> tuple[Source | None, str | None]:
     """What is read, if not all events: their choice, or the answers of a query. And the name of the stream."""
     inner = select.source
     if isinstance(inner, str):
-        return None, inner
+        return None if named is None else named.source(text, select), inner
     if inner.star is not None:
-        return _chosen(text, inner)
-    found = _queries(text, inner)
+        return _chosen(text, inner, named)
+    found = _queries(text, inner, named)
     if not all(isinstance(each, Query) for each in found):
         raise wrong(
             text, inner.start, "a statement in FROM is over windows; this one is over frames.",
@@ -145,7 +177,7 @@ def _source(text: str, select: Select) -> tuple[Source | None, str | None]:
         raise wrong(text, inner.start, why.message, why.hint) from None
 
 
-def _chosen(text: str, select: Select) -> tuple[Source | None, str | None]:
+def _chosen(text: str, select: Select, named: Named | None) -> tuple[Source | None, str | None]:
     """SELECT * FROM stream [FREQUENCY …] WHERE …, in FROM."""
     clause = select.clause
     if clause.window is not None or clause.frame is not None:
@@ -155,7 +187,7 @@ def _chosen(text: str, select: Select) -> tuple[Source | None, str | None]:
         )  # fmt: skip
     if select.group_by or select.having is not None:
         raise wrong(text, select.start, "SELECT * chooses events, it does not group them.", "GROUP BY outside of FROM")
-    source, stream = _source(text, select)
+    source, stream = _source(text, select, named)
     if select.where is None and clause.every is None:
         return source, stream
     where = None

@@ -205,11 +205,18 @@ class Emission:
         names = tuple(query.label for query in queries)
         if registered is not None and all(registered.queries.get(query.label) == query for query in queries):
             return Answers(source, self.by, self.ts, self.make, registered, names, shared=True)
+        made = Answers(source, self.by, self.ts, self.make)
+        self._give_ticker(made, flowing)
+        return made
+
+    def _give_ticker(self, answers: Answers, flowing: bool) -> None:
+        """One of its own."""
+        source = answers.source
         every = source.every or Every(1, per_key=self.key is not None)
-        ticker = self._new_ticker(every, empty=source.every is None)
-        for query in queries:
-            self._ticker(ticker, replace(query, name=query.column), flowing)
-        return Answers(source, self.by, self.ts, self.make, ticker, tuple(query.column for query in queries))
+        answers.ticker = self._new_ticker(every, empty=source.every is None)
+        answers.shared, answers.names = False, tuple(query.column for query in queries_in(source))
+        for query in queries_in(source):
+            self._ticker(answers.ticker, replace(query, name=query.column), flowing)
 
     def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:
         return Ticker(every, self.key, Lookback(every, self.key, empty))
@@ -459,6 +466,12 @@ class Emission:
         ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks, _) in enumerate(self.outbox)}
         return with_arrays(nested(header, inside), ticks)
 
+    def _keep_apart(self, saved: State) -> None:
+        """Answers that were there before the query was registered whose ticks these are have a ticker of their own."""
+        for source, answers in self.inner.items():
+            if answers.shared and saved[0].get("ticker") is not None and _is_of(saved, source):
+                self._give_ticker(answers, flowing=False)
+
     def restore(self, state: State) -> None:
         """Its queries have been added: there is a ticker and a stream for each that was handed over."""
         header, arrays = state
@@ -468,8 +481,14 @@ class Emission:
         ticks = [table_from_array(arrays[f"outbox/{i}"]) for i in range(len(grouped))]
         self.outbox = list(zip(header["outbox"], ticks, grouped, strict=True))
         self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        for saved in parts(state, "inner"):
+            self._keep_apart(saved)
         self.inner = _restored(self.inner, parts(state, "inner"), "query", source_to_json)
         self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)
+
+
+def _is_of(saved: State, source: Query | Several) -> bool:
+    return _written(saved[0]["query"]) == _written(source_to_json(source))
 
 
 def _written(entry: Any) -> str:

@@ -76,6 +76,18 @@ class Clauses(Guessing):
         else:
             found.every, found.partition = self._frequency(_OFTEN[word])
 
+    def is_frequency(self: Any) -> bool:
+        return self.word in _OFTEN and self._next.token_type in (TokenType.NUMBER, TokenType.INTERVAL, TokenType.STRING)
+
+    def results(self: Any) -> Clause | None:
+        """FREQUENCY in SELECT, or at the end of the statement: which results are picked."""
+        if not self.is_frequency():
+            return None
+        found, anchor = Clause(self.here), _OFTEN[self.word]
+        self._advance()
+        found.every, found.partition = self._frequency(anchor)
+        return found
+
     def frame(self: Any) -> Any:
         """A spec of frames, from after the word FRAME."""
         start, word = self.here, self.word

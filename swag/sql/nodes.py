@@ -40,6 +40,7 @@ class Select:
     where_start: int = 0
     where_text: str = ""
     group_by: list[str] = field(default_factory=list)
+    often: Clause | None = None  # FREQUENCY in SELECT: of the results
     having: Any = None
     having_start: int = 0
     index: bool = True

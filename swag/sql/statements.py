@@ -10,11 +10,13 @@ from swag.errors import BadQuery, BadSQL, BadType
 from swag.query.every import Every
 from swag.query.expression import Expression, Operators
 from swag.query.groupings import stages
+from swag.query.kinds import last
 from swag.query.query import Events, Query, Several, Source, queries_in
+from swag.query.windows import Rows
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
-from swag.sql.nodes import Select
+from swag.sql.nodes import Clause, Select
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -94,12 +96,24 @@ def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
         "where": where,
         "having": having,
         "index": select.index,
-        "every": _often(select),
+        "every": _often(select.clause, tuple(select.group_by)),
         "source": source,
         "by": tuple(select.group_by),
         "stream": stream,
     }
-    return [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
+    found = [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
+    return found if select.often is None else _picked(text, select, found)
+
+
+def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
+    """FREQUENCY in SELECT: those tuples of the results that it picks, each as it is."""
+    assert select.often is not None and select.often.every is not None
+    by, each = tuple(select.group_by), Every(1, per_key=bool(select.group_by))
+    try:
+        source = Events(None, queries[0] if len(queries) == 1 else Several(tuple(queries)), _often(select.often, by))
+        return [Query(last(q.column), Rows(1), q.column, every=each, source=source, by=by) for q in queries]
+    except BadQuery as why:
+        raise wrong(text, select.often.start, why.message, why.hint) from None
 
 
 def _query(text: str, select: Select, value: tuple[Any, str | None, int], options: dict[str, Any]) -> Query:
@@ -150,10 +164,10 @@ def _having(terms: Terms, select: Select) -> Any:
     return having
 
 
-def _often(select: Select) -> Every | None:
+def _often(clause: Clause, by: tuple[str, ...]) -> Every | None:
     """PARTITIONED BY what the statement groups by is key by key."""
-    every = select.clause.every
-    if every is None or every.by is None or set(every.by) != set(select.group_by):
+    every = clause.every
+    if every is None or every.by is None or set(every.by) != set(by):
         return every
     return replace(every, per_key=True, by=None)
 

@@ -13,7 +13,6 @@ from swag.durable.state import State
 from swag.live.arena import group
 from swag.query.every import Every
 from swag.query.windows import Depth
-from swag.tables.waiting import Waiting
 from swag.ticks.schedule import FARTHEST, NEVER, slots_of
 
 
@@ -101,9 +100,8 @@ class SegmentLayout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
-        _, waiting, ids = pending.rows
-        ids = np.zeros(waiting.size, np.int64) if whole else ids
+    def of(cls, segments: np.ndarray, waiting: np.ndarray, ids: np.ndarray, newest: np.ndarray) -> "SegmentLayout":
+        """waiting: the times of the rows. ids: which segment each is in."""
         batch = group(ids, np.zeros(newest.size, np.int64))
         runs = np.empty(newest.size, np.int64)
         runs[segments] = -1

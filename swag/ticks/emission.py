@@ -84,7 +84,7 @@ class Emission:
         if self.key is None:
             return False
         inside = [*self.chosen.values(), *self.inner.values(), *self._inside()]
-        return any(ticker.whole for ticker in self.all_tickers) or any(each.ordered for each in inside)
+        return any(ticker.ordered for ticker in self.all_tickers) or any(each.ordered for each in inside)
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
@@ -226,6 +226,10 @@ class Emission:
         if flowing and ticker.counters.next.size == 0:
             rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
             before = np.array([self.core.store.events + self.core.missed]) if ticker.whole else rows
+            if ticker.partitions is not None:
+                keys = self.core.store.keys
+                of_key = ticker.partitions.of_keys(keys.column()) if keys is not None else np.zeros(0, np.int64)
+                before = np.bincount(of_key, rows[: of_key.size], ticker.partitions.count).astype(np.int64)
             ticker.counters.grow(before.size, before)
         ticker.add(query)
 

@@ -30,6 +30,7 @@ from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_ch
 from swag.tables.key_columns import order_of
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
+from swag.ticks.partitioned import ticks_of_partitions
 from swag.ticks.schedule import Span, Ticks
 
 HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
@@ -152,8 +153,14 @@ def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
         ):
             raise BadQuery(f'query "{leaf.title}": {leaf.window!r} is not answered at ticks yet.', "without `every`")
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
-    whole = rows.key is not None and not every.per_key
-    if whole and all(r.by_time for r in reaches):
+    whole = rows.key is not None and not every.per_key and every.by is None
+    if every.by is not None:
+        ids, keys = rows.keyed
+        assert ids is not None and keys is not None
+        step = every.step(rows.clock.unit)
+        requests, ticks = ticks_of_partitions(every, step, rows.stored, ids, keys, reaches, rows.end)
+        stored, requests = _seen_only(rows.stored, requests, reaches, False)
+    elif whole and all(r.by_time for r in reaches):
         rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
     else:
         requests, ticks = (_by_rows if whole else _each_segment)(every, rows, reaches)
@@ -179,7 +186,7 @@ class _Presence:
         alone = len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
-            surely = alone and leaves[0][0].where is None and (sure or _sees_its_tick(leaves[0][0].window))
+            surely = alone and leaves[0][0].where is None and (sure or (every.by is None and _sees_its_tick(leaves[0][0].window)))
             self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
         elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
             self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]

@@ -138,6 +138,7 @@ class Engine:
         """Forget a query, and all that is kept for it alone."""
         query = self._known(name)
         reader = next((each.label for each in self.queries if query in levels(each.source)), None)
+        reader = reader or self._streams.of(name).emission.contained_in(name)
         if reader is not None:
             raise BadQuery(f'query "{name}" is read by "{reader}".', f'engine.unregister("{reader}") first')
         self._arrivals.remove(name)

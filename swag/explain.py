@@ -14,6 +14,11 @@ from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
 
 
+# The paper tells operators apart (definition 4): what a local one gives for an instant follows from the tuples of that
+# instant; a non-local one remembers others.
+LOCAL, NON_LOCAL = "local: each instant by itself", "non-local: others are remembered"
+
+
 class Text(str):
     """Text that a prompt or a notebook shows as lines, not in quotes with "\\n" in them."""
 
@@ -108,10 +113,14 @@ def _ticks(stream: LiveStream) -> list[str]:
     lines, emission = [], stream.emission
     for ticker in emission.tickers.values():
         lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
+    for label, view in emission.contained.items():
+        assert view.query.every is not None
+        lines += ["", f"{_often(view.query.every)}: {label}"]
+        lines += [f"    contained in {view.view}: reads one in {view.factor:,} of its ticks, and computes nothing"]
     for each in emission.inner.values():
         lines += ["", *_answers(each)]
     for chosen in emission.chosen.values():
-        lines += ["", f"{_choice(chosen.events)}, as a stream"]
+        lines += ["", f"{_choice(chosen.events)}, as a stream ({LOCAL if chosen.picks is None else NON_LOCAL})"]
         lines += ["    " + line for line in _of_stream(chosen.stream).split("\n")]
     return lines
 
@@ -120,7 +129,7 @@ def _answers(answers: Answers) -> list[str]:
     """Answers that others read: as a stream, grouped as they are or otherwise, or as the relation of a tick."""
     ticker, label = answers.ticker, answers.source.label
     if ticker is None:
-        lines = [f"the relation at each tick, by {', '.join(answers.by) or 'nothing'}: {label}"]
+        lines = [f"the relation at each tick, by {', '.join(answers.by) or 'nothing'}: {label} ({LOCAL})"]
     elif answers.shared:
         lines = [f"{_often(ticker.every)}, as a stream: {label}", "    computed once: these are the ticks of that query"]
     else:
@@ -150,6 +159,7 @@ def _often(every: Every) -> str:
 
 def _ticker(ticker: Ticker) -> list[str]:
     return [
+        f"    {NON_LOCAL}, as far back as its windows reach",
         f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
         f"    so far: {ticker.ticks:,} answers at ticks",
         *("    " + line for line in _of_core(ticker.lookback.core).split("\n")),

@@ -223,3 +223,131 @@ def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
             )
             expected = [row for row in found[query.label] if row[1] <= upto]
             assert_same(expected, [row for row in got if row[1] <= upto])
+
+
+# --- Containment -------------------------------------------------------------------------------------------------
+
+
+@given(EVERY, st.integers(2, 4), WINDOWS, GROUPS, st.booleans(), STREAM, LATENESS)
+def test_a_query_whose_ticks_are_among_those_of_another_reads_them(
+    every: Any, factor: int, over: Any, by: Any, key: bool, stream: Any, lateness: int | None
+) -> None:
+    often = oracle_ticks.Every(every.rows, every.time, every.anchor, key and bool(by))
+    seldom = oracle_ticks.Every(every.rows and factor * every.rows, every.time and factor * every.time, *_rest(often))
+    queries = [
+        sw.Query(sw.sum("load"), window(over), name, every=sw.Every(e.rows, e.time, *_rest(e)), by=by)
+        for name, e in (("view", often), ("q", seldom))
+    ]
+    events, emitted, engine = flown(queries, stream, lateness)
+    is_contained = every.time is None or every.anchor == "tick"
+    if events:
+        assert ("contained in view" in engine.explain()) == is_contained
+    upto = oracle_ticks.end_of(events, 0) + BEYOND
+    last = None if seldom.time is None else oracle_ticks.slot(upto, seldom.time)
+    asked = oracle.Q(agg("sum", "load"), over)
+    expected = oracle_ticks.ticks([asked], seldom, events, by[0] if by else None, last)
+    assert_same([row for row in expected if row[1] <= upto], [row for row in emitted("q") if row[1] <= upto])
+
+
+def _rest(every: oracle_ticks.Every) -> tuple[Any, ...]:
+    return every.anchor, every.per_key
+
+
+def test_other_windows_filters_and_frequencies_are_not_contained() -> None:
+    engine = sw.Engine()
+    engine.register(sw.Query(sw.sum("load"), sw.Rows(3), "view", every=sw.Every(4)))
+    for name, change in {"a": {"every": sw.Every(6)}, "b": {"where": "load > 1"}, "c": {"every": sw.Every(2)}}.items():
+        engine.register(sw.Query(**{"aggregate": sw.sum("load"), "window": sw.Rows(3), "name": name,
+                                    "every": sw.Every(8)} | change))  # fmt: skip
+    engine.register(sw.Query(sw.sum("load"), sw.Rows(4), "d", every=sw.Every(8)))
+    engine.append({"ts": [1], "load": [1]})
+    assert "contained" not in engine.explain()
+
+
+def test_a_view_that_others_read_is_not_forgotten() -> None:
+    engine = sw.Engine()
+    engine.register("SELECT COUNT(*) AS view FROM cpu [RANGE 10, FREQUENCY 2 TUPLES]")
+    engine.register("SELECT COUNT(*) AS q FROM cpu [RANGE 10, FREQUENCY 4 TUPLES]; SELECT MAX(view) AS m FROM view [ROWS 2]")
+    for reader in ("m", "q"):
+        with pytest.raises(sw.BadQuery, match=f'"view" is read by "{reader}"'):
+            engine.unregister("view")
+        engine.unregister(reader)
+    engine.unregister("view")
+    assert engine.queries == []
+
+
+# --- The paper's scenario ----------------------------------------------------------------------------------------
+
+LATEST = "SELECT id, site, LAST(load) AS load FROM cpu [RANGE 1 HOUR, FREQUENCY 4 TUPLES] GROUP BY id, site"
+MINUTES = [0, 10, 20, 30, 40, 50, 65, 70, 75, 80, 110, 119, 121]
+CPU = pa.table(
+    {
+        "ts": pa.array([60 * m for m in MINUTES], pa.timestamp("s")),
+        "id": list("abcdabcdabcda"),
+        "site": ["hw", "hw", "ed", "ed"] * 3 + ["hw"],
+        "load": [10, 20, 25, 90, 80, 15, 20, 95, 5, 60, 20, 10, 1],
+    }
+)
+
+
+def test_query_1_counts_machines_by_their_latest_load_not_readings() -> None:
+    text = f"SELECT site, COUNT(*) AS n FROM ({LATEST}) WHERE load < 30 GROUP BY site"
+    found = sw.evaluate(text, CPU)
+    # At 00:30 a, b and c are idle; at 01:10 a (80) and d (95) are not; at 01:59 a (5), c (20) and d (10) are.
+    assert found.select(["tick", "site", "n"]).to_pylist() == [
+        {"tick": 1, "site": "ed", "n": 1},
+        {"tick": 1, "site": "hw", "n": 2},
+        {"tick": 2, "site": "ed", "n": 1},
+        {"tick": 2, "site": "hw", "n": 1},
+        {"tick": 3, "site": "ed", "n": 2},
+        {"tick": 3, "site": "hw", "n": 1},
+    ]
+    readings = "SELECT site, COUNT(*) AS n FROM cpu [RANGE 1 HOUR, FREQUENCY 4 TUPLES] WHERE load < 30 GROUP BY site"
+    assert sw.evaluate(readings, CPU)["n"].to_pylist() != found["n"].to_pylist()
+    assert sw.sql(str(sw.sql(text)[0])) == sw.sql(text)
+
+
+def test_query_2_over_query_1_inline_or_by_name() -> None:
+    one = f"SELECT site, COUNT(*) AS n FROM ({LATEST}) WHERE load < 30 GROUP BY site"
+    two = "SELECT AVG(n) AS idle FROM {source} [RANGE 1 HOUR, FREQUENCY 1 HOUR] WHERE site = 'hw'"
+    stored = sw.evaluate(two.format(source=f"({one})"), CPU)
+    assert stored["idle"].to_pylist() == [2.0, 1.0]
+    engine = sw.Engine()
+    engine.register(LATEST)
+    engine.register("SELECT site, COUNT(*) AS n FROM load WHERE load < 30 GROUP BY site")
+    engine.register(two.format(source="n"))
+    for i in range(CPU.num_rows):
+        engine.append(CPU.slice(i, 1))
+    assert engine.emitted("idle").select(["tick", "ts", "value"]).to_pylist() == stored.rename_columns(
+        ["tick", "ts", "value"]
+    ).to_pylist()
+    text = engine.explain()
+    assert "computed once: these are the ticks of that query" in text
+    assert "the relation at each tick, by site: n (local" in text and "non-local" in text
+
+
+def test_a_name_that_is_both_a_query_and_a_stream_is_refused() -> None:
+    engine = sw.Engine()
+    engine.register("SELECT COUNT(*) AS cpu FROM cpu [ROWS 9]")
+    with pytest.raises(sw.BadSQL, match='both a query and the events that queries read are called "cpu"'):
+        engine.register("SELECT MAX(cpu) FROM cpu [ROWS 9]")
+
+
+# --- Results -----------------------------------------------------------------------------------------------------
+
+
+@given(EVERY, PARTITIONS.filter(lambda by: "id" not in by), WINDOWS, st.booleans(), STREAM, LATENESS)
+def test_a_frequency_in_select_picks_results(
+    every: Any, by: Any, over: Any, at_end: bool, stream: Any, lateness: int | None
+) -> None:
+    often = f"FREQUENCY {f'{every.rows} TUPLES' if every.rows else every.time}" + (" PARTITIONED BY site" if by else "")
+    clause = f"ROWS {over.n}" if isinstance(over, oracle.Rows) else f"RANGE {over.t}"
+    ends = ("", f" {often}") if at_end else (f" {often}", "")
+    text = f"SELECT site, COUNT(*) AS n{ends[0]} FROM cpu [{clause}] GROUP BY site{ends[1]}"
+    [query] = sw.sql(text)
+    events, emitted, _ = flown([query], stream, lateness)
+    answers = oracle.evaluate([oracle.Q(agg("count"), over)], events, None, "site")
+    results = [e | {"n": answer[0]} for e, answer in zip(events, answers, strict=True)]
+    expected = [(e["ts"], e["site"], e["n"]) for e in oracle_ticks.picked(every, by, results)]
+    stored = [tuple(row.values())[1:] for row in sw.evaluate(query, table(events)).to_pylist()]
+    assert sorted(stored) == sorted(row[1:] for row in emitted("n")) == sorted(expected)

@@ -30,6 +30,7 @@ from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.ticks.answer_streams import Answers
 from swag.ticks.chosen_events import Chosen, chosen_to_json
+from swag.ticks.containment import Contained, contained
 from swag.ticks.counters import StreamProgress
 from swag.ticks.lookback import Lookback
 from swag.ticks.stored_ticks import TickAnswers
@@ -53,6 +54,8 @@ class Emission:
     tickers: dict[Every, Ticker] = field(default_factory=dict)
     inner: dict[Query | Several, Answers] = field(default_factory=dict)
     chosen: dict[Events, Chosen] = field(default_factory=dict)
+    contained: dict[str, Contained] = field(default_factory=dict)  # queries that read the ticks of others
+    views: bool = True  # may they?
     outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
     relations: dict[str, Answers] = field(default_factory=dict)  # queries without a window: who answers them
     since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
@@ -151,13 +154,20 @@ class Emission:
                     self.forget()
                     raise
             elif query.every is not None:
-                ticker = self.tickers.get(query.every) or self._new_ticker(query.every)
-                self._ticker(ticker, query, flowing)
-                self.tickers[query.every] = ticker
+                view = contained(query, self.tickers.values()) if self.views else None
+                if view is not None and query.every not in self.tickers:
+                    self.contained[query.label] = view
+                else:
+                    self._add_ticking(query, query.every, flowing)
             if flowing:
                 self.since[query.label] = self.core.time.now
                 store = self.core.store  # nobody has followed the events that came before
                 self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
+
+    def _add_ticking(self, query: Query, every: Every, flowing: bool) -> None:
+        ticker = self.tickers.get(every) or self._new_ticker(every)
+        self._ticker(ticker, query, flowing)
+        self.tickers[every] = ticker
 
     def _add_over(self, query: Query, flowing: bool) -> None:
         """A query over the answers of others, or over chosen events."""
@@ -241,11 +251,18 @@ class Emission:
         elif query.source is not None:
             self.outer.pop(query.label).remove(query.label)
             self.forget()
+        elif query.label in self.contained:
+            del self.contained[query.label]
         elif query.every is not None:
             ticker = self.tickers[query.every]
             ticker.remove(query.label)
             if not ticker.queries:
                 del self.tickers[query.every]
+
+    def contained_in(self, name: str) -> str | None:
+        """A query that reads the ticks of this one, if any does."""
+        found = (label for label, view in self.contained.items() if view.view == name)
+        return next(found, None) or next(filter(None, (each.contained_in(name) for each in self._inside())), None)
 
     def forget(self) -> None:
         """Streams inside that nobody reads any more."""
@@ -370,10 +387,18 @@ class Emission:
     def _send(self, ticker: Ticker, answers: TickAnswers) -> None:
         front = self.front(answers, ticker.every)
         for query, values, speaks in zip(ticker.queries.values(), answers.columns, answers.speaks, strict=True):
-            ticks = front.append_column(self._value, values)
-            ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
-            if ticks.num_rows:
-                self.outbox.append((query.label, ticks, self.by))
+            self._put(query.label, front.append_column(self._value, values), speaks)
+        for label, view in self.contained.items():
+            if view.every == ticker.every:
+                place = list(ticker.queries).index(view.view)
+                own, speaks = view.of(answers, place)
+                ticks = self.front(own, view.query.every or ticker.every)
+                self._put(label, ticks.append_column(self._value, own.columns[place]), speaks)
+
+    def _put(self, label: str, ticks: pa.Table, speaks: np.ndarray) -> None:
+        ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
+        if ticks.num_rows:
+            self.outbox.append((label, ticks, self.by))
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -406,6 +431,7 @@ class Emission:
         found: dict[str, pa.DataType] = {}
         for ticker in self.tickers.values():
             found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
+        found |= {label: found[view.view] for label, view in self.contained.items() if view.view in found}
         for label, each in self.relations.items():
             found |= {label: kind for kind in each.kinds.values()}
         for inside in self._inside():
@@ -425,6 +451,7 @@ class Emission:
         clock, found = self.core.time.clock, {name: over.queries[name] for name, over in self.outer.items()}
         for ticker in self.tickers.values():
             found |= ticker.queries
+        found |= {label: view.query for label, view in self.contained.items()}
         for label, answers in self.relations.items():
             found[label] = next(each for each in levels(answers.source) if not each.is_relation)
         return {name: self._whole_since(name, query, clock) for name, query in found.items()}
@@ -458,7 +485,7 @@ class Emission:
 
     def state(self) -> State:
         header = {
-            "since": self.since, "top": self.top,
+            "since": self.since, "top": self.top, "contained": list(self.contained),
             "errors": [[type(why).__name__, why.message, why.hint] for why in self.errors],
             "outbox": [name for name, _, _ in self.outbox], "outbox_by": [list(by) for _, _, by in self.outbox],
         }  # fmt: skip
@@ -484,6 +511,10 @@ class Emission:
         grouped = [tuple(by) for by in header.get("outbox_by", [self.by] * len(header["outbox"]))]
         ticks = [table_from_array(arrays[f"outbox/{i}"]) for i in range(len(grouped))]
         self.outbox = list(zip(header["outbox"], ticks, grouped, strict=True))
+        for label in [label for label in self.contained if label not in header.get("contained", ())]:
+            query = self.contained.pop(label).query  # as older files have it, by a ticker of its own
+            assert query.every is not None
+            self._add_ticking(query, query.every, flowing=False)
         self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
         for saved in parts(state, "inner"):
             self._keep_apart(saved)

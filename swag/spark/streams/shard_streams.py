@@ -45,6 +45,7 @@ class RecordedStream(LiveStream):
 
     def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
         super().__init__(ts, key, algorithm, epsilon)
+        self.emission.views = False  # ticks are taken from tickers as they are
         self.given: list[pa.Table] = []
         self._batches: list[tuple[int, Batch]] = []  # each with the numbering of keys that it is by
         self.replaying, self.watermark = False, NOTHING

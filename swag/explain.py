@@ -13,7 +13,6 @@ from swag.ticks.answer_streams import Answers
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
 
-
 # The paper tells operators apart (definition 4): what a local one gives for an instant follows from the tuples of that
 # instant; a non-local one remembers others.
 LOCAL, NON_LOCAL = "local: each instant by itself", "non-local: others are remembered"
@@ -131,7 +130,10 @@ def _answers(answers: Answers) -> list[str]:
     if ticker is None:
         lines = [f"the relation at each tick, by {', '.join(answers.by) or 'nothing'}: {label} ({LOCAL})"]
     elif answers.shared:
-        lines = [f"{_often(ticker.every)}, as a stream: {label}", "    computed once: these are the ticks of that query"]
+        lines = [
+            f"{_often(ticker.every)}, as a stream: {label}",
+            "    computed once: these are the ticks of that query",
+        ]
     else:
         lines = [f"{_often(ticker.every)}, as a stream: {label}", *_ticker(ticker)]
     for by, each in answers.streams.items():

@@ -267,7 +267,9 @@ def test_other_windows_filters_and_frequencies_are_not_contained() -> None:
 def test_a_view_that_others_read_is_not_forgotten() -> None:
     engine = sw.Engine()
     engine.register("SELECT COUNT(*) AS view FROM cpu [RANGE 10, FREQUENCY 2 TUPLES]")
-    engine.register("SELECT COUNT(*) AS q FROM cpu [RANGE 10, FREQUENCY 4 TUPLES]; SELECT MAX(view) AS m FROM view [ROWS 2]")
+    engine.register(
+        "SELECT COUNT(*) AS q FROM cpu [RANGE 10, FREQUENCY 4 TUPLES]; SELECT MAX(view) AS m FROM view [ROWS 2]"
+    )
     for reader in ("m", "q"):
         with pytest.raises(sw.BadQuery, match=f'"view" is read by "{reader}"'):
             engine.unregister("view")
@@ -318,9 +320,10 @@ def test_query_2_over_query_1_inline_or_by_name() -> None:
     engine.register(two.format(source="n"))
     for i in range(CPU.num_rows):
         engine.append(CPU.slice(i, 1))
-    assert engine.emitted("idle").select(["tick", "ts", "value"]).to_pylist() == stored.rename_columns(
-        ["tick", "ts", "value"]
-    ).to_pylist()
+    assert (
+        engine.emitted("idle").select(["tick", "ts", "value"]).to_pylist()
+        == stored.rename_columns(["tick", "ts", "value"]).to_pylist()
+    )
     text = engine.explain()
     assert "computed once: these are the ticks of that query" in text
     assert "the relation at each tick, by site: n (local" in text and "non-local" in text

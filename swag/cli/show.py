@@ -43,7 +43,11 @@ def explain(queries: list[Any]) -> str:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
     for by, some in groups.items():  # each has structures of its own
-        lines += ["", *([f"by {shown_by(by)}"] if len(groups) > 1 else []), *_structures(simple_ones(each for each in some if not each.is_relation))]
+        lines += [
+            "",
+            *([f"by {shown_by(by)}"] if len(groups) > 1 else []),
+            *_structures(simple_ones(each for each in some if not each.is_relation)),
+        ]
     return "\n".join(lines)
 
 

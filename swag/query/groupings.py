@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from swag.query.every import Every
 from swag.query.query import Events, Query, Several, Source
 
 By = tuple[str, ...]  # the key columns of a grouping; none: the whole stream
@@ -50,7 +49,7 @@ def grouping_of(query: Any, default: By) -> By:
 
 
 def home_of(query: Any, default: By) -> By:
-    """The key columns by which the events are grouped that a query, or the innermost that it reads, is answered from."""
+    """Those by which the events are grouped that a query, or the innermost that it reads, is answered from."""
     return _groupings(query, default)[-1]
 
 

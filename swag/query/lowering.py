@@ -115,7 +115,7 @@ def _of_answers(source: Source) -> bool:
 
 def choosers(events: Events) -> list[Query]:
     """Simple queries that read what it takes to choose these events."""
-    columns = (events.every.by or () if events.every is not None else ())
+    columns = events.every.by or () if events.every is not None else ()
     partition = [Query(Aggregate("count", (name,)), Rows(1), f"PARTITIONED BY {name}") for name in columns]
     if events.where is None:
         return partition

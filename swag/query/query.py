@@ -239,8 +239,8 @@ def _check_relation(query: Query) -> None:
         object.__setattr__(query, "source", source.source)
         source = query.source
     first = source.queries[0] if isinstance(source, Several) else source
-    ticks = isinstance(first, Query) and first.at_ticks
-    if not ticks or (first.every is not None and (first.every.per_key or first.every.by is not None)):
+    every = first.every if isinstance(first, Query) and first.at_ticks else Every(1, per_key=True)
+    if every is not None and (every.per_key or every.by is not None):
         raise BadQuery(
             f"{query.aggregate} is over no window, and what it reads has no ticks of all keys, whose answers it could "
             "aggregate.",

@@ -86,8 +86,8 @@ class Emission:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        inside = [*self.chosen.values(), *self.inner.values(), *self._inside()]
-        return any(ticker.ordered for ticker in self.all_tickers) or any(each.ordered for each in inside)
+        inside: list[Any] = [*self.chosen.values(), *self.inner.values(), *self._inside()]
+        return any(each.ordered for each in (*self.all_tickers, *inside))
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
@@ -201,7 +201,7 @@ class Emission:
     def answers(self, source: Query | Several, flowing: bool) -> Answers:
         """The answers of queries, for others to read."""
         if source.is_relation:
-            over = self.answers(source.source, flowing)
+            over = self.answers(source.source, flowing)  # type: ignore[arg-type]  # no events: a relation has ticks
             return over.relation(source)
         if source.source is not None:
             return self.over(source.source, flowing, source.by).emission.answers(alone(source), flowing)
@@ -433,7 +433,8 @@ class Emission:
             found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
         found |= {label: found[view.view] for label, view in self.contained.items() if view.view in found}
         for label, each in self.relations.items():
-            found |= {label: kind for kind in each.kinds.values()}
+            if each.kinds:
+                found[label] = next(iter(each.kinds.values()))
         for inside in self._inside():
             found |= inside.kinds
         return found

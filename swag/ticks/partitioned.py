@@ -51,7 +51,9 @@ def ticks_of_partitions(
     place[order] = np.arange(ids.size)
     rows = place if stored.order is None else place[stored.order]
     key, tick = pairs(ticks.segment, of_key)
-    seen = rows_before(np.repeat(np.arange(of_key.size), np.diff(stored.starts)[: of_key.size]), rows, key, ticks.end[tick])
+    seen = rows_before(
+        np.repeat(np.arange(of_key.size), np.diff(stored.starts)[: of_key.size]), rows, key, ticks.end[tick]
+    )
     some = np.flatnonzero(seen > stored.starts[key])
     key, tick, seen = key[some], tick[some], seen[some]
     by_time = np.lexsort((key, ticks.number[tick], ticks.now[tick]))

@@ -36,7 +36,10 @@ def relations(queries: Sequence[Query], ticks: pa.Table, tick: str, ts: str, by:
     found = answered_by({tuple(keys): [*outer, *rows]}, names, ticks, asked, ts, tuple(keys))
     columns = {name: found.column(name) for name in (tick, ts, *by)}
     columns |= {query.label: found.column(own.label) for query, own in zip(queries, outer, strict=True)}
-    speaks = [_speaks(query, found, own.label, f"{there}{i}", by) for i, (query, own) in enumerate(zip(queries, outer, strict=True))]
+    speaks = [
+        _speaks(query, found, own.label, f"{there}{i}", by)
+        for i, (query, own) in enumerate(zip(queries, outer, strict=True))
+    ]
     return pa.table(columns).filter(pa.array(np.logical_or.reduce(speaks)))
 
 

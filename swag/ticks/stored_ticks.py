@@ -186,7 +186,11 @@ class _Presence:
         alone = len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
-            surely = alone and leaves[0][0].where is None and (sure or (every.by is None and _sees_its_tick(leaves[0][0].window)))
+            surely = (
+                alone
+                and leaves[0][0].where is None
+                and (sure or (every.by is None and _sees_its_tick(leaves[0][0].window)))
+            )
             self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
         elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
             self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]

@@ -184,7 +184,9 @@ class Ticker:
         if not self.every.by_time:
             some = np.arange(count) if self.whole else np.unique(np.concatenate([np.zeros(0, np.int64), *touched]))
             return some, counters.total[some] // step
-        done = np.full(count, progress.done_of_all) if self.partitions is not None else progress.done(self.whole)[:count]
+        done = (
+            np.full(count, progress.done_of_all) if self.partitions is not None else progress.done(self.whole)[:count]
+        )
         last = done // step  # an event at the very end of a slot may be followed by another
         if self.every.anchor == "tuple":  # … but is the one that stands for it
             latest = np.array([progress.top]) if self.whole else self._latest(progress)

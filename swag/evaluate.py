@@ -63,9 +63,10 @@ def evaluate(
         with shown(progress):
             return as_frame(of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default))), out)
     table = as_table(events)
-    choice = one_choice(asked, at)
-    if choice is not None:
-        return as_frame(chosen_events(choice, table, ts, default), out)
+    if isinstance(asked[0], Events):
+        if at is not None:
+            raise BadQuery("SELECT * gives events as they are, not at requests.", "leave `at` out")
+        return as_frame(chosen_events(asked[0], table, ts, default), out)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
         return as_frame(_evaluate(asked, table, at, ts, default, Progress()), out)
     with shown(progress) as steps:
@@ -94,17 +95,6 @@ def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
     return next(iter(groups.items()))
 
 
-def one_choice(asked: list[Any], at: Any) -> Events | None:
-    """SELECT * FROM …: events as they are."""
-    choices = [query for query in asked if isinstance(query, Events)]
-    if choices and (len(asked) > 1 or at is not None):
-        raise BadQuery(
-            "SELECT * gives events as they are, which no other query does; nor does it take requests.",
-            "evaluate it by itself, without `at`",
-        )
-    return choices[0] if choices else None
-
-
 def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:
     """A query over frames has rows of its own, and knows how to find them."""
     of_frames = [query for query in asked if isinstance(query, OverFrames)]
@@ -125,5 +115,7 @@ def asked_queries(queries: Any) -> list[Any]:
     asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
-    check_names([query for query in asked if not isinstance(query, OverFrames | Events)])
+    if len(asked) == 1 and isinstance(asked[0], Events):
+        return asked
+    check_names([query for query in asked if not isinstance(query, OverFrames)])
     return asked

@@ -87,7 +87,11 @@ def by_grouping(queries: Iterable[Query], default: By) -> dict[By, list[Query]]:
     """Queries by the way the events are grouped that they are answered from, settled there; the default comes first."""
     found: dict[By, list[Query]] = {default: []}
     for query in queries:
-        found.setdefault(home_of(query, default), []).append(settled(query, default))
+        if query.source is None and (query.every is None or query.every.by is None):
+            by = default if query.by is None else query.by
+            found.setdefault(by, []).append(query if query.by is None else replace(query, by=None))
+        else:
+            found.setdefault(home_of(query, default), []).append(settled(query, default))
     return {by: some for by, some in found.items() if some}
 
 

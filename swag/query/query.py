@@ -313,6 +313,11 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
     """A name can be taken once."""
     seen: set[str] = set()
     for query in queries:
+        if isinstance(query, Events):
+            raise BadQuery(
+                f"{query} gives events as they are; it is no query beside others, nor one to register.",
+                f"sw.evaluate of it alone, or a window over it: FROM ({query}) [ROWS 10]",
+            )
         if not isinstance(query, Query):
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
         if query.label in seen or query.label in taken:

@@ -7,7 +7,7 @@
 They are computed once, whoever reads them: also where a query is registered by itself, whose ticker it then is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -153,11 +153,11 @@ class Answers:
             relation.forget()
         self.relations = {query: each for query, each in self.relations.items() if each.is_read}
 
-    def everywhere(self) -> "Iterator[Answers]":
-        """These, and the relations over them."""
-        yield self
-        for each in self.relations.values():
-            yield from each.everywhere()
+    @property
+    def all_streams(self) -> "list[LiveStream]":
+        """Of these, and of the relations over them."""
+        inside = [stream for each in self.relations.values() for stream in each.all_streams]
+        return [each.stream for each in self.streams.values()] + inside
 
     # -- ticks --------------------------------------------------------------------------------------------------------
 

@@ -86,8 +86,8 @@ class Emission:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        inside: list[Any] = [*self.chosen.values(), *self.inner.values(), *self._inside()]
-        return any(each.ordered for each in (*self.all_tickers, *inside))
+        parts: list[Any] = [*self.all_tickers, *self.chosen.values(), *self.inner.values(), *self._inside()]
+        return any(each.ordered for each in parts)
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
@@ -99,13 +99,12 @@ class Emission:
     @property
     def streams(self) -> "list[LiveStream]":
         """Those inside."""
-        of_answers = [one.stream for each in self._answers() for one in each.streams.values()]
-        return of_answers + [each.stream for each in self.chosen.values()]
-
-    def _answers(self) -> "Iterator[Answers]":
-        """Those that are read, and the relations over them."""
-        for each in self.inner.values():
-            yield from each.everywhere()
+        found = []
+        for answers in self.inner.values():
+            found += answers.all_streams
+        for chosen in self.chosen.values():
+            found.append(chosen.stream)
+        return found
 
     def _inside(self) -> "list[Emission]":
         return [stream.emission for stream in self.streams]
@@ -113,8 +112,11 @@ class Emission:
     @property
     def all_tickers(self) -> list[Ticker]:
         """Its own, and those whose answers are streams."""
-        inside = (each.ticker for each in self.inner.values() if each.ticker is not None and not each.shared)
-        return [*self.tickers.values(), *inside]
+        found = list(self.tickers.values())
+        for answers in self.inner.values():
+            if answers.ticker is not None and not answers.shared:
+                found.append(answers.ticker)
+        return found
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -339,9 +341,10 @@ class Emission:
 
     def _decide_for(self, ticker: Ticker, progress: StreamProgress) -> None:
         """The ticks of one ticker, to all that want them."""
-        clock = self.core.time.clock
-        assert clock is not None
-        readers = [each for each in self.inner.values() if each.ticker is ticker]
+        readers = []
+        for each in self.inner.values():
+            if each.ticker is ticker:
+                readers.append(each)
         if readers:
             together = any(one.stream.emission.ordered for each in readers for one in each.streams.values())
             progress = replace(progress, together=together or any(each.ordered for each in readers))
@@ -349,12 +352,17 @@ class Emission:
         if answers is not None and self.tickers.get(ticker.every) is ticker:
             self._send(ticker, answers)
         for each in readers:
-            try:
-                some = answers is not None and answers.number.size
-                table = each.table(answers, clock) if some else None  # type: ignore[arg-type]
-                each.feed(table, ticker.closed(progress, clock), self._send_related)
-            except SwagError as why:
-                self.errors.append(why)
+            self._feed(each, answers, progress)
+
+    def _feed(self, reader: Answers, answers: TickAnswers | None, progress: StreamProgress) -> None:
+        """Who reads the answers of a ticker is given its ticks, and told up to when they have come."""
+        clock, ticker = self.core.time.clock, reader.ticker
+        assert clock is not None and ticker is not None
+        try:
+            table = None if answers is None or not answers.number.size else reader.table(answers, clock)
+            reader.feed(table, ticker.closed(progress, clock), self._send_related)
+        except SwagError as why:
+            self.errors.append(why)
 
     def _send_related(self, name: str, ticks: pa.Table, by: By) -> None:
         self.outbox.append((name, ticks, by))

@@ -187,7 +187,8 @@ class Events:
             object.__setattr__(self, "source", self.source.source)
         object.__setattr__(self, "where", where)
 
-    __repr__ = as_call
+    def __repr__(self) -> str:
+        return as_call(self).replace("(where=", "(", 1)
 
     @property
     def label(self) -> str:

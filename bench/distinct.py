@@ -35,9 +35,7 @@ def run(quick: bool) -> Report:
 
 def stream(count: int, keys: int = 1) -> pa.Table:
     rng = np.random.default_rng(3)
-    return pa.table(
-        {"ts": np.arange(count) * STEP, "k": np.arange(count) % keys, "x": rng.integers(0, VALUES, count)}
-    )
+    return pa.table({"ts": np.arange(count) * STEP, "k": np.arange(count) % keys, "x": rng.integers(0, VALUES, count)})
 
 
 def _against_duckdb(events: pa.Table, rounds: int) -> Finding:

@@ -20,7 +20,6 @@ from swag.live.arena import group
 from swag.query.every import Every
 from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, fixed, to_arrow
-from swag.tables.waiting import Waiting
 
 MOST = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
 FARTHEST = 2**62  # further back than this is as good as for ever
@@ -269,9 +268,8 @@ class SegmentLayout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
-        _, waiting, ids = pending.rows
-        ids = np.zeros(waiting.size, np.int64) if whole else ids
+    def of(cls, segments: np.ndarray, waiting: np.ndarray, ids: np.ndarray, newest: np.ndarray) -> "SegmentLayout":
+        """waiting: the times of the rows. ids: which segment each is in."""
         batch = group(ids, np.zeros(newest.size, np.int64))
         runs = np.empty(newest.size, np.int64)
         runs[segments] = -1

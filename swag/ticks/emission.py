@@ -4,7 +4,6 @@ events --> ticker (every 1000 rows) -----------------------------------------> e
       \\-> streams inside (swag/ticks/answer_streams.py, chosen_events.py), each with its own --> emitted(), lookups
 """
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from swag.ticks.chosen_events import Chosen, chosen_to_json
 from swag.ticks.containment import Contained, contained
 from swag.ticks.counters import StreamProgress
 from swag.ticks.lookback import Lookback
+from swag.ticks.restoring import is_of, restored
 from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
 
@@ -509,7 +509,7 @@ class Emission:
     def _keep_apart(self, saved: State) -> None:
         """Answers that were there before the query was registered whose ticks these are have a ticker of their own."""
         for source, answers in self.inner.items():
-            if answers.shared and saved[0].get("ticker") is not None and _is_of(saved, source):
+            if answers.shared and saved[0].get("ticker") is not None and is_of(saved, source):
                 self._give_ticker(answers, flowing=False)
 
     def restore(self, state: State) -> None:
@@ -524,36 +524,8 @@ class Emission:
             query = self.contained.pop(label).query  # as older files have it, by a ticker of its own
             assert query.every is not None
             self._add_ticking(query, query.every, flowing=False)
-        self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        self.tickers = restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
         for saved in parts(state, "inner"):
             self._keep_apart(saved)
-        self.inner = _restored(self.inner, parts(state, "inner"), "query", source_to_json)
-        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)
-
-
-def _is_of(saved: State, source: Query | Several) -> bool:
-    return _written(saved[0]["query"]) == _written(source_to_json(source))
-
-
-def _written(entry: Any) -> str:
-    """JSON in one way, without what older files did not say."""
-    return json.dumps(_said(json.loads(json.dumps(entry))), sort_keys=True)
-
-
-def _said(entry: Any) -> Any:
-    if isinstance(entry, dict):
-        return {name: _said(value) for name, value in entry.items() if value is not None}
-    return [_said(each) for each in entry] if isinstance(entry, list) else entry
-
-
-def _restored(made: dict[Any, Any], saved: list[State], named: str, to_json: Callable[[Any], Any]) -> dict[Any, Any]:
-    """Parts by what they are of, each with its state, in the order in which they were handed over."""
-    known = {_written(to_json(of)): of for of in made}
-    found = {}
-    for state in saved:
-        of = known[_written(state[0][named])]
-        found[of] = made[of]
-        found[of].restore(state)
-    if len(found) != len(made):
-        raise ValueError(f"{len(made)} parts by their {named}, of which {len(found)} were saved")
-    return found
+        self.inner = restored(self.inner, parts(state, "inner"), "query", source_to_json)
+        self.chosen = restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)

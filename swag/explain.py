@@ -9,7 +9,7 @@ from swag.live.planner import Group
 from swag.query.every import Every
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Events, Query
-from swag.ticks.answer_streams import Answers
+from swag.ticks.inside.answer_streams import Answers
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
 

@@ -16,7 +16,7 @@ from swag.stored.ordered_rows import Requests, Stored, runs_of
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
-from swag.ticks.picking import partitions
+from swag.ticks.inside.picking import partitions
 from swag.ticks.schedule import Span, Ticks
 
 

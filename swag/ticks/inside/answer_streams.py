@@ -27,7 +27,7 @@ from swag.tables.answers import own_name
 from swag.tables.columns import Clock, instants
 from swag.tables.key_columns import apart, joined, key_name, order_of
 from swag.tables.waiting import Waiting
-from swag.ticks.relations import relations
+from swag.ticks.inside.relations import relations
 from swag.ticks.stored_ticks import TickAnswers
 from swag.ticks.ticker import Ticker
 

@@ -13,7 +13,7 @@ from swag.query.families import parts_of
 from swag.query.kind import Part
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Events, Query
-from swag.ticks.answer_streams import Answers
+from swag.ticks.inside.answer_streams import Answers
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -60,11 +61,11 @@ def window(of: Any) -> Any:
 
 
 def flown(
-    queries: list[sw.Query], stream: list[dict[str, Any]], lateness: int | None
+    queries: list[sw.Query], stream: list[dict[str, Any]], lateness: int | None, hold: bool = True
 ) -> tuple[list[dict[str, Any]], Callable[[str], list[tuple[Any, ...]]], sw.Engine]:
     """An engine that was given a stream in pieces, late by no more than it may be, saved and loaded in between: the
     events in the order in which they were applied, what it emitted, and itself."""
-    engine, events = sw.Engine(lateness=lateness), of(stream)
+    engine, events = sw.Engine(lateness=lateness, hold=hold or lateness is None), of(stream)
     engine.register(queries)
     order = range(len(events))
     if lateness is not None:
@@ -122,14 +123,14 @@ def test_windows_over_picked_tuples_know_no_others(every: Any, by: Any, over: An
     assert found["q"].to_pylist() == [row[0] for row in expected]
 
 
-@given(EVERY, PARTITIONS, WINDOWS, EVERY, GROUPS, STREAM, LATENESS)
+@given(EVERY, PARTITIONS, WINDOWS, EVERY, GROUPS, STREAM, LATENESS, st.booleans())
 def test_cut_anywhere_ticks_over_picked_tuples_are_those_of_the_oracle(
-    pick: Any, by: Any, over: Any, every: Any, group: Any, stream: Any, lateness: int | None
+    pick: Any, by: Any, over: Any, every: Any, group: Any, stream: Any, lateness: int | None, hold: bool
 ) -> None:
     source = sw.Events("load < 30", every=ours(pick, by))
     asked = {"every": ours(every), "source": source, "by": group}
     queries = [sw.Query(sw.sum("load"), window(over), "q", **asked), sw.Query(sw.count(), sw.Rows(3), "n", **asked)]
-    events, emitted, _ = flown(queries, stream, lateness)
+    events, emitted, _ = flown(queries, stream, lateness, hold)
     picked = [e for e in oracle_ticks.picked(pick, by, events) if LOADS["load < 30"](e)]
     upto = oracle_ticks.end_of(events, 0) + BEYOND
     last = None if every.time is None else oracle_ticks.slot(upto, every.time)
@@ -188,10 +189,11 @@ def test_a_tick_of_a_partition_reports_the_groups_in_it(
 HAVING = st.sampled_from([None, None, (">", 1)])
 
 
-@given(EVERY, WINDOWS, GROUPS, st.sampled_from(list(LOADS)), HAVING, WINDOWS, EVERY, STREAM, LATENESS)
+@given(EVERY, WINDOWS, GROUPS, st.sampled_from(list(LOADS)), HAVING, WINDOWS, EVERY, STREAM, LATENESS, st.booleans())
 def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
-    every: Any, over: Any, by: Any, where: Any, having: Any, outer: Any, seldom: Any, stream: Any, lateness: int | None
-) -> None:
+    every: Any, over: Any, by: Any, where: Any, having: Any, outer: Any, seldom: Any, stream: Any,
+    lateness: int | None, hold: bool,
+) -> None:  # fmt: skip
     latest = [
         sw.Query(sw.last("load"), window(over), "load", every=ours(every), by=BOTH),
         sw.Query(sw.count(), window(over), "readings", every=ours(every), by=BOTH),
@@ -199,7 +201,7 @@ def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
     machines = sw.Query(sw.count(), name="machines", where=where, having=having, source=latest, by=by)
     most = sw.Query(sw.sum("machines"), window(outer), "most", every=ours(seldom), source=machines, by=())
     regrouped = sw.Query(sw.sum("readings"), window(outer), "read", every=ours(seldom), source=latest, by=by)
-    events, emitted, _ = flown([machines, most, regrouped], stream, lateness)
+    events, emitted, _ = flown([machines, most, regrouped], stream, lateness, hold)
     upto = oracle_ticks.end_of(events, 0) + BEYOND
 
     def slots(of: Any, end: int) -> Any:
@@ -223,6 +225,30 @@ def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
             )
             expected = [row for row in found[query.label] if row[1] <= upto]
             assert_same(expected, [row for row in got if row[1] <= upto])
+
+
+def test_keys_come_and_go_and_are_forgotten() -> None:
+    rng, count = np.random.default_rng(1), 8000
+    ts = np.sort(rng.integers(0, count, count))
+    sites = pa.array(rng.choice(list("nsew"), count))
+    events = pa.table({"ts": ts, "id": ts // 20, "site": sites, "load": rng.integers(0, 99, count)})
+    inner = "SELECT id, site, LAST(load) AS load FROM cpu [RANGE 100, FREQUENCY 50 TUPLES] GROUP BY id, site"
+    by, picked = "GROUP BY id, site", "SELECT * FROM cpu [FREQUENCY 20 PARTITIONED BY id]"
+    texts = {
+        "a": f"SELECT id, site, SUM(load) AS a FROM cpu [RANGE 50, FREQUENCY 7 TUPLES PARTITIONED BY site] {by}",
+        "b": f"SELECT id, site, COUNT(*) AS b FROM cpu [RANGE 50, FREQUENCY 33 PARTITIONED BY site] {by}",
+        "n": f"SELECT site, COUNT(*) AS n FROM ({inner}) WHERE load < 30 GROUP BY site",
+        "p": f"SELECT id, SUM(load) AS p FROM ({picked}) [RANGE 90, FREQUENCY 5 TUPLES] GROUP BY id",
+    }
+    engine = sw.Engine()
+    engine.register("; ".join(texts.values()))
+    for i in range(0, count, 400):
+        engine.append(events.slice(i, 400))
+    engine.advance(2 * count)
+    assert engine.stats()["groupings"]["id", "site"]["keys"] < 1000  # of 1,600
+    for name, text in texts.items():
+        stored = sorted(tuple(row.values()) for row in sw.evaluate(text, events).to_pylist())
+        assert sorted(tuple(row.values())[1:] for row in engine.emitted(name).to_pylist()) == stored
 
 
 # --- Containment -------------------------------------------------------------------------------------------------

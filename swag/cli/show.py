@@ -39,6 +39,8 @@ def explain(queries: list[Any]) -> str:
         lines.append(f"{query.label}\n    {query}")
         if isinstance(query, Query):
             lines += _notes(query)
+        elif isinstance(query, Events):
+            lines.append("    gives events as they are: those that it chooses")
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())

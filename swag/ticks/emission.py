@@ -1,11 +1,10 @@
 """What a stream emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
 
 events --> ticker (every 1000 rows) -----------------------------------------> emitted()
-      \\-> streams inside (swag/ticks/answer_streams.py, chosen_events.py), each with its own --> emitted(), lookups
+      \\-> streams inside (swag/ticks/inside/inside.py), each with its own ------> emitted(), lookups
 """
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +15,23 @@ from kernels.operators.numbers import EARLIEST, LATEST
 from swag import errors
 from swag.durable.state import State, nested, part, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import BadQuery, OutOfOrder, SwagError
-from swag.live.core import Core
-from swag.live.intake import check_there
 from swag.query.as_json import every_to_json, source_to_json
 from swag.query.every import Every
 from swag.query.groupings import By, levels, stages
 from swag.query.lowering import depth, simple_ones
-from swag.query.query import Events, Query, Several, Source, alone, queries_in
+from swag.query.query import Events, Query, queries_in
 from swag.query.reading import Reading
 from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
-from swag.ticks.answer_streams import Answers
-from swag.ticks.chosen_events import Chosen, chosen_to_json
-from swag.ticks.containment import Contained, contained
+from swag.ticks.inside.answer_streams import Answers
+from swag.ticks.inside.chosen_events import chosen_to_json
+from swag.ticks.inside.containment import Contained, contained
+from swag.ticks.inside.inside import Inside
 from swag.ticks.later_ticker import LaterTicker, waits_for_later
 from swag.ticks.lookback import Lookback
+from swag.ticks.restoring import is_of, restored
 from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
 
@@ -41,22 +40,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Emission:
+class Emission(Inside):
     """The ticks of a stream. It owns its tickers, the streams inside, and what nobody has fetched.
 
     Asked of it: to follow queries and batches, to `decide` ticks as time passes, and what is `waiting` to be fetched.
-    core: the stream's; by: its key columns; make: a stream for answers, or for chosen events, by its key columns.
+    core, by, make: see Inside.
     """
 
-    core: Core
-    by: By
-    make: "Callable[[By], LiveStream]"
-    tickers: dict[Every, Ticker] = field(default_factory=dict)
-    later: dict[str, LaterTicker] = field(
-        default_factory=dict
-    )  # by query: of windows that hold what comes after a tick
-    inner: dict[Query | Several, Answers] = field(default_factory=dict)
-    chosen: dict[Events, Chosen] = field(default_factory=dict)
     contained: dict[str, Contained] = field(default_factory=dict)  # queries that read the ticks of others
     views: bool = True  # may they?
     outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
@@ -67,7 +57,7 @@ class Emission:
     top: int = EARLIEST  # the latest time of any event
 
     def __post_init__(self) -> None:
-        self.ts, self.key = self.core.ts, self.core.key
+        super().__post_init__()
         self._tick, self._value = (own_name(name, self.ts, self.key) for name in ("tick", "value"))
 
     @property
@@ -84,47 +74,12 @@ class Emission:
             readings.append(each.stream.reading)
         return readings
 
-    @property
-    def ordered(self) -> bool:
-        """Is the order of events of different keys of importance?"""
-        if self.key is None:
-            return False
-        parts: list[Any] = [*self.all_tickers, *self.chosen.values(), *self.inner.values(), *self._inside()]
-        return any(each.ordered for each in parts)
-
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
         own = {1} if self.inner else {t.every.step(unit) for t in self.all_tickers if t.every.by_time}
         own |= {step for each in self.chosen.values() if (step := each.step(unit)) is not None}
         return own.union(*(each.stream.emission.steps(unit) for each in self.chosen.values()))
-
-    @property
-    def streams(self) -> "list[LiveStream]":
-        """Those inside."""
-        found = []
-        for answers in self.inner.values():
-            found += answers.all_streams
-        for chosen in self.chosen.values():
-            found.append(chosen.stream)
-        return found
-
-    def _inside(self) -> "list[Emission]":
-        return [stream.emission for stream in self.streams]
-
-    @property
-    def all_tickers(self) -> list[Ticker]:
-        """Its own, and those whose answers are streams."""
-        found = self.own_tickers
-        for answers in self.inner.values():
-            if answers.ticker is not None and not answers.shared:
-                found.append(answers.ticker)
-        return found
-
-    @property
-    def own_tickers(self) -> list[Ticker]:
-        """Those whose answers are emitted."""
-        return [*self.tickers.values(), *self.later.values()]
 
     # -- registration -------------------------------------------------------------------------------------------------
 
@@ -178,11 +133,11 @@ class Emission:
         """To those that share its ticks; one whose windows see later rows waits for no other's."""
         if waits_for_later(query):
             later = LaterTicker(every, self.key, Lookback(every, self.key))
-            self._ticker(later, query, flowing)
+            self.give(later, query, flowing)
             self.later[query.label] = later
         else:
             ticker = self.tickers.get(every) or self._new_ticker(every)
-            self._ticker(ticker, query, flowing)
+            self.give(ticker, query, flowing)
             self.tickers[every] = ticker
 
     def _add_over(self, query: Query, flowing: bool) -> None:
@@ -200,64 +155,6 @@ class Emission:
         """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
         if query.label in self.since:
             self.since[query.label] = max(self.since[query.label], instant)
-
-    def over(self, source: Source, flowing: bool, by: By | None = None) -> "LiveStream":
-        """The stream whose events are those of `source`; by: where they are grouped otherwise than that."""
-        if not isinstance(source, Events):
-            return self.answers(source, flowing).stream(by)
-        of = self if source.source is None else self.over(source.source, flowing, by).emission
-        events = source if source.source is None else replace(source, source=None)
-        if events not in of.chosen:
-            chosen = Chosen(events, of.make(of.by))
-            check_there(of.core.columns, Reading(chosen.readers))
-            chosen.stream.core.columns = of.core.columns
-            of.chosen[events] = chosen
-        return of.chosen[events].stream
-
-    def answers(self, source: Query | Several, flowing: bool) -> Answers:
-        """The answers of queries, for others to read."""
-        if source.is_relation:
-            over = self.answers(source.source, flowing)  # type: ignore[arg-type]  # no events: a relation has ticks
-            return over.relation(source)
-        if source.source is not None:
-            return self.over(source.source, flowing, source.by).emission.answers(alone(source), flowing)
-        if source not in self.inner:
-            self.inner[source] = self._made_answers(source, flowing)
-        return self.inner[source]
-
-    def _made_answers(self, source: Query | Several, flowing: bool) -> Answers:
-        queries = queries_in(source)
-        registered = self.tickers.get(source.every) if source.every is not None else None
-        names = tuple(query.label for query in queries)
-        if registered is not None and all(registered.queries.get(query.label) == query for query in queries):
-            return Answers(source, self.by, self.ts, self.make, registered, names, shared=True)
-        made = Answers(source, self.by, self.ts, self.make)
-        self._give_ticker(made, flowing)
-        return made
-
-    def _give_ticker(self, answers: Answers, flowing: bool) -> None:
-        """One of its own."""
-        source = answers.source
-        every = source.every or Every(1, per_key=self.key is not None)
-        answers.ticker = self._new_ticker(every, empty=source.every is None)
-        answers.shared, answers.names = False, tuple(query.column for query in queries_in(source))
-        for query in queries_in(source):
-            self._ticker(answers.ticker, replace(query, name=query.column), flowing)
-
-    def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:
-        return Ticker(every, self.key, Lookback(every, self.key, empty))
-
-    def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
-        """Rows that were before count, but are not there any more."""
-        if flowing and ticker.counters.next.size == 0:
-            rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
-            before = np.array([self.core.store.events + self.core.missed]) if ticker.whole else rows
-            if ticker.partitions is not None:
-                keys = self.core.store.keys
-                of_key = ticker.partitions.of_keys(keys.column()) if keys is not None else np.zeros(0, np.int64)
-                before = np.bincount(of_key, rows[: of_key.size], ticker.partitions.count).astype(np.int64)
-            ticker.counters.grow(before.size, before)
-        ticker.add(query)
 
     def remove(self, query: Query) -> None:
         self.since.pop(query.label, None)
@@ -280,16 +177,7 @@ class Emission:
     def contained_in(self, name: str) -> str | None:
         """A query that reads the ticks of this one, if any does."""
         found = (label for label, view in self.contained.items() if view.view == name)
-        return next(found, None) or next(filter(None, (each.contained_in(name) for each in self._inside())), None)
-
-    def forget(self) -> None:
-        """Streams inside that nobody reads any more."""
-        for chosen in self.chosen.values():
-            chosen.stream.emission.forget()
-        for answers in self.inner.values():
-            answers.forget()
-        self.inner = {source: each for source, each in self.inner.items() if each.is_read}
-        self.chosen = {events: each for events, each in self.chosen.items() if each.stream.is_read}
+        return next(found, None) or next(filter(None, (each.contained_in(name) for each in self.inside())), None)
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
@@ -435,19 +323,19 @@ class Emission:
     def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table, By]]:
         """What nobody has fetched yet, of all queries or of one, and by what each is grouped."""
         own = [part for part in self.outbox if name in (None, part[0])]
-        return own + [part for each in self._inside() for part in each.waiting(name)]
+        return own + [part for each in self.inside() for part in each.waiting(name)]
 
     def fetched(self, name: str | None = None) -> None:
         """What waited is somebody's now."""
         self.outbox = [part for part in self.outbox if name not in (None, part[0])]
-        for each in self._inside():
+        for each in self.inside():
             each.fetched(name)
 
     def next_error(self) -> SwagError | None:
         """The first error that nobody was told of: it is told with that."""
         if self.errors:
             return self.errors.pop(0)
-        return next(filter(None, (each.next_error() for each in self._inside())), None)
+        return next(filter(None, (each.next_error() for each in self.inside())), None)
 
     @property
     def kinds(self) -> dict[str, pa.DataType]:
@@ -459,7 +347,7 @@ class Emission:
         for label, each in self.relations.items():
             if each.kinds:
                 found[label] = next(iter(each.kinds.values()))
-        for inside in self._inside():
+        for inside in self.inside():
             found |= inside.kinds
         return found
 
@@ -467,7 +355,7 @@ class Emission:
     def key_types(self) -> dict[By, list[pa.DataType]]:
         """Of the key columns by which its answers, and those of the streams inside, are grouped, as far as known."""
         found = {each.by: [pa.null()] * len(each.by) for each in self.relations.values()}
-        for inside in self._inside():
+        for inside in self.inside():
             found |= inside.key_types
         return found | {self.by: self.core.key_types}
 
@@ -494,7 +382,7 @@ class Emission:
     @property
     def undelivered(self) -> int:
         own = sum(ticks.num_rows for _, ticks, _ in self.outbox)
-        return own + sum(each.undelivered for each in self._inside())
+        return own + sum(each.undelivered for each in self.inside())
 
     @property
     def bytes(self) -> int:
@@ -526,7 +414,7 @@ class Emission:
     def _keep_apart(self, saved: State) -> None:
         """Answers that were there before the query was registered whose ticks these are have a ticker of their own."""
         for source, answers in self.inner.items():
-            if answers.shared and saved[0].get("ticker") is not None and _is_of(saved, source):
+            if answers.shared and saved[0].get("ticker") is not None and is_of(saved, source):
                 self._give_ticker(answers, flowing=False)
 
     def restore(self, state: State) -> None:
@@ -541,38 +429,10 @@ class Emission:
             query = self.contained.pop(label).query  # as older files have it, by a ticker of its own
             assert query.every is not None
             self._add_ticking(query, query.every, flowing=False)
-        self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        self.tickers = restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
         for saved in parts(state, "later") if self.later else ():
             self.later[saved[0]["query"]].restore(part(saved, "ticker"))
         for saved in parts(state, "inner"):
             self._keep_apart(saved)
-        self.inner = _restored(self.inner, parts(state, "inner"), "query", source_to_json)
-        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)
-
-
-def _is_of(saved: State, source: Query | Several) -> bool:
-    return _written(saved[0]["query"]) == _written(source_to_json(source))
-
-
-def _written(entry: Any) -> str:
-    """JSON in one way, without what older files did not say."""
-    return json.dumps(_said(json.loads(json.dumps(entry))), sort_keys=True)
-
-
-def _said(entry: Any) -> Any:
-    if isinstance(entry, dict):
-        return {name: _said(value) for name, value in entry.items() if value is not None}
-    return [_said(each) for each in entry] if isinstance(entry, list) else entry
-
-
-def _restored(made: dict[Any, Any], saved: list[State], named: str, to_json: Callable[[Any], Any]) -> dict[Any, Any]:
-    """Parts by what they are of, each with its state, in the order in which they were handed over."""
-    known = {_written(to_json(of)): of for of in made}
-    found = {}
-    for state in saved:
-        of = known[_written(state[0][named])]
-        found[of] = made[of]
-        found[of].restore(state)
-    if len(found) != len(made):
-        raise ValueError(f"{len(made)} parts by their {named}, of which {len(found)} were saved")
-    return found
+        self.inner = restored(self.inner, parts(state, "inner"), "query", source_to_json)
+        self.chosen = restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)

@@ -19,8 +19,8 @@ from swag.tables.answers import own_name
 from swag.tables.columns import clock_of, column, instants
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.predicate import holds
-from swag.ticks.picking import partition_columns, picked
-from swag.ticks.relations import relations
+from swag.ticks.inside.picking import partition_columns, picked
+from swag.ticks.inside.relations import relations
 from swag.ticks.stored_ticks import Stretch, jump
 
 

@@ -16,7 +16,7 @@ from swag.stored.ordered_rows import Requests, Stored, runs_of
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 from swag.ticks import schedule as schedules
-from swag.ticks.picking import partitions
+from swag.ticks.inside.picking import partitions
 from swag.ticks.schedule import Span, Ticks
 
 
@@ -52,10 +52,10 @@ def ticks_of_partitions(
     place = np.empty(ids.size, np.int64)
     place[order] = np.arange(ids.size)
     rows = place if stored.order is None else place[stored.order]
-    key, tick = pairs(ticks.segment, of_key)
-    seen = rows_before(
-        np.repeat(np.arange(of_key.size), np.diff(stored.starts)[: of_key.size]), rows, key, ticks.end[tick]
-    )
+    keys_of_rows = np.repeat(np.arange(of_key.size), np.diff(stored.starts)[: of_key.size])
+    all_its = np.searchsorted(ticks.segment, of_key), ends_of(ticks.segment, of_key)
+    key, tick = pairs(*(all_its if later else _lifetimes(ticks, of_key, rows, stored, reaches)))
+    seen = rows_before(keys_of_rows, rows, key, ticks.end[tick])
     some = np.flatnonzero(later | (seen > stored.starts[key]))
     key, tick, seen = key[some], tick[some], seen[some]
     by_time = np.lexsort((key, ticks.number[tick], ticks.now[tick]))
@@ -73,11 +73,32 @@ def _as_given(stored: Stored) -> np.ndarray:
     return ts
 
 
-def pairs(segment: np.ndarray, of_key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every key with every tick of its partition, key by key. segment: of each tick, in order."""
-    first = np.searchsorted(segment, of_key)
-    counts = np.searchsorted(segment, of_key, side="right") - first
-    key = np.repeat(np.arange(of_key.size), counts)
+def _lifetimes(
+    ticks: Ticks, of_key: np.ndarray, rows: np.ndarray, stored: Stored, reaches: set[Reach]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each key, from which tick on, and up to which, there may be a row of it in a window. rows: their places among
+    those of all partitions, one after the other, key by key."""
+    starts = stored.starts[: of_key.size + 1]
+    first, last = np.searchsorted(ticks.end, rows[starts[:-1]], side="right"), ends_of(ticks.segment, of_key)
+    if all(each.by_time for each in reaches):
+        far = max((min(each.far, schedules.FARTHEST) for each in reaches), default=0)
+        times = np.sort(ticks.now)
+        latest = np.minimum(stored.ts[starts[1:] - 1], schedules.NEVER - far)
+        gone = np.searchsorted(times, latest + far)  # the first tick of any that does not see it
+        code = ticks.segment * (times.size + 1) + np.searchsorted(times, ticks.now)
+        last = np.minimum(last, np.searchsorted(code, of_key * (times.size + 1) + gone))
+    return first, np.maximum(first, last)
+
+
+def ends_of(segment: np.ndarray, of_key: np.ndarray) -> np.ndarray:
+    """Behind the last tick of each key's partition. segment: of each tick, in order."""
+    return np.searchsorted(segment, of_key, side="right")
+
+
+def pairs(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every key with every tick from its first until its last, key by key."""
+    counts = last - first
+    key = np.repeat(np.arange(first.size), counts)
     tick = np.arange(key.size) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
     return key, tick
 

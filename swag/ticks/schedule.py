@@ -314,6 +314,17 @@ class Horizon:
         return max(EARLIEST, soonest - self.far)
 
     @property
+    def oldest_of_any(self) -> int:
+        """No tick to come of any segment will see what is not newer than this, where all are in order together."""
+        if self.depth.rows or self.progress.top == EARLIEST:
+            return EARLIEST
+        undecided = self.counters.next[self.counters.next != NEVER]
+        soonest = self.progress.top
+        if self.every.by_time and undecided.size:
+            soonest = min(soonest, (int(undecided.min()) - 1) * self.step)
+        return max(EARLIEST, soonest - self.far)
+
+    @property
     def needed_from(self) -> int:
         """No window by rows will see a row before this one of the whole stream, counted from the first."""
         rows = min(self.depth.rows, FARTHEST)

@@ -30,7 +30,7 @@ from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.partitioned import Partitions, pairs, rows_before
+from swag.ticks.partitioned import Partitions, ends_of, pairs, rows_before
 from swag.ticks.schedule import (
     FARTHEST,
     NEVER,
@@ -291,14 +291,19 @@ class Ticker:
         ids = self.pending.rows.ids[layout.rows[where]]
         order = np.lexsort((where, ids))
         ids, where = ids[order], where[order]
-        key, tick = pairs(layout.segments[ticks.segment], of_key)
+        far = FARTHEST if back.depth.rows else min(back.depth.time, FARTHEST)
+        newest = self.lookback.newest(of_key.size)
+        some = newest > max(EARLIEST, int(ticks.now.min()) - far)
+        some[ids] = True
+        segment, candidates = layout.segments[ticks.segment], np.flatnonzero(some)
+        own = of_key[candidates]
+        key, tick = pairs(np.searchsorted(segment, own), ends_of(segment, own))
+        key = candidates[key]
         upto = rows_before(ids, where, key, ticks.end[tick])
         new = upto - np.searchsorted(ids, key)
         there = self.lookback.rows_of(key) + new
-        newest = self.lookback.newest(of_key.size)[key]
-        some = new > 0
+        newest, some = newest[key], new > 0
         newest[some] = layout.ts[where[upto[some] - 1]]
-        far = FARTHEST if back.depth.rows else min(back.depth.time, FARTHEST)
         now = ticks.now[tick]
         asked = np.flatnonzero((there > 0) & (newest > np.where(now < EARLIEST + far, EARLIEST, now - far)))
         taken = np.ones(self.pending.count, bool)
@@ -342,7 +347,8 @@ class Ticker:
         if self.counters.next.size == 0:
             return needed
         if self.partitions is not None:  # others of its partition tick, which see it
-            return needed | (self.lookback.newest(count) > EARLIEST)
+            oldest = EARLIEST if self._horizon is None else self._horizon.oldest_of_any
+            return needed | (self.lookback.newest(count) > oldest)
         if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
             needed[np.flatnonzero(self.counters.total[:count])] = True
         newest = self.lookback.newest(count)

@@ -17,7 +17,7 @@ from swag.query.reading import Reading
 from swag.tables.columns import Clock
 from swag.tables.keys import KeyTable
 from swag.tables.predicate import holds
-from swag.ticks.picking import Counting, Slots, partition_columns
+from swag.ticks.inside.picking import Counting, Slots, partition_columns
 
 if TYPE_CHECKING:
     from swag.ticks.live_stream import LiveStream

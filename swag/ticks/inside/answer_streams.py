@@ -28,7 +28,7 @@ from swag.tables.columns import Clock, instants
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import order_of
 from swag.tables.waiting import Waiting
-from swag.ticks.relations import relations
+from swag.ticks.inside.relations import relations
 from swag.ticks.schedule import TickAnswers
 from swag.ticks.ticker import Ticker
 

@@ -22,7 +22,7 @@ from swag.query.query import ALL, Query
 from swag.stored.evaluation import answered_by
 from swag.tables.answers import own_name
 from swag.tables.keys import order_of
-from swag.ticks.picking import partitions
+from swag.ticks.inside.picking import partitions
 
 
 def relations(queries: Sequence[Query], ticks: pa.Table, tick: str, ts: str, by: By) -> pa.Table:

@@ -14,9 +14,9 @@ from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from swag.live import window_edges
 from swag.live.plan import Plan, Route
 from swag.live.planner import Group
-from swag.live.rank_structures import SortedRuns
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
+from swag.live.structures.ranks import SortedRuns
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span

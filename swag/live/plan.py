@@ -1,6 +1,5 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.operators.numbers import EARLIEST
 from swag.durable import state as states
 from swag.durable.state import State, nested, parts
-from swag.live import window_edges
 from swag.live.arena import NewRows
-from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
+from swag.live.late_queries import LateQueries
 from swag.live.planner import Choice, Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.structures.baselines import MaterializeAll
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
 from swag.query.families import check_columns, computed_columns, parts_of, result_type
@@ -27,7 +26,7 @@ from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Depth, Rows, Unbounded, reach, whole_from
+from swag.query.windows import Depth, Unbounded, reach
 from swag.tables.columns import Field
 
 
@@ -60,11 +59,7 @@ class Plan:
         self.totals = Totals(store)  # of unbounded windows
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
-        self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
-        self._sinces: Counter[int] = Counter()  # how many queries have each
-        self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
-        self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
-        self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
+        self.late = LateQueries(store)
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._predicates: tuple[str, ...] | None = None
@@ -102,20 +97,14 @@ class Plan:
     def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
         store = self.store
-        since = min((s for s in {0, *self._sinces} if self._is_kept(query, s)), default=store.events)
-        if since:
-            self._since[query.label] = since
-            self._sinces[since] += 1
+        since = min((s for s in self.late.beginnings if self._is_kept(query, s)), default=store.events)
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
-        if max(missing, unread) > EARLIEST:
-            self._kept_since[query.label] = max(missing, unread)
-        if unread > EARLIEST:
-            self._unread.add(query.label)
+        self.late.add(query.label, since, missing, unread)
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
-        if flowing and missing > EARLIEST:
-            self._kept_since[query.label] = missing
+        if flowing:
+            self.late.add(query.label, 0, missing)
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
@@ -141,10 +130,7 @@ class Plan:
             del self.queries[query.label]
             if isinstance(query.window, Unbounded):
                 self.totals.remove(query)
-            self._sinces -= Counter([self._since[query.label]] if query.label in self._since else [])
-            for known in (self._since, self._kept_since, self._complete):
-                known.pop(query.label, None)
-            self._unread.discard(query.label)
+            self.late.remove(query.label)
         if self.store.clock is not None:
             self.retain()
         self._changed()
@@ -182,7 +168,7 @@ class Plan:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
                 of = query.aggregate
-                ways.setdefault((of.kind, of.columns, of.user, query.where, self._since.get(query.label, 0)), query)
+                ways.setdefault((of.kind, of.columns, of.user, query.where, self.late.since(query.label)), query)
             self._readers = list(ways.values())
         return self._readers
 
@@ -206,12 +192,12 @@ class Plan:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
         alone = query.where is not None and (query.aggregate.user is not None or self.store.displaces)
-        return Mask(query.where, required, self._since.get(query.label, 0), alone)
+        return Mask(query.where, required, self.late.since(query.label), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
         alone = query.where is not None and self.store.displaces
-        return Mask(query.where, since=self._since.get(query.label, 0), alone=alone)
+        return Mask(query.where, since=self.late.since(query.label), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
         """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
@@ -268,10 +254,8 @@ class Plan:
                 group.use(Choice(type(group.structure), group.reason))
 
     def reconsider(self) -> None:
-        """Another structure, where what is asked has changed enough to pay for rebuilding.
-
-        Only that needs to be alone: large lookups are due every time, and would all be asked for twice.
-        """
+        """Another structure, where what is asked has changed enough to pay for rebuilding. Only that needs to be alone:
+        large lookups are due every time, and would all be asked for twice."""
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
                 seen = None if group.stands_in else group
@@ -400,43 +384,13 @@ class Plan:
     def updates(self) -> int:
         return sum(group.structure.updates for group in self.groups.values())
 
-    def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Per query: None if complete from the first event; else the time since which its window is all kept.
-
-        Of a window by rows that is not complete yet nobody knows when it will be: later than now, for certain.
-        """
-        clock = self.store.clock
-        since: dict[str, Any] = {}
-        for query in queries:
-            start = self._kept_since.get(query.label)
-            if start is not None and clock is not None:
-                start = (
-                    self._rows_since(query)
-                    if isinstance(query.window, Rows)
-                    else whole_from(query.window, start, clock)
-                )
-            since[query.label] = None if start is None or clock is None else clock.value(start)
-        return since
-
-    def _rows_since(self, query: Query) -> int:
-        """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
-        if query.label not in self._complete:
-            now = self.store.now
-            start = self._kept_since[query.label]
-            none_before = query.label in self._unread or self._since.get(query.label, 0) > 0
-            if not window_edges.has_all_rows(self.store, query.window.n, start, none_before):
-                return min(now + 1, int(LATEST))
-            self._complete[query.label] = now
-        return self._complete[query.label]
-
     # -- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
         """Of its queries there are only the names, in order: whoever registered them knows the rest."""
         header = {
             "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
-            "columns": self._columns, "since": self._since, "kept_since": self._kept_since, "complete": self._complete,
-            "unread": sorted(self._unread),
+            "columns": self._columns, **self.late.header(),
         }  # fmt: skip
         groups = [group.state() for group in self.groups.values()]
         return nested(header, {"groups": groups, "totals": self.totals.state()})
@@ -447,8 +401,7 @@ class Plan:
         self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
-        self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
-        self._sinces, self._unread = Counter(self._since.values()), set(header["unread"])
+        self.late.restore(header)
         if header.get("totals") is not None:
             self.totals.restore(states.part(state, "totals"))
         for saved in parts(state, "groups"):

@@ -14,10 +14,10 @@ from kernels.windows import running
 from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery, SumOverflow
-from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
-from swag.live.rank_structures import Distinct, Previous, SortedRuns
 from swag.live.space import Space
-from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
+from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
+from swag.live.structures.ranks import DistinctRuns, Previous, SortedRuns
 from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
@@ -37,7 +37,7 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "landmark": Landmark,
     "sorted runs": SortedRuns,
     "previous": Previous,
-    "distinct": Distinct,
+    "distinct": DistinctRuns,
     **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
@@ -203,7 +203,9 @@ class Group:
 
 HOLISTIC = {
     "quantile": Choice(SortedRuns, "quantiles are holistic: sorted base intervals"),
-    "distinct": Choice(Distinct, "a value is new where it was last seen before the window: ranks in sorted intervals"),
+    "distinct": Choice(
+        DistinctRuns, "a value is new where it was last seen before the window: ranks in sorted intervals"
+    ),
     "mode": Choice(Previous, "modes are holistic: the rows of a window, each with the one before it of its value"),
 }
 

@@ -25,7 +25,7 @@ from swag.live.arena import Arena
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention, Store
-from swag.live.structures import Structure
+from swag.live.structures.intervals import Structure
 from swag.live.time import Time
 from swag.query.windows import Depth, Reach
 

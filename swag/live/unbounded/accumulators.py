@@ -8,16 +8,25 @@ import numpy as np
 
 from kernels.operators import monoids
 from kernels.windows import registers, totals
-from kernels.windows.registers import Pool, Sums
+from kernels.windows.registers import Pool, RegisterSums
 from kernels.windows.totals import Runs
 from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
-from swag.query.kind import HASHED, Part
+from swag.query.kind import HASHED, KINDS, Part
 from swag.tables.columns import fixed
 
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
-NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
+NO_MONOID = ("quantile", "distinct", "mode", "arg_max", "arg_min")  # families of which no partial is kept
+
+
+def can_run(aggregate: Aggregate) -> bool:
+    """Can it be told from what is kept of rows, without them, at any later time?"""
+    kind = KINDS[aggregate.kind]
+    if aggregate.kind in ("first", "last"):
+        return True
+    families = [what.family for what in whats_of(aggregate) if isinstance(what, Part)]
+    return not kind.at_ends and not kind.timed and not set(families) & set(NO_MONOID)
 
 
 def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
@@ -61,7 +70,7 @@ class Accumulator(ABC):
         return type(self)(self.what, self.dtype, [each[keys] for each in self.arrays])
 
 
-class FloatSum(Accumulator):
+class FloatTotal(Accumulator):
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0), np.zeros(0)]
 
@@ -72,7 +81,7 @@ class FloatSum(Accumulator):
         return self.arrays[0]
 
 
-class IntegerSum(Accumulator):
+class IntegerTotal(Accumulator):
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0, np.int64), np.zeros(0)]
 
@@ -130,7 +139,7 @@ class Folded(Accumulator):
         return found
 
 
-class End(Accumulator):
+class EndTotal(Accumulator):
     """first or last."""
 
     def empty(self) -> list[np.ndarray]:
@@ -183,12 +192,12 @@ class Registers(Accumulator):
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         hashes, progress = fixed(values(columns_of(self.what)[0])), np.zeros(2, np.int64)
-        while not registers.note(hashes, runs, self._pool, Sums(*self.arrays[:2]), progress):
+        while not registers.note(hashes, runs, self._pool, RegisterSums(*self.arrays[:2]), progress):
             every = np.arange(self.arrays[0].size)
             self.arrays[2:] = copied(self._pool, every, registers.DENSE + int(self._pool.size.sum()))
 
     def partial(self) -> np.ndarray:
-        return registers.estimate(Sums(*self._arrays[:2]))
+        return registers.estimate(RegisterSums(*self._arrays[:2]))
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
         found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
@@ -208,9 +217,9 @@ def copied(pool: Pool, keys: np.ndarray, spare: int) -> list[np.ndarray]:
 def accumulator(what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
     """For a column of this type."""
     if not isinstance(what, Part):
-        return End(what, dtype, arrays)
+        return EndTotal(what, dtype, arrays)
     if what.family == "registers":
         return Registers(what, dtype, arrays)
     if what.family == "sum":
-        return (FloatSum if np.dtype(dtype).kind == "f" else IntegerSum)(what, dtype, arrays)
+        return (FloatTotal if np.dtype(dtype).kind == "f" else IntegerTotal)(what, dtype, arrays)
     return Folded(what, dtype, arrays)

@@ -33,7 +33,7 @@ class RowsThatCount(NamedTuple):
     until: Any
 
 
-class Words(NamedTuple):
+class HeldWords(NamedTuple):
     """Numbers of words that the dictionary must not forget, as a space holds them."""
 
     raw: dict[str, Column]
@@ -134,12 +134,12 @@ class Total:
                 found._accumulate(found.whats, runs, self.columns.__getitem__, found.n)
         return found
 
-    def words(self) -> Iterator[Words]:
+    def words(self) -> Iterator[HeldWords]:
         for what, each in self.whats.items():
             if each is not None and not isinstance(what, Part):
-                yield Words({what[1]: Column(each.arrays[0])})
+                yield HeldWords({what[1]: Column(each.arrays[0])})
         for name, values in self.columns.items():
-            yield Words({name: Column(values)})
+            yield HeldWords({name: Column(values)})
 
     @property
     def bytes(self) -> int:

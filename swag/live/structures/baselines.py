@@ -11,7 +11,7 @@ from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.live.space import Space
 from swag.live.store import Store
-from swag.live.structures import Partials, Structure, allocated, extended, partials_of
+from swag.live.structures.intervals import Partials, Structure, allocated, extended, partials_of
 from swag.query.families import operator
 from swag.query.kind import Part
 from swag.query.windows import Reach

@@ -14,23 +14,19 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag import errors
 from swag.durable.state import State, nested, part, parts, table_from_array, table_to_array, with_arrays
-from swag.errors import BadQuery, OutOfOrder, SwagError
+from swag.errors import OutOfOrder, SwagError
 from swag.query.as_json import every_to_json, source_to_json
 from swag.query.every import Every
-from swag.query.groupings import By, levels, stages
-from swag.query.lowering import depth, simple_ones
-from swag.query.query import Events, Query, queries_in
+from swag.query.groupings import By, levels
+from swag.query.lowering import depth
+from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.try_out import try_out
-from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
 from swag.ticks.inside.answer_streams import Answers
 from swag.ticks.inside.chosen_events import chosen_to_json
-from swag.ticks.inside.containment import Contained, contained
 from swag.ticks.inside.inside import Inside
-from swag.ticks.later_ticker import LaterTicker, waits_for_later
-from swag.ticks.lookback import Lookback
+from swag.ticks.later_ticker import LaterTicker
 from swag.ticks.restoring import is_of, restored
 from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
@@ -47,14 +43,8 @@ class Emission(Inside):
     core, by, make: see Inside.
     """
 
-    contained: dict[str, Contained] = field(default_factory=dict)  # queries that read the ticks of others
-    views: bool = True  # may they?
-    outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
-    relations: dict[str, Answers] = field(default_factory=dict)  # queries without a window: who answers them
-    since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
     outbox: list[tuple[str, pa.Table, By]] = field(default_factory=list)  # by: the key columns of each
     errors: list[SwagError] = field(default_factory=list)
-    top: int = EARLIEST  # the latest time of any event
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,105 +64,47 @@ class Emission(Inside):
             readings.append(each.stream.reading)
         return readings
 
+    @property
+    def ordered(self) -> bool:
+        """Is the order of events of different keys of importance?"""
+        if self.key is None:
+            return False
+        parts: list[Any] = [*self.all_tickers, *self.chosen.values(), *self.inner.values(), *self.inside()]
+        return any(each.ordered for each in parts)
+
+    @property
+    def streams(self) -> "list[LiveStream]":
+        """Those inside."""
+        found = []
+        for answers in self.inner.values():
+            found += answers.all_streams
+        for chosen in self.chosen.values():
+            found.append(chosen.stream)
+        return found
+
+    def inside(self) -> "list[Emission]":
+        return [stream.emission for stream in self.streams]
+
+    @property
+    def all_tickers(self) -> list[Ticker]:
+        """Its own, and those whose answers are streams."""
+        found = self.own_tickers
+        for answers in self.inner.values():
+            if answers.ticker is not None and not answers.shared:
+                found.append(answers.ticker)
+        return found
+
+    @property
+    def own_tickers(self) -> list[Ticker]:
+        """Those whose answers are emitted."""
+        return [*self.tickers.values(), *self.later.values()]
+
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
         own = {1} if self.inner else {t.every.step(unit) for t in self.all_tickers if t.every.by_time}
         own |= {step for each in self.chosen.values() if (step := each.step(unit)) is not None}
         return own.union(*(each.stream.emission.steps(unit) for each in self.chosen.values()))
-
-    # -- registration -------------------------------------------------------------------------------------------------
-
-    def check_queries(self, queries: list[Query]) -> None:
-        """What can be known to be wrong at registration."""
-        for query in queries:
-            for inside in stages(query):
-                if not isinstance(inside, Events):
-                    for each in queries_in(inside):
-                        self._check(each)
-                elif inside.every is not None:
-                    self._check_step(inside.every)
-
-    def _check(self, query: Query) -> None:
-        if query.every is not None and query.every.per_key and self.key is None and query.by is None:
-            raise BadQuery(
-                f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
-            )
-        if query.every is not None:
-            self._check_step(query.every)
-        for simple in simple_ones([query]):
-            try_out(simple.aggregate)
-            if self.core.time.clock is not None and not query.is_relation:
-                reach(simple.window, self.core.time.clock.unit)
-
-    def _check_step(self, every: Every) -> None:
-        if self.core.time.clock is not None:
-            every.step(self.core.time.clock.unit)
-
-    def add(self, queries: list[Query], flowing: bool) -> None:
-        """flowing: events have come before these."""
-        for query in queries:
-            if query.source is not None:
-                try:
-                    self._add_over(query, flowing)
-                except SwagError:
-                    self.forget()
-                    raise
-            elif query.every is not None:
-                view = contained(query, self.tickers.values()) if self.views else None
-                if view is not None and query.every not in self.tickers:
-                    self.contained[query.label] = view
-                else:
-                    self._add_ticking(query, query.every, flowing)
-            if flowing:
-                self.since[query.label] = self.core.time.now
-                store = self.core.store  # nobody has followed the events that came before
-                self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
-
-    def _add_ticking(self, query: Query, every: Every, flowing: bool) -> None:
-        """To those that share its ticks; one whose windows see later rows waits for no other's."""
-        if waits_for_later(query):
-            later = LaterTicker(every, self.key, Lookback(every, self.key))
-            self.give(later, query, flowing)
-            self.later[query.label] = later
-        else:
-            ticker = self.tickers.get(every) or self._new_ticker(every)
-            self.give(ticker, query, flowing)
-            self.tickers[every] = ticker
-
-    def _add_over(self, query: Query, flowing: bool) -> None:
-        """A query over the answers of others, or over chosen events."""
-        assert query.source is not None
-        if query.is_relation:
-            self.relations[query.label] = answers = self.answers(query, flowing)
-            answers.labels.append(query.label)
-            return
-        over = self.over(query.source, flowing, query.by)
-        over.add([replace(query, source=None, by=None, name=query.label)])
-        self.outer[query.label] = over
-
-    def note_unread(self, query: Query, instant: int) -> None:
-        """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
-        if query.label in self.since:
-            self.since[query.label] = max(self.since[query.label], instant)
-
-    def remove(self, query: Query) -> None:
-        self.since.pop(query.label, None)
-        if query.label in self.relations:
-            self.relations.pop(query.label).labels.remove(query.label)
-            self.forget()
-        elif query.source is not None:
-            self.outer.pop(query.label).remove(query.label)
-            self.forget()
-        elif query.label in self.contained:
-            del self.contained[query.label]
-        elif query.every is not None:
-            if self.later.pop(query.label, None) is not None:
-                return
-            ticker = self.tickers[query.every]
-            ticker.remove(query.label)
-            if not ticker.queries:
-                del self.tickers[query.every]
 
     def contained_in(self, name: str) -> str | None:
         """A query that reads the ticks of this one, if any does."""

@@ -18,10 +18,12 @@ Only what is asked for is imported: sqlglot takes a fifth of a second.
 from typing import Any
 
 
-def sql(text: str) -> list[Any]:
+def sql(text: str, registered: Any = None) -> list[Any]:
     """The queries of one or several statements: one per aggregate selected, in order.
 
     A statement with a FRAME clause gives a frame query instead (see frames), for `sw.evaluate` alone.
+
+    registered: queries by name, as an engine knows them, that a statement may read by it.
 
     >>> import swag as sw
     >>> sw.sql("SELECT SUM(volume) AS v FROM trades [RANGE 5 MINUTES]")
@@ -29,7 +31,7 @@ def sql(text: str) -> list[Any]:
     """
     from swag.sql.statements import queries_of
 
-    return queries_of(text)
+    return queries_of(text, registered)
 
 
 def frame_spec(text: str) -> Any:

@@ -14,7 +14,7 @@ from swag.query.lowering import components, depth
 from swag.query.over_frames import frames_on_spark
 from swag.query.query import Query
 from swag.spark import schema
-from swag.spark.asked import columns_read
+from swag.spark.asked import columns_read, refuse_embedded_only
 from swag.spark.batch import groupings
 from swag.spark.batch import ticks as whole
 from swag.spark.batch.cuts import Halo
@@ -51,6 +51,8 @@ def evaluate(
     of_frames = one_over_frames(asked, at)
     if of_frames is not None:
         return frames_on_spark().evaluate(of_frames, events, ts, list(grouping_of(of_frames, default)), layout)
+    for query in asked:
+        refuse_embedded_only(query, default)
     groups = by_grouping(asked, default)
     if not all(query.is_plain for query in asked):
         by, queries = one_of(groups)

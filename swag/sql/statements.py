@@ -11,6 +11,8 @@ from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
 from swag.sql.nodes import Select
+from swag.sql.over.reading import OverSelect
+from swag.sql.over.statements import over_statement
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -24,7 +26,11 @@ def queries_of(text: str) -> list[Any]:
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
-    return [query for select in parse(text) for query in _queries(text, select)]
+    return [query for select in parse(text) for query in _asked(text, select)]
+
+
+def _asked(text: str, select: Select) -> list[Any]:
+    return [over_statement(text, select)] if isinstance(select, OverSelect) else _queries(text, select)
 
 
 def spec_of(text: str) -> Any:

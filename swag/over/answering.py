@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadQuery, SwagError
 from swag.over.partitions import Partitions
 from swag.over.results import Results
 from swag.progress import Progress

@@ -16,26 +16,16 @@ from swag.query.aggregates import Aggregate
 from swag.query.over_statement import ROW, TIME, WHOLE, Call
 from swag.query.query import HIDDEN
 from swag.query.windows import Rows, Unbounded, Window
-from swag.sql.functions import AGGREGATES
 from swag.sql.nodes import Over
+from swag.sql.over.functions import FURTHER, POSITIONS
+from swag.sql.over.terms import OverTerms
 from swag.sql.over.windows import WindowSpec
 from swag.sql.places import start_of, wrong
-from swag.sql.terms import Terms
 
 Node = Any
-POSITIONS = {
-    "ROW_NUMBER": "ROW_NUMBER()", "RANK": "RANK()", "DENSE_RANK": "DENSE_RANK()", "PERCENT_RANK": "PERCENT_RANK()",
-    "CUME_DIST": "CUME_DIST()", "NTILE": "NTILE(4)", "LAG": "LAG(x), LAG(x, 2) or LAG(x, 2, 0)",
-    "LEAD": "LEAD(x), LEAD(x, 2) or LEAD(x, 2, 0)", "FIRST_VALUE": "FIRST_VALUE(x)", "LAST_VALUE": "LAST_VALUE(x)",
-    "FIRST": "FIRST(x)", "LAST": "LAST(x)", "NTH_VALUE": "NTH_VALUE(x, 2)",
-}  # fmt: skip
-FURTHER = {"ANY_VALUE": "ANY_VALUE(x)", "QUANTILE_CONT": "QUANTILE_CONT(x, 0.99)"}  # that statements without OVER lack
 BEFORE = Unbounded(until=1)  # rows of a smaller ts
 NEVER = "FALSE"
-
-
-def is_window_function(name: str) -> bool:
-    return name in AGGREGATES or name in POSITIONS or name in FURTHER
+NOTHING = Call("", Aggregate("count"), WHOLE)
 
 
 @dataclass
@@ -43,12 +33,24 @@ class Calls:
     """The window functions of a statement. It owns the columns of answers that they are made from, each once."""
 
     text: str
-    terms: Terms
+    terms: OverTerms
     windows: dict[str, WindowSpec]
     found: dict[Call, Call] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    _now: Call = Call("", Aggregate("count"), WHOLE)  # what all columns of the function that is being read have
+    _now: Call = NOTHING  # what all columns of the function that is being read have
     _label: str = ""
+
+    def item(self, node: Node, start: int, where: str = "SELECT") -> str:
+        """SQL over the columns of events and of answers: each window function has become the column of its own."""
+        self.terms.start = start
+        holder = exp.Paren(this=node)
+        for each in list(holder.find_all(Over)):
+            if each.find_ancestor(Over):
+                raise self.wrong(each, "a window function stands inside of another.", "evaluate the inner one first")
+            if each.args.get("window") is None:
+                raise self.terms.not_over(each)
+            each.replace(self.expression(each))
+        return self.terms.of_row(holder.this, start, where)
 
     def expression(self, node: Over) -> Node:
         """What stands in the place of a window function: a column of answers, or something computed from some."""

@@ -1,4 +1,7 @@
-"""A statement with OVER ( … ), clause by clause: SELECT … FROM … WHERE … WINDOW … QUALIFY … ORDER BY … LIMIT … OFFSET …"""
+"""A statement with OVER ( … ), clause by clause.
+
+SELECT … FROM … WHERE … WINDOW … QUALIFY … ORDER BY … LIMIT … OFFSET …
+"""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -13,29 +13,36 @@ from swag.sql.places import wrong
 
 def over_statement(text: str, select: OverSelect) -> OverStatement:
     terms = OverTerms(text, select.aliases)
-    terms.calls = Calls(text, terms, select.windows)
+    calls = Calls(text, terms, select.windows)
     where = None if select.where is None else terms.of_row(select.where, select.where_start, "WHERE")
-    items = tuple(_item(terms, *each) for each in select.items)
+    items = tuple(_item(calls, *each) for each in select.items)
     _check_names(text, items)
-    qualify = None if select.qualify is None else terms.item(select.qualify, select.qualify_start, "QUALIFY")
-    order = tuple(_sort_key(terms, *each) for each in select.order)
+    qualify = None if select.qualify is None else calls.item(select.qualify, select.qualify_start, "QUALIFY")
+    order = tuple(_sort_key(calls, *each) for each in select.order)
     assert isinstance(select.source, str)
-    calls = tuple(terms.calls.found.values())
     return OverStatement(
-        text, select.source, calls, items, where, qualify, order, limit=select.limit, offset=select.offset
+        text,
+        select.source,
+        tuple(calls.found.values()),
+        items,
+        where,
+        qualify,
+        order,
+        limit=select.limit,
+        offset=select.offset,
     )
 
 
-def _item(terms: OverTerms, tree: Any, name: str | None, start: int) -> Item | Star:
+def _item(calls: Calls, tree: Any, name: str | None, start: int) -> Item | Star:
     if isinstance(tree, StarItem):
-        replaced = tuple(Item(of, terms.item(each, at), at) for each, of, at in tree.args["replaced"])
+        replaced = tuple(Item(of, calls.item(each, at), at) for each, of, at in tree.args["replaced"])
         return Star(tuple(tree.args["without"]), replaced, start)
     if isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star):
-        if tree.table not in terms.aliases:
-            raise wrong(terms.text, start, f'"{tree.table}" is not the stream of this statement.', "*")
+        if tree.table not in calls.terms.aliases:
+            raise wrong(calls.text, start, f'"{tree.table}" is not the stream of this statement.', "*")
         return Star(start=start)
     assert name is not None
-    return Item(name, terms.item(tree, start), start)
+    return Item(name, calls.item(tree, start), start)
 
 
 def _check_names(text: str, items: tuple[Item | Star, ...]) -> None:
@@ -47,9 +54,9 @@ def _check_names(text: str, items: tuple[Item | Star, ...]) -> None:
             named.add(item.name)
 
 
-def _sort_key(terms: OverTerms, tree: Any, descending: bool, nulls_first: bool, start: int) -> SortKey:
+def _sort_key(calls: Calls, tree: Any, descending: bool, nulls_first: bool, start: int) -> SortKey:
     if isinstance(tree, exp.Literal) and not tree.is_string:
         if not str(tree.this).isdigit():
-            raise wrong(terms.text, start, f"ORDER BY {tree.this}: there is no such column.", "ORDER BY ts")
+            raise wrong(calls.text, start, f"ORDER BY {tree.this}: there is no such column.", "ORDER BY ts")
         return SortKey(int(tree.this), descending, nulls_first, start)
-    return SortKey(terms.item(tree, start, "ORDER BY"), descending, nulls_first, start)
+    return SortKey(calls.item(tree, start, "ORDER BY"), descending, nulls_first, start)

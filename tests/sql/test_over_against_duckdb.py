@@ -47,10 +47,10 @@ AGGREGATES = [
         "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)", "STDDEV_POP(x)", "VAR_SAMP(x)",
         "MEDIAN(f)", "MEDIAN(x)", "QUANTILE_CONT(f, 0.25)", "COUNT_IF(b)", "COUNT_IF(x > 1)", "COVAR_POP(f, g)",
         "COVAR_SAMP(f, g)", "REGR_SLOPE(f, g)", "AVG(CASE WHEN b THEN f END)", "SUM(COALESCE(x, 0))", "MAX(LENGTH(s))",
-        "PRODUCT(x)", "AVG(m)",
+        "PRODUCT(x)",
     )),
     *(Function(text, "other") for text in (
-        "MIN(s)", "MAX(s)", "MIN(d)", "MAX(d)", "MIN(m)", "MAX(m)", "SUM(m)", "BOOL_AND(b)", "BOOL_OR(b)", "MIN(b)",
+        "MIN(d)", "MAX(d)", "BOOL_AND(b)", "BOOL_OR(b)", "MIN(b)",
     )),
     *(Function(text, "other", True) for text in (
         "ARG_MAX(s, x)", "ARG_MIN(x, f)", "MAX_BY(d, f)", "ANY_VALUE(x)", "ANY_VALUE(s)",
@@ -188,11 +188,7 @@ def same(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(data=st.data())
-def test_a_statement_gives_what_duckdb_gives(data: Any) -> None:
-    events, ties, stamps = data.draw(tables())
-    ours, theirs = data.draw(statements(ties, stamps))
+def check(events: pa.Table, ours: str, theirs: str) -> None:
     with duckdb.connect() as connection:
         connection.register("events", events)
         cursor = connection.execute(theirs)
@@ -202,4 +198,12 @@ def test_a_statement_gives_what_duckdb_gives(data: Any) -> None:
     rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
     assert len(rows) == len(expected), (ours, rows, expected)
     for one, other in zip(rows, expected, strict=True):
-        assert all(map(same, one, other)), (ours, theirs, names, one, other)
+        differ = [each for each in zip(names, one, other, strict=True) if not same(*each[1:])]
+        assert not differ, (differ, ours, theirs)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_a_statement_gives_what_duckdb_gives(data: Any) -> None:
+    events, ties, stamps = data.draw(tables())
+    check(events, *data.draw(statements(ties, stamps)))

@@ -20,7 +20,7 @@ from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, one_or_several, shown_by
 from swag.query.query import Query, check_names
-from swag.sql import sql
+from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
 from swag.tables.durations import Duration, length
 from swag.tables.key_columns import apart
@@ -97,7 +97,7 @@ class Engine:
     @alone
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
         """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
-        given = sql(query) if isinstance(query, str) else query
+        given = to_register(query, self.ts) if isinstance(query, str) else query
         queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries)
         for each in queries:

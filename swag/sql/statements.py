@@ -12,6 +12,7 @@ from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
 from swag.sql.nodes import Select
 from swag.sql.over.reading import OverSelect
+from swag.sql.over.registering import queries_to_register
 from swag.sql.over.statements import over_statement
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
@@ -21,16 +22,19 @@ from swag.tables.constants import to_sql
 MOST = 10_000_000  # characters of a text
 
 
-def queries_of(text: str) -> list[Any]:
+def queries_of(text: str, engine_ts: str | None = None) -> list[Any]:
+    """engine_ts: the time of the engine that they are for, if there is one."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
-    return [query for select in parse(text) for query in _asked(text, select)]
+    return [query for select in parse(text) for query in _asked(text, select, engine_ts)]
 
 
-def _asked(text: str, select: Select) -> list[Any]:
-    return [over_statement(text, select)] if isinstance(select, OverSelect) else _queries(text, select)
+def _asked(text: str, select: Select, engine_ts: str | None) -> list[Any]:
+    if not isinstance(select, OverSelect):
+        return _queries(text, select)
+    return [over_statement(text, select)] if engine_ts is None else queries_to_register(text, select, engine_ts)
 
 
 def spec_of(text: str) -> Any:

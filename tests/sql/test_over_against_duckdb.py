@@ -43,8 +43,9 @@ class Function(NamedTuple):
 
 AGGREGATES = [
     *(Function(text, "number") for text in (
-        "SUM(x)", "SUM(x * 2 + j)", "SUM(f)", "SUM(1)", "AVG(x)", "AVG(f)", "COUNT(*)", "COUNT(s)", "COUNT(1)", "COUNT(DISTINCT s)",
-        "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)", "STDDEV_POP(x)", "VAR_SAMP(x)",
+        "SUM(x)", "SUM(x * 2 + j)", "SUM(f)", "SUM(1)", "AVG(x)", "AVG(f)", "COUNT(*)", "COUNT(s)", "COUNT(1)",
+        "COUNT(DISTINCT s)", "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)", "STDDEV_POP(x)",
+        "VAR_SAMP(x)",
         "MEDIAN(f)", "MEDIAN(x)", "QUANTILE_CONT(f, 0.25)", "COUNT_IF(b)", "COUNT_IF(x > 1)", "COVAR_POP(f, g)",
         "COVAR_SAMP(f, g)", "REGR_SLOPE(f, g)", "AVG(CASE WHEN b THEN f END)", "SUM(COALESCE(x, 0))", "MAX(LENGTH(s))",
         "PRODUCT(x)",
@@ -58,12 +59,15 @@ AGGREGATES = [
 ]  # fmt: skip
 POSITIONS = [
     *(Function(text, "number", True) for text in (
-        "ROW_NUMBER()", "FIRST_VALUE(x)", "LAST_VALUE(x)", "LAST_VALUE(x + j)", "NTH_VALUE(x, 2)", "NTH_VALUE(x, 1)", "LAG(x)",
-        "LAG(x, 2)", "LAG(x, 1, 0)", "LEAD(x, 1, j)", "LEAD(f)", "LAG(x, 0)", "LEAD(x, 3)", "LAG(x, -1)", "NTILE(3)", "FIRST(x)", "LAST(f)",
+        "ROW_NUMBER()", "FIRST_VALUE(x)", "LAST_VALUE(x)", "LAST_VALUE(x + j)", "NTH_VALUE(x, 2)", "NTH_VALUE(x, 1)",
+        "LAG(x)",
+        "LAG(x, 2)", "LAG(x, 1, 0)", "LEAD(x, 1, j)", "LEAD(f)", "LAG(x, 0)", "LEAD(x, 3)", "LAG(x, -1)", "NTILE(3)",
+        "FIRST(x)", "LAST(f)",
         "FIRST_VALUE(x IGNORE NULLS)", "LAST_VALUE(f IGNORE NULLS)",
     )),
     *(Function(text, "other", True) for text in (
-        "FIRST_VALUE(s)", "LAST_VALUE(d)", "LAG(s, 1, 'none')", "LEAD(d)", "NTH_VALUE(b, 2)", "LAG(m)", "FIRST_VALUE(UPPER(s))",
+        "FIRST_VALUE(s)", "LAST_VALUE(d)", "LAG(s, 1, 'none')", "LEAD(d)", "NTH_VALUE(b, 2)", "LAG(m)",
+        "FIRST_VALUE(UPPER(s))",
     )),
     *(Function(text, "number") for text in ("RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()")),
 ]  # fmt: skip
@@ -78,6 +82,10 @@ AROUND = [
     "{0} IS NULL",
 ]
 CONDITIONS = ["x > 0", "f IS NOT NULL", "k = 'a' OR k IS NULL", "s LIKE 'x%'", "b", "j IN (1, 2)", "x BETWEEN 0 AND 5"]
+ORDERS = [
+    " ORDER BY c0 NULLS FIRST, rid", " ORDER BY c0 DESC, rid DESC", " ORDER BY rid LIMIT 3",
+    " ORDER BY x, -rid LIMIT 5 OFFSET 1",
+]  # fmt: skip
 PARTITIONS = ["k", "j", "k, j", "x > 0", "COALESCE(k, 'a')", "d", "b, k", "LENGTH(s)", "m", "f"]
 
 
@@ -163,6 +171,7 @@ def statements(draw: Any, ties: bool, stamps: bool) -> tuple[str, str]:
         alias = f"c{number}"
         ours.append(f"{around.format(f'{function.text}{filtered} OVER {over}')} AS {alias}")
         call = f"{function.text}{filtered} OVER ({window.theirs(function.by_place, by_rows)})"
+        call = f"COALESCE({call}, 0)" if name == "COUNT_IF" else call  # theirs is null of no rows, ours 0
         theirs.append(f"{around.format(call)} AS {alias}")
     where = f" WHERE {draw(st.sampled_from(CONDITIONS))}" if draw(st.booleans()) else ""
     windows = f" WINDOW {', '.join(named)}" if named else ""
@@ -170,8 +179,7 @@ def statements(draw: Any, ties: bool, stamps: bool) -> tuple[str, str]:
         st.sampled_from(["rid", "*", "rid, x, s AS word", "* EXCLUDE (s, x)", "* REPLACE (x + 1 AS x)", "e.rid"])
     )
     qualify = draw(st.sampled_from(["", "", " QUALIFY c0 IS NOT NULL", " QUALIFY rid % 2 = 0"]))
-    order = draw(st.sampled_from(["", "", " ORDER BY c0 NULLS FIRST, rid", " ORDER BY c0 DESC, rid DESC", " ORDER BY rid LIMIT 3",
-                                  " ORDER BY x, -rid LIMIT 5 OFFSET 1"]))  # fmt: skip
+    order = draw(st.sampled_from(["", "", *ORDERS]))
     if "x + 1" in front:
         order = order.replace("x, ", "")
     mine = f"SELECT {front}, {', '.join(ours)} FROM events AS e{where}{windows}{qualify}{order}"

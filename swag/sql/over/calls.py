@@ -56,7 +56,7 @@ class Calls:
         """What stands in the place of a window function: a column of answers, or something computed from some."""
         call, start = node.this, start_of(node, self.terms.start)
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
-        spec = self._resolved(node.args["window"], ())
+        spec = self.resolved(node.args["window"])
         self._label = " ".join(self.text[start : node.meta.get("end", start) + 1].split())
         where = node.args.get("where")
         if where is not None and name in POSITIONS:
@@ -69,14 +69,14 @@ class Calls:
         window = spec.window
         if name in POSITIONS:
             return self._position(name, call, window)
-        return self._column(self._aggregate(name, call, start), window)
+        return self._column(self.aggregate(call, start), window)
 
     def wrong(self, node: Node, message: str, hint: str) -> Exception:
         return self.terms.wrong(node, message, hint)
 
     # -- windows by name ----------------------------------------------------------------------------------------------
 
-    def _resolved(self, spec: WindowSpec, within: tuple[str, ...]) -> WindowSpec:
+    def resolved(self, spec: WindowSpec, within: tuple[str, ...] = ()) -> WindowSpec:
         if spec.base is None:
             return spec
         if spec.base not in self.windows or spec.base in within:
@@ -85,7 +85,7 @@ class Calls:
                 self.text, spec.base_start, f'there is no window "{spec.base}" here; named are: {known}.',
                 f"WINDOW {spec.base} AS (PARTITION BY k ORDER BY ts)",
             )  # fmt: skip
-        base = self._resolved(self.windows[spec.base], (*within, spec.base))
+        base = self.resolved(self.windows[spec.base], (*within, spec.base))
         for what in ("partition", "order", "frame"):
             both = getattr(spec, what) is not None and getattr(base, what) is not None
             if both or (what == "partition" and spec.partition is not None):
@@ -115,7 +115,8 @@ class Calls:
             free, number = f"{name} ({number})", number + 1
         return free
 
-    def _aggregate(self, name: str, call: Node, start: int) -> Aggregate:
+    def aggregate(self, call: Node, start: int) -> Aggregate:
+        name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
         if name == "QUANTILE":
             raise self.wrong(call, "QUANTILE is not the same everywhere.", "QUANTILE_CONT(x, 0.99), or MEDIAN(x)")
         if name in FURTHER:
@@ -197,6 +198,14 @@ class Calls:
             f"ELSE {{1}} % {size} + ({{0}} - 1 - {larger}) // GREATEST({{1}} // {size}, 1) + 1 END)",
             row, whole,
         )  # fmt: skip
+
+    def lag(self, call: Node) -> tuple[str, int]:
+        """What LAG is of, as an aggregate takes it, and how many rows back."""
+        given, _ = self._arguments("LAG", call)
+        back = self._whole(call, given[1], "LAG") if len(given) > 1 else 1
+        if back < 0:
+            raise self.wrong(call, "LAG by a negative number lies ahead.", "LAG(x, 1)")
+        return self.terms.value(given[0], "LAG", POSITIONS["LAG"]), back
 
     def _offset(self, name: str, call: Node, value: str, given: list[Node]) -> Node:
         back = self._whole(call, given[1], name) if len(given) > 1 else 1

@@ -11,6 +11,7 @@ from swag.live.planner import choose
 from swag.query.families import parts_of
 from swag.query.groupings import by_grouping, shown_by
 from swag.query.lowering import lower, simple_ones
+from swag.query.over_statement import OverStatement
 from swag.query.query import Query
 from swag.query.windows import Range
 
@@ -39,12 +40,23 @@ def explain(queries: list[Any]) -> str:
         lines.append(f"{query.label}\n    {query}")
         if isinstance(query, Query):
             lines += _notes(query)
+        elif isinstance(query, OverStatement):
+            lines += _partitions(query)
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
     for by, some in groups.items():  # each has structures of its own
         lines += ["", *([f"by {shown_by(by)}"] if len(groups) > 1 else []), *_structures(simple_ones(some))]
     return "\n".join(lines)
+
+
+def _partitions(statement: OverStatement) -> list[str]:
+    lines = ["    one row per event: its windows are answered together, those of a partition over rows sorted once"]
+    for partition, calls in statement.by_partition().items():
+        windows = dict.fromkeys(str(call.window) for call in calls)
+        by = f"PARTITION BY {', '.join(partition)}" if partition else "all events"
+        lines.append(f"    {by}: {len(calls)} columns over {len(windows)} windows, {_some(list(windows))}")
+    return lines
 
 
 def _notes(query: Query) -> list[str]:

@@ -87,7 +87,18 @@ class OverStatement:
 
     @property
     def label(self) -> str:
+        """What it selects, by name."""
+        return ", ".join("*" if isinstance(item, Star) else item.name for item in self.items)
+
+    def __str__(self) -> str:
         return " ".join(self.text.split())
+
+    def by_partition(self) -> dict[tuple[str, ...], list[Call]]:
+        """Its columns of answers, by what keeps their windows apart: those of one partition share."""
+        found: dict[tuple[str, ...], list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.partition, []).append(call)
+        return found
 
     @property
     def columns(self) -> frozenset[str] | None:

@@ -44,8 +44,8 @@ class Function(NamedTuple):
 AGGREGATES = [
     *(Function(text, "number") for text in (
         "SUM(x)", "SUM(x * 2 + j)", "SUM(f)", "SUM(1)", "AVG(x)", "AVG(f)", "COUNT(*)", "COUNT(s)", "COUNT(1)",
-        "COUNT(DISTINCT s)", "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)", "STDDEV_POP(x)",
-        "VAR_SAMP(x)",
+        "COUNT(DISTINCT s)", "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)",
+        "STDDEV_POP(x)", "VAR_SAMP(x)",
         "MEDIAN(f)", "MEDIAN(x)", "QUANTILE_CONT(f, 0.25)", "COUNT_IF(b)", "COUNT_IF(x > 1)", "COVAR_POP(f, g)",
         "COVAR_SAMP(f, g)", "REGR_SLOPE(f, g)", "AVG(CASE WHEN b THEN f END)", "SUM(COALESCE(x, 0))", "MAX(LENGTH(s))",
         "PRODUCT(x)",

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.over.partitions import Partitions
-from swag.over.results import Results
+from swag.over.results import Results, no_column
 from swag.progress import Progress
-from swag.query.over_statement import ROW, TIME, Call, OverStatement
+from swag.query.over_statement import ROW, TIME, Call, Item, OverStatement
 from swag.query.query import Query
 from swag.sql.places import wrong
 from swag.stored.evaluation import answered_by
@@ -28,6 +28,7 @@ def evaluate_over(statement: OverStatement, events: Any, ts: str, progress: Prog
     """One row per event for which WHERE holds, in input order, unless the statement says otherwise."""
     _check_order(statement, ts)
     table = as_table(events)
+    _check_columns(statement, table)
     if statement.where is not None:
         table = table.filter(pa.array(holds(statement.where, table)))
     answers = _answers(statement.calls, table, ts, progress)
@@ -41,6 +42,13 @@ def _check_order(statement: OverStatement, ts: str) -> None:
                 statement.text, call.start, f'the window is in order of "{call.order}", but ts is "{ts}".',
                 f'sw.evaluate(…, ts="{call.order}"), if that is the column of time; windows are in order of no other',
             )  # fmt: skip
+
+
+def _check_columns(statement: OverStatement, table: pa.Table) -> None:
+    """Raise where a name is neither that of a column of the events nor given by AS."""
+    given = {item.name for item in statement.items if isinstance(item, Item)}
+    for name in sorted(statement.named - given - set(table.column_names)):
+        raise no_column(statement.text, name, table)
 
 
 def _answers(calls: tuple[Call, ...], table: pa.Table, ts: str, progress: Progress) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """What is made of the answers of windows: the columns that were selected, QUALIFY, ORDER BY, LIMIT."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.errors import BadSQL, nearest
 from swag.query.over_statement import Item, OverStatement, SortKey, Star
 from swag.sql.places import wrong
 from swag.tables.columns import decoded, one_chunk
@@ -32,16 +34,16 @@ class Results:
 
     def _select(self, item: Item | Star) -> None:
         if isinstance(item, Item):
-            self._add(item.name, self._value(item.text, item.start), item.start)
+            self._add(item.name, self._value(item.text), item.start)
             self.known.setdefault(item.name, self.columns[item.name])
             return
         replaced = {each.name: each for each in item.replaced}
         for name in (*item.without, *replaced):
             if name not in self.events.column_names:
-                self._unknown(name, item.start)
+                raise no_column(self.statement.text, name, self.events)
         for name in self.events.column_names:
             if name in replaced:
-                self._add(name, self._value(replaced[name].text, replaced[name].start), item.start)
+                self._add(name, self._value(replaced[name].text), item.start)
             elif name not in item.without:
                 self._add(name, self.events.column(name), item.start)
 
@@ -53,26 +55,14 @@ class Results:
             )  # fmt: skip
         self.columns[name] = column
 
-    def _value(self, text: str, start: int) -> Any:
+    def _value(self, text: str) -> Any:
         """A column as it is, or computed from some."""
         expression = compiled(text)
         for name in sorted(expression.columns - set(self.known)):
-            self._unknown(name, start)
+            raise no_column(self.statement.text, name, self.events)
         if expression.is_column:
             return self.known[next(iter(expression.columns))]
         return values(expression, self._scope(expression.columns), text)
-
-    def _unknown(self, name: str, start: int) -> None:
-        from swag.errors import nearest
-
-        have = ", ".join(self.events.column_names)
-        near = nearest(name, self.events.column_names)
-        raise wrong(
-            self.statement.text,
-            start,
-            f'there is no column "{name}"; the events have: {have}.',
-            near or "one of these",
-        )
 
     def _scope(self, names: Any) -> pa.Table:
         """Of all rows, also if there are none of these columns."""
@@ -84,8 +74,6 @@ class Results:
     def _rows(self) -> np.ndarray | None:
         said, rows = self.statement, None
         if said.qualify is not None:
-            for name in sorted(compiled(said.qualify).columns - set(self.known)):
-                self._unknown(name, 0)
             rows = np.flatnonzero(holds(said.qualify, self._scope(compiled(said.qualify).columns)))
         if said.order:
             rows = self._sorted(rows)
@@ -106,7 +94,7 @@ class Results:
         """A column of the result by its number or name; else SQL."""
         if isinstance(key.text, int):
             if not 1 <= key.text <= len(self.columns):
-                message = f"ORDER BY {key.text}: there are {len(self.columns)} columns."
+                message = f"ORDER BY {key.text}: the result has {len(self.columns)}."
                 raise wrong(self.statement.text, key.start, message, "the number of a column, from 1; or its name")
             return list(self.columns.values())[key.text - 1]
         expression = compiled(key.text)
@@ -114,7 +102,18 @@ class Results:
             name = next(iter(expression.columns))
             if name in self.columns:
                 return self.columns[name]
-        return self._value(key.text, key.start)
+        return self._value(key.text)
+
+
+def no_column(text: str, name: str, events: pa.Table) -> BadSQL:
+    """Said where the name stands first."""
+    quoted = f'"{name}"' in text
+    at = re.search(rf'"{re.escape(name)}"' if quoted else rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    near = (
+        nearest(name, events.column_names) or f"one of these{f', or {name!r} in single quotes, which is text' * quoted}"
+    )
+    message = f'there is no column "{name}"; the events have: {", ".join(events.column_names)}.'
+    return wrong(text, at.start() if at else 0, message, near)
 
 
 def _ranks(found: Any, key: SortKey) -> np.ndarray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from swag.query.aggregates import Aggregate
 from swag.query.windows import Rows, Window
+from swag.tables.expressions.derived import derived
 from swag.tables.expressions.expression import compiled
 
 ENDLESS_ROWS = 2**62  # more than anybody has
@@ -103,8 +104,11 @@ class OverStatement:
     @property
     def columns(self) -> frozenset[str] | None:
         """The columns that are read of the events, as far as the statement tells; None: all of them."""
-        if any(isinstance(item, Star) for item in self.items):
-            return None
+        return None if any(isinstance(item, Star) for item in self.items) else self.named
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The columns that are named, of the events or of the result."""
         found = {name for text in self._texts() for name in compiled(text).columns}
         found |= {name for call in self.calls for name in _read_by(call)}
         return frozenset(found - {call.name for call in self.calls} - {ROW, TIME})
@@ -122,5 +126,6 @@ def _read_by(call: Call) -> list[str]:
     """The columns of a call's aggregate, and of its order."""
     found = [] if call.order is None else [call.order]
     for text in call.aggregate.texts:
-        found += [text] if text.isidentifier() else sorted(compiled(text).columns)
+        expression = derived(text)
+        found += [text] if expression is None else sorted(expression.columns)
     return found

@@ -32,9 +32,9 @@ def _read(parser: Parser, text: str, tokens: list[Token]) -> Select:
 
 def _is_over(tokens: list[Token]) -> bool:
     """Does it have windows in parentheses, or by name?"""
-    named = (TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER)
+    begin = (TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.ORDER_BY, TokenType.PARTITION_BY)
     return any(
-        one.token_type == TokenType.OVER and other.token_type in named for one, other in itertools.pairwise(tokens)
+        one.token_type == TokenType.OVER and other.token_type in begin for one, other in itertools.pairwise(tokens)
     )
 
 

@@ -45,8 +45,10 @@ class Calls:
         self.terms.start = start
         holder = exp.Paren(this=node)
         for each in list(holder.find_all(Over)):
-            if each.find_ancestor(Over):
-                raise self.wrong(each, "a window function stands inside of another.", "evaluate the inner one first")
+            inner = each.this.find(Over)
+            if inner is not None:
+                hint = "a statement for the inner one, and this one over its table"
+                raise self.wrong(inner, "a window function stands inside of another.", hint)
             if each.args.get("window") is None:
                 raise self.terms.not_over(each)
             each.replace(self.expression(each))

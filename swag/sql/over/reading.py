@@ -4,7 +4,7 @@ SELECT … FROM … WHERE … WINDOW … QUALIFY … ORDER BY … LIMIT … OFFS
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -43,6 +43,7 @@ class StarItem(exp.Expression):
 class OverParser(Parser):
     """Reads such a statement. It owns what the parser owns that it is made from (swag/sql/dialect.py)."""
 
+    of_nulls = "inside of the call, with FIRST_VALUE or LAST_VALUE: FIRST_VALUE(x IGNORE NULLS)"
     clauses = ("FROM", "WHERE", "WINDOW", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET")
 
     def read(self, text: str, tokens: list[Token]) -> OverSelect:
@@ -102,6 +103,10 @@ class OverParser(Parser):
                 found.limit = count
             else:
                 found.offset = count
+
+    def _no_item(self) -> NoReturn:
+        comma = self._prev.token_type == TokenType.COMMA or self._match(TokenType.COMMA, advance=False)
+        self.expected("a column or a window function", "leave the comma out" if comma else f"SUM(x) {OVER}")
 
     # -- items --------------------------------------------------------------------------------------------------------
 
@@ -259,7 +264,7 @@ class OverParser(Parser):
         except BadSQL:
             raise
         except BadQuery as why:
-            raise wrong(self.sql, start, why.message, FRAME) from None
+            raise wrong(self.sql, start, why.message, FRAME if by_rows else OVER) from None
         return frame
 
     def _frame_bound(self, by_rows: bool) -> Bound:

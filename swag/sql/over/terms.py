@@ -5,7 +5,7 @@ from typing import Any
 from sqlglot import exp
 
 from swag.sql.nodes import Over
-from swag.sql.over.functions import is_window_function
+from swag.sql.over.functions import ELSEWHERE, is_window_function
 from swag.sql.terms import Terms
 
 Node = Any
@@ -23,6 +23,8 @@ class OverTerms(Terms):
     def of_row(self, node: Node, start: int, where: str = "") -> str:
         """SQL over the columns of an event, without window functions."""
         self.start = start
+        for each in node.walk():  # before it is written, as window functions can not be
+            self._check_about_events(each, where)
         return self._of_events(node, node.sql(dialect="duckdb", comments=False), "it", where)
 
     def _check_about_events(self, node: Node, where: str) -> None:
@@ -32,6 +34,9 @@ class OverTerms(Terms):
         if called or isinstance(node, Over):
             what = f"{where} is about single events, and computed before any window"
             raise self.wrong(node, f"a window function stands in {where}: {what}.", "QUALIFY, for a condition on it")
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ELSEWHERE:
+            name = node.name.upper()
+            raise self.wrong(node, f"the function {name} is not supported.", ELSEWHERE[name])
         super()._check_about_events(node, where)
 
     def not_over(self, node: Node) -> Exception:

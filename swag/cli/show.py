@@ -55,7 +55,8 @@ def _partitions(statement: OverStatement) -> list[str]:
     for partition, calls in statement.by_partition().items():
         windows = dict.fromkeys(str(call.window) for call in calls)
         by = f"PARTITION BY {', '.join(partition)}" if partition else "all events"
-        lines.append(f"    {by}: {len(calls)} columns over {len(windows)} windows, {_some(list(windows))}")
+        columns, spans = _counted(len(calls), "column"), _counted(len(windows), "window")
+        lines.append(f"    {by}: {columns} over {spans}, {_some(list(windows))}")
     return lines
 
 
@@ -107,6 +108,10 @@ def _structures(simple: list[Query]) -> list[str]:
     if free:
         lines += ["no structure, only positions:", f"    for {_some(free)}"]
     return lines
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _some(names: list[str], most: int = 6) -> str:

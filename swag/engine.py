@@ -20,7 +20,7 @@ from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, levels, one_or_several, shown_by
 from swag.query.query import Query, check_names
-from swag.sql import sql
+from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
 from swag.tables.durations import Duration, length
 from swag.tables.key_columns import apart
@@ -100,7 +100,7 @@ class Engine:
 
         A statement may read the answers of another by its name, as a stream: FROM the_name [ROWS 3].
         """
-        given = sql(query, self._streams.queries) if isinstance(query, str) else query
+        given = to_register(query, self.ts, self._streams.queries) if isinstance(query, str) else query
         queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries)
         for each in queries:

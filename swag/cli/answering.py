@@ -29,6 +29,7 @@ from swag.files.files import Files
 from swag.query.groupings import By, grouping_of, home_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
+from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
@@ -63,6 +64,9 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
     """All queries over a file of events, written to another (or shown)."""
     if out is not None:
         kind_of_output(out)
+    if any(isinstance(query, OverStatement) for query in queries):
+        _run_over(queries, events, ts, key, out, at)
+        return
     source, key = events, key_of(queries, key)
     if any(isinstance(query, Events) for query in queries):  # SELECT *: events as they are
         with _output(out) as sink:
@@ -93,6 +97,19 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
         if source.rows is None or source.rows > chunk:
             click.echo(f"swag: all of {source.called} is loaded: {why}.", err=True)
         sink.write(evaluate(queries, source.read(columns), requests, ts, key, progress=False))
+
+
+def _run_over(queries: list[Any], source: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
+    """A statement with OVER ( … ): windows may lie ahead and rows be sorted, so that all of them are read."""
+    if len(queries) > 1 or at is not None:
+        raise click.UsageError("a statement with OVER ( … ) has rows of its own. Hint: run it by itself, without --at")
+    if key:
+        raise click.UsageError("a statement with OVER ( … ) says itself what it groups by. Hint: leave --key out")
+    read = queries[0].columns
+    everything = read is None or not read <= set(source.names)  # names that AS gives are among them
+    columns = [name for name in source.names if everything or name in read or name == ts]
+    with _output(out) as sink:
+        sink.write(evaluate(queries, source.read(columns), ts=ts, progress=False))
 
 
 def _chosen(where: str, batch: pa.RecordBatch) -> pa.RecordBatch:

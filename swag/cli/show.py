@@ -11,6 +11,7 @@ from swag.live.planner import choose
 from swag.query.families import parts_of
 from swag.query.groupings import by_grouping, shown_by
 from swag.query.lowering import lower, simple_ones
+from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query
 from swag.query.windows import Range
 
@@ -41,6 +42,8 @@ def explain(queries: list[Any]) -> str:
             lines += _notes(query)
         elif isinstance(query, Events):
             lines.append("    gives events as they are: those that it chooses")
+        elif isinstance(query, OverStatement):
+            lines += _partitions(query)
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
@@ -51,6 +54,16 @@ def explain(queries: list[Any]) -> str:
             *_structures(simple_ones(each for each in some if not each.is_relation)),
         ]
     return "\n".join(lines)
+
+
+def _partitions(statement: OverStatement) -> list[str]:
+    lines = ["    one row per event: its windows are answered together, those of a partition over rows sorted once"]
+    for partition, calls in statement.by_partition().items():
+        windows = dict.fromkeys(str(call.window) for call in calls)
+        by = f"PARTITION BY {', '.join(partition)}" if partition else "all events"
+        columns, spans = _counted(len(calls), "column"), _counted(len(windows), "window")
+        lines.append(f"    {by}: {columns} over {spans}, {_some(list(windows))}")
+    return lines
 
 
 def _notes(query: Query) -> list[str]:
@@ -103,6 +116,10 @@ def _structures(simple: list[Query]) -> list[str]:
     if free:
         lines += ["no structure, only positions:", f"    for {_some(free)}"]
     return lines
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _some(names: list[str], most: int = 6) -> str:

@@ -7,6 +7,7 @@ from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
 from swag.query.groupings import grouping_of, levels, settled, shown_by, stages
 from swag.query.over_frames import OverFrames
+from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query
 from swag.query.reading import Reading
 
@@ -17,6 +18,8 @@ def over_windows(queries: Any) -> list[Query]:
     for query in asked:
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
+        if isinstance(query, OverStatement):
+            raise BadQuery(f'"{query.label}" is a statement with OVER ( … ).', 'swag.spark.sql("SELECT …", events=df)')
         refuse_embedded_only(query)
     return asked
 

@@ -7,6 +7,7 @@
     functions.py    the functions there are, and what each takes
     statements.py   a parsed statement as queries
     writing.py      a query as a statement
+    over            statements with OVER ( … ): standard window functions
     places.py       where something is wrong
     refusing.py     what was found there, and what was expected
     guessing.py     windows that are written otherwise
@@ -18,12 +19,10 @@ Only what is asked for is imported: sqlglot takes a fifth of a second.
 from typing import Any
 
 
-def sql(text: str, registered: Any = None) -> list[Any]:
+def sql(text: str) -> list[Any]:
     """The queries of one or several statements: one per aggregate selected, in order.
 
     A statement with a FRAME clause gives a frame query instead (see frames), for `sw.evaluate` alone.
-
-    registered: queries by name, as an engine knows them, that a statement may read by it.
 
     >>> import swag as sw
     >>> sw.sql("SELECT SUM(volume) AS v FROM trades [RANGE 5 MINUTES]")
@@ -31,7 +30,15 @@ def sql(text: str, registered: Any = None) -> list[Any]:
     """
     from swag.sql.statements import queries_of
 
-    return queries_of(text, registered)
+    return queries_of(text)
+
+
+def to_register(text: str, ts: str, registered: Any) -> list[Any]:
+    """As `sql`, for an engine whose time is `ts`: statements with OVER ( … ) are queries there, too. registered: its
+    queries by name, which a statement may read by it."""
+    from swag.sql.statements import queries_of
+
+    return queries_of(text, registered, ts)
 
 
 def frame_spec(text: str) -> Any:

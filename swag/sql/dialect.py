@@ -32,6 +32,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
     NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {"CASE": lambda self: self._case()}  # type: ignore[misc]
 
     clause_now = "SELECT"
+    of_nulls = "leave it out: nulls are always skipped"  # what to write instead of IGNORE NULLS
 
     def read(self, text: str, tokens: list[Token]) -> Select:
         """One statement, all of it."""
@@ -223,7 +224,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
             "RESPECT", "NULLS", advance=False
         ):
-            self.unsupported(f"{self._curr.text.upper()} NULLS", "leave it out: nulls are always skipped")
+            self.unsupported(f"{self._curr.text.upper()} NULLS", self.of_nulls)
         return self.expression(Over(this=this, **over)) if over else this
 
     def _filter(self) -> dict[str, Any]:

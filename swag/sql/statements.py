@@ -17,6 +17,9 @@ from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
 from swag.sql.nodes import Clause, Select
+from swag.sql.over.reading import OverSelect
+from swag.sql.over.registering import queries_to_register
+from swag.sql.over.statements import over_statement
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
@@ -25,15 +28,20 @@ from swag.tables.constants import to_sql
 MOST = 10_000_000  # characters of a text
 
 
-def queries_of(text: str, registered: Mapping[str, Any] | None = None) -> list[Any]:
-    """registered: those that a statement may read by their name. Of the text itself, the ones before it."""
+def queries_of(text: str, registered: Mapping[str, Any] | None = None, engine_ts: str | None = None) -> list[Any]:
+    """registered: those that a statement may read by their name. Of the text itself, the ones before it. engine_ts: the
+    time of the engine that they are for, if there is one."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
     found: list[Any] = []
     for select in parse(text):
-        found += _asked(text, select, None if registered is None else Named.of([*registered.values(), *found]))
+        if isinstance(select, OverSelect):
+            stored = engine_ts is None
+            found += [over_statement(text, select)] if stored else queries_to_register(text, select, str(engine_ts))
+        else:
+            found += _asked(text, select, None if registered is None else Named.of([*registered.values(), *found]))
     return found
 
 

@@ -81,6 +81,7 @@ class Core:
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
+        self.dictionary.renumbered.append(_weakly(self.grouping.renumber_words))
         answer, answer_each = _weakly(self.answer), _weakly(self.answer_each)
         self.rules = Rules(self.grouping, answer)
         self.alerts = Alerts(self.grouping, answer, answer_each)
@@ -416,11 +417,11 @@ def _refuse_window(query: Query, algorithm: str) -> None:
         raise BadQuery(f'query "{query.title}": {algorithm} has no windows of the calendar.', 'algorithm="auto"')
 
 
-def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method for who is owned by its owner: in a cycle that one would stay until the garbage collector comes by."""
     reference = WeakMethod(method)
 
-    def call(*args: Any) -> Answered:
+    def call(*args: Any) -> Any:
         found = reference()
         assert found is not None
         return found(*args)

@@ -83,7 +83,7 @@ class FeaturePlan:
         """Is it one aggregate over one window, whose answer is a number in a word?"""
         if not query.is_simple or query.having is not None or route.parts is None:
             return False
-        if route.kind.timed or route.kind.answers == "lists":
+        if route.kind.timed or route.kind.answers == "lists" or pa.types.is_decimal(route.type):
             return False
         words = self.core.dictionary.tables
         return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)

@@ -284,7 +284,8 @@ class Request:
         if kind.answers == "lists":
             return self._lists(route, aggregate, lo, hi)
         if kind.name == "quantile":
-            return to_arrow(partials[route.mask, aggregate, w], hi > lo, route.type)
+            found = partials[route.mask, aggregate, w]
+            return to_arrow(found if route.unit == 1 else found / route.unit, hi > lo, route.type)
         own = [partials[route.mask, part, w] for part in route.parts]
         values, valid = self.lowered(aggregate, route, lo, hi, own)
         if kind.answers == "as the column" and aggregate.columns[0] in self.store.dictionary.tables:
@@ -303,7 +304,8 @@ class Request:
         if route.kind.timed:
             assert self._instants is not None and self.store.clock is not None
             partials = [*partials, Now(self._instants, self.store.clock.unit)]
-        return route.kind.lower(aggregate, hi - lo, partials)
+        values, valid = route.kind.lower(aggregate, hi - lo, partials)
+        return values if route.unit == 1 else values / route.unit, valid
 
     def _words(self, name: str, values: np.ndarray, valid: np.ndarray | None) -> pa.Array:
         """Text, by the numbers that the dictionary knows it by."""

@@ -21,7 +21,7 @@ from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.structures.baselines import MaterializeAll
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, computed_columns, parts_of, result_type
+from swag.query.families import check_columns, computed_columns, parts_of, result_type, unit_of
 from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
@@ -33,7 +33,7 @@ from swag.tables.columns import Field
 class Route(NamedTuple):
     """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
     present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
-    how, and the type."""
+    how, the type, and what floats are divided by."""
 
     mask: Mask
     home: Mask
@@ -42,6 +42,7 @@ class Route(NamedTuple):
     served_by: tuple[Part, ...]
     kind: Kind
     type: pa.DataType
+    unit: float
 
 
 class Plan:
@@ -282,7 +283,7 @@ class Plan:
         parts, by = (own, serving) if served else (None, ())
         kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
         kind, of_type = KINDS[aggregate.kind], result_type(aggregate, kinds)
-        return Route(mask, mask.home, self.presence(query), parts, by, kind, of_type)
+        return Route(mask, mask.home, self.presence(query), parts, by, kind, of_type, unit_of(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""

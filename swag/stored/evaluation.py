@@ -96,16 +96,19 @@ def keep_apart(queries: list[Query], front: pa.Table) -> None:
 
 @dataclass(eq=False)
 class AnswerColumn:
-    """Answers that are being computed: where, and of what type they will be. `events`: how many are in the window."""
+    """Answers that are being computed: where, and of what type they will be. unit: what floats are still to be divided
+    by. events: how many are in the window."""
 
     query: Query
     output: Output
     part: Aggregator
     type: pa.DataType
+    unit: float
     events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
         answers, condition = self.part.array(self.output, self.type), self.query.condition
+        answers = answers if self.unit == 1 else pc.divide(answers, self.unit)
         if condition is None:
             return answers
         passing = condition.holds(answers)
@@ -164,7 +167,8 @@ class Evaluation:
         events = None
         if query.having is not None and KINDS[aggregate.kind].counts:  # no event, no group: a 0 of it passes nothing
             events = self.events(query)
-        self.columns.append(AnswerColumn(query, output, part, families.result_type(aggregate, kinds), events))
+        kind, unit = families.result_type(aggregate, kinds), families.unit_of(aggregate, kinds)
+        self.columns.append(AnswerColumn(query, output, part, kind, unit, events))
         return self.columns[-1]
 
     def events(self, query: Query) -> Output:
@@ -291,7 +295,8 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
     if len(parts) != 1 or aggregate.kind in BY_KIND:
         return BY_KIND[aggregate.kind], parts or aggregate.kind
     if parts[0].family == "sum":
-        return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, parts[0]
+        of = kinds[aggregate.columns[0]]
+        return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts[0]
     return BY_FAMILY.get(parts[0].family, Swept), parts[0]
 
 

@@ -125,6 +125,10 @@ class KeyTable:
         """Of keys with these ids, which are known by their bytes: the same however keys are numbered."""
         return self._hashes.view(np.int64).take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
 
+    def spelled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of keys that are known by their bytes: those, one key after the other, and where each begins and ends."""
+        return self._text, self._ends
+
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
         if self._all is None or len(self._all) != self.count:  # made once for as long as no key is new
@@ -371,12 +375,17 @@ def hashed(column: Field) -> np.ndarray:
 
 def is_groupable(kind: pa.DataType) -> bool:
     """Can values of this type be told apart?"""
-    by_bytes = _is_text(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+    by_bytes = is_spelled(kind) or pa.types.is_decimal(kind)
     return bool(is_discrete(kind) or by_bytes or pa.types.is_floating(kind))
 
 
 def is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_spelled(kind: pa.DataType) -> bool:
+    """Are values compared by their bytes, as text is?"""
+    return _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -17,7 +17,8 @@ from swag.tables.columns import fixed
 
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
-NO_MONOID = ("quantile", "distinct", "mode", "arg_max", "arg_min")  # families of which no partial is kept
+EXTREMES = ("min", "max", "arg_max", "arg_min")  # families whose partials are values of their columns, one of each
+NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
 
 
 def can_run(aggregate: Aggregate) -> bool:
@@ -48,8 +49,9 @@ class Accumulator(ABC):
     Asked of it: to take runs of rows, a copy for some keys (`taken`), and the partials as aggregates are lowered from.
     """
 
-    def __init__(self, what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> None:
-        self.what, self.dtype = what, np.dtype(dtype)
+    def __init__(self, what: What, dtypes: Any, arrays: list[np.ndarray] | None = None) -> None:
+        """dtypes: of its columns."""
+        self.what, self.dtypes = what, tuple(map(np.dtype, dtypes))
         self.arrays = self.empty() if arrays is None else arrays
 
     @abstractmethod
@@ -67,7 +69,7 @@ class Accumulator(ABC):
         self.arrays = [np.concatenate([each, np.zeros(size - each.size, each.dtype)]) for each in self.arrays]
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
-        return type(self)(self.what, self.dtype, [each[keys] for each in self.arrays])
+        return type(self)(self.what, self.dtypes, [each[keys] for each in self.arrays])
 
 
 class FloatTotal(Accumulator):
@@ -109,13 +111,15 @@ class Folded(Accumulator):
 
     def empty(self) -> list[np.ndarray]:
         assert isinstance(self.what, Part)
-        state = monoids.empty_state(operator(self.what), self.dtype, 0)
+        state = monoids.empty_state(operator(self.what), self.dtypes, 0)
         return [np.zeros(0, np.int64), *(state if isinstance(state, tuple) else [state])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         assert isinstance(self.what, Part)
         own = [fixed(values(name)) for name in self.what.columns]
-        columns = own[0] if len(own) == 1 else tuple(each.astype(np.float64, copy=False) for each in own)
+        if self.what.family == "comoments":  # one kernel for columns of all types
+            own = [each.astype(np.float64, copy=False) for each in own]
+        columns = own[0] if len(own) == 1 else tuple(own)
         try:
             totals.fold(operator(self.what), columns, runs, self.arrays[0], self._state)
         except Exception as why:
@@ -126,7 +130,7 @@ class Folded(Accumulator):
     @property
     def _state(self) -> Any:
         state = self.arrays[1:]
-        of_several = isinstance(monoids.empty_state(operator(self.what), self.dtype, 0), tuple)  # type: ignore[arg-type]
+        of_several = isinstance(monoids.empty_state(operator(self.what), self.dtypes, 0), tuple)  # type: ignore[arg-type]
         return tuple(state) if of_several else state[0]
 
     def partial(self) -> Any:
@@ -143,7 +147,7 @@ class EndTotal(Accumulator):
     """first or last."""
 
     def empty(self) -> list[np.ndarray]:
-        return [np.zeros(0, self.dtype)]
+        return [np.zeros(0, self.dtypes[0])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         assert isinstance(self.what, tuple)
@@ -200,7 +204,7 @@ class Registers(Accumulator):
         return registers.estimate(RegisterSums(*self._arrays[:2]))
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
-        found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
+        found = Registers(self.what, self.dtypes, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
         found._of = (self._of and (self._of[0], self._of[1][keys])) or (self, keys)
         return found
 
@@ -214,12 +218,20 @@ def copied(pool: Pool, keys: np.ndarray, spare: int) -> list[np.ndarray]:
     return [other.offset, other.size, other.used, other.words]
 
 
-def accumulator(what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
-    """For a column of this type."""
+def accumulator(what: What, dtypes: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
+    """For columns of these types."""
     if not isinstance(what, Part):
-        return EndTotal(what, dtype, arrays)
+        return EndTotal(what, dtypes, arrays)
     if what.family == "registers":
-        return Registers(what, dtype, arrays)
+        return Registers(what, dtypes, arrays)
     if what.family == "sum":
-        return (FloatTotal if np.dtype(dtype).kind == "f" else IntegerTotal)(what, dtype, arrays)
-    return Folded(what, dtype, arrays)
+        return (FloatTotal if np.dtype(dtypes[0]).kind == "f" else IntegerTotal)(what, dtypes, arrays)
+    return Folded(what, dtypes, arrays)
+
+
+def held_by(each: Accumulator) -> dict[str, np.ndarray]:
+    """Of an accumulator whose partials are values: those, by their columns."""
+    if isinstance(each, EndTotal):
+        return {columns_of(each.what)[0]: each.arrays[0]}
+    of_values = isinstance(each.what, Part) and each.what.family in EXTREMES
+    return dict(zip(columns_of(each.what), each.arrays[1:], strict=True)) if of_values else {}

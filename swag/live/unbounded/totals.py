@@ -15,8 +15,8 @@ from swag.live.arena import Batch
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerTotal, What, can_run, whats_of
-from swag.live.unbounded.total import HeldWords, RowsThatCount, Total
-from swag.query.families import lower, result_type
+from swag.live.unbounded.total import RowsThatCount, Total, WordsHeld
+from swag.query.families import lower, result_type, unit_of
 from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.query.user_calls import failed
@@ -112,7 +112,7 @@ class Totals:
         for total in self.totals.values():
             total.renumber(kept)
 
-    def words(self) -> Iterable[HeldWords]:
+    def words(self) -> Iterable[WordsHeld]:
         return (word for total in self.totals.values() for word in total.words())
 
     # -- answers ------------------------------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ class Totals:
             nothing = pa.nulls(view.n.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
         partials = [self._partial(query, each, view.n) for each in made if each is not None]
-        if aggregate.kind in ("first", "last"):
-            name, there = aggregate.columns[0], view.n > 0
-            known = name in words.tables
-            return words.values(name, partials[0], there) if known else to_arrow(partials[0], there, kind)
-        return to_arrow(*lower(aggregate, view.n, partials), kind)
+        values, valid = lower(aggregate, view.n, partials)
+        if KINDS[aggregate.kind].answers == "as the column" and aggregate.columns[0] in words.tables:
+            return words.values(aggregate.columns[0], values, np.ones(values.size, bool) if valid is None else valid)
+        unit = unit_of(aggregate, kinds)
+        return to_arrow(values if unit == 1 else values / unit, valid, kind)
 
     def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
         if isinstance(of, Folded) and of.failed is not None:

@@ -66,8 +66,9 @@ register(
         "quantile",
         lower,
         "quantile",
-        reads="what has an order",
+        reads="numbers and times",
         options=("phi", "method"),
+        degrees=(1,),
         statements=of_one(median, "MEDIAN")
         | {"QUANTILE": Function(quantile, "QUANTILE(x, 0.99), or QUANTILE(x, 0.99, 'linear')", least=1, most=2)},
     )

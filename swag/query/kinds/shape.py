@@ -40,5 +40,5 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
     return out, (n >= (3 if skewed else 4)) & (m2 != 0)
 
 
-register(Kind("skew", lower, "shape", statements=of_one(skew, "SKEWNESS", "SKEW")))
-register(Kind("kurtosis", lower, "shape", statements=of_one(kurtosis, "KURTOSIS")))
+register(Kind("skew", lower, "shape", degrees=(0,), statements=of_one(skew, "SKEWNESS", "SKEW")))
+register(Kind("kurtosis", lower, "shape", degrees=(0,), statements=of_one(kurtosis, "KURTOSIS")))

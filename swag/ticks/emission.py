@@ -83,7 +83,10 @@ class Emission(Inside):
         return found
 
     def inside(self) -> "list[Emission]":
-        return [stream.emission for stream in self.streams]
+        found = []
+        for stream in self.streams:
+            found.append(stream.emission)
+        return found
 
     @property
     def all_tickers(self) -> list[Ticker]:

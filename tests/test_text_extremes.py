@@ -44,8 +44,8 @@ def queries() -> tuple[list[sw.Query], list[oracle.Q]]:
     )
 
 
-def table_of(events: list[dict[str, Any]], text: Any = pa.string()) -> pa.Table:
-    schema = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("c", text), ("x", pa.int64())])
+def table_of(events: list[dict[str, Any]]) -> pa.Table:
+    schema = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("c", pa.string()), ("x", pa.int64())])
     return pa.Table.from_pylist(events, schema)
 
 

@@ -38,11 +38,7 @@ def expected(kind: pa.DataType, name: str) -> Any:
         return {"min": min, "max": max}[name](values)
     if kind in DECIMALS and name in ("min", "max", "sum", "floor"):
         return {"min": min, "max": max, "sum": sum, "floor": lambda each: sorted(each)[1]}[name](values)
-    if (
-        (kind in HANDED_BACK and kind not in DECIMALS)
-        or kind in NESTED
-        or (kind in TIMES and name not in ("min", "max", "floor"))
-    ):
+    if kind in SPELLED or kind in NESTED or (kind in TIMES and name not in ("min", "max", "floor")):
         return REFUSED if not (kind in TIMES and name == "median") else None  # of times: in the unit of the column
     numbers = [x + 0 for x in values] if kind in WHOLE or kind in FLOATS else []
     numbers = [float(x) for x in values] if kind in DECIMALS else numbers

@@ -1,7 +1,7 @@
 """Columns that are no numbers, as an engine keeps them: every value once, in the words of its column.
 
-Rows hold the numbers of words (swag/live/words.py). Values that no row holds any more are forgotten now and then, so that
-a column of order numbers, each seen once, takes no more memory than the rows that are kept.
+Rows hold the numbers of words (swag/live/words.py). Values that no row holds any more are forgotten now and then, so
+that a column of order numbers, each seen once, takes no more memory than the rows that are kept.
 """
 
 from collections.abc import Callable, Iterable
@@ -90,8 +90,9 @@ class Dictionary:
         return numbers
 
     def _tell(self, name: str, renumbering: Renumbering | None) -> None:
-        for told in self.renumbered if renumbering is not None else ():
-            told(name, renumbering)
+        if renumbering is not None:
+            for told in self.renumbered:
+                told(name, renumbering)
 
     def values(self, name: str, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
         """Back from numbers to values."""

@@ -25,8 +25,8 @@ def unscaled(array: pa.Array, name: str) -> np.ndarray:
     if not fits.all():
         row = int(np.argmin(fits))
         raise BadType(
-            f'"{name}" ({array.type}) has {array[row].as_py()} in row {row}: decimals are computed with as whole numbers '
-            f"of {array.type.scale} digits behind the point, and that one does not fit int64.",
+            f'"{name}" ({array.type}) has {array[row].as_py()} in row {row}: decimals are computed with as whole '
+            f"numbers of {array.type.scale} digits behind the point, and that one does not fit int64.",
             f'CAST("{name}" AS DOUBLE), or AS DECIMAL(18, …) with fewer digits behind the point',
         )
     return np.ascontiguousarray(low)

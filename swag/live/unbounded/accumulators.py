@@ -18,7 +18,7 @@ from swag.tables.columns import fixed
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
 EXTREMES = ("min", "max", "arg_max", "arg_min")  # families whose partials are values of their columns, one of each
-NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
+NO_MONOID = ("quantile", "distinct", "mode")  # families of which no partial is kept
 
 
 def can_run(aggregate: Aggregate) -> bool:

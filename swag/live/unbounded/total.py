@@ -32,7 +32,7 @@ class RowsThatCount(NamedTuple):
     until: Any
 
 
-class WordsHeld(NamedTuple):
+class HeldWords(NamedTuple):
     """Numbers of words that the dictionary must not forget, as a space holds them."""
 
     raw: dict[str, Column]
@@ -133,12 +133,12 @@ class Total:
                 found._accumulate(found.whats, runs, self.columns.__getitem__, found.n)
         return found
 
-    def words(self) -> Iterator[WordsHeld]:
+    def words(self) -> Iterator[HeldWords]:
         for each in self.whats.values():
             for name, values in {} if each is None else held_by(each).items():
-                yield WordsHeld({name: Column(values)})
+                yield HeldWords({name: Column(values)})
         for name, values in self.columns.items():
-            yield WordsHeld({name: Column(values)})
+            yield HeldWords({name: Column(values)})
 
     @property
     def bytes(self) -> int:
@@ -148,8 +148,9 @@ class Total:
     def state(self, names: dict[What, list[Any]]) -> State:
         """names: whose each is, a query's, and which of its own."""
         made = [each for each in self.whats.values() if each is not None]
-        header = {"mask": self.of.mask.to_json(), "until": self.of.until, "columns": list(self.columns),
-                  "made": [[*names[each.what], " ".join(map(str, each.dtypes)), len(each.arrays)] for each in made]}  # fmt: skip
+        saved = [[*names[each.what], " ".join(map(str, each.dtypes)), len(each.arrays)] for each in made]
+        header = {"mask": self.of.mask.to_json(), "until": self.of.until, "columns": list(self.columns)}
+        header["made"] = saved
         arrays = {"n": self.n, "newest": self.newest, "ts": self.ts, "ids": self.ids}
         arrays |= {f"column {i}": each for i, each in enumerate(self.columns.values())}
         arrays |= {f"{i} {j}": array for i, each in enumerate(made) for j, array in enumerate(each.arrays)}

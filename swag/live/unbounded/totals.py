@@ -15,7 +15,7 @@ from swag.live.arena import Batch
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
 from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerTotal, What, can_run, whats_of
-from swag.live.unbounded.total import RowsThatCount, Total, WordsHeld
+from swag.live.unbounded.total import HeldWords, RowsThatCount, Total
 from swag.query.families import lower, result_type, unit_of
 from swag.query.kind import KINDS
 from swag.query.query import Query
@@ -112,7 +112,7 @@ class Totals:
         for total in self.totals.values():
             total.renumber(kept)
 
-    def words(self) -> Iterable[WordsHeld]:
+    def words(self) -> Iterable[HeldWords]:
         return (word for total in self.totals.values() for word in total.words())
 
     # -- answers ------------------------------------------------------------------------------------------------------

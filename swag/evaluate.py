@@ -10,16 +10,17 @@ from kernels.compile.ahead import rehearsed
 from swag.arguments import as_list, key_columns
 from swag.errors import BadQuery, BadType
 from swag.first_use import few
+from swag.over.answering import evaluate_over
 from swag.progress import Progress, shown
 from swag.query.groupings import By, by_grouping, grouping_of, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
-from swag.query.query import Query, check_names
+from swag.query.over_statement import OverStatement
+from swag.query.query import Events, Query, check_names
 from swag.sql import sql
 from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
-from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.outputs import as_frame, check_out
-from swag.ticks.nested import evaluate_ticks
+from swag.ticks.nested import chosen_events, evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 ARROW = "arrow"  # tables as they are
@@ -61,12 +62,16 @@ def evaluate(
     default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
     if out != ARROW:
         check_out(out)
-    of_frames = one_over_frames(asked, at)
-    if of_frames is not None:
-        with shown(progress):
-            answers = of_frames.evaluate(events, ts, one_or_several(grouping_of(of_frames, default)))
+    alone = one_alone(asked, at)
+    if alone is not None:
+        with shown(progress) as steps:
+            answers = _evaluate_alone(alone, events, ts, default, steps)
         return answers if out == ARROW else as_frame(answers, out)
     table = as_table(events)
+    if isinstance(asked[0], Events):
+        if at is not None:
+            raise BadQuery("SELECT * gives events as they are, not at requests.", "leave `at` out")
+        return as_frame(chosen_events(asked[0], table, ts, default), out)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
         answers = _evaluate(asked, table, at, ts, default, Progress())
     else:
@@ -79,11 +84,10 @@ def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By
     if all(query.is_plain for query in asked):
         return answered_by(asked, table, at, ts, default, progress)
     by, queries = one_of(by_grouping(asked, default))
-    for query in queries:
-        if query.label in by:
+    for query in asked:
+        if query.label in grouping_of(query, default):
             raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
-    requests = None if at is None else joined(as_table(at), by)
-    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
+    return evaluate_ticks(queries, table, None if at is None else as_table(at), ts, by)
 
 
 def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
@@ -97,25 +101,37 @@ def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
     return next(iter(groups.items()))
 
 
-def one_over_frames(asked: list[Any], at: Any) -> OverFrames | None:
-    """A query over frames has rows of its own, and knows how to find them."""
-    of_frames = [query for query in asked if isinstance(query, OverFrames)]
-    if of_frames and (len(asked) > 1 or at is not None):
+def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
+    """A query over frames has rows of its own, and so has a statement with OVER ( … )."""
+    alone = [query for query in asked if isinstance(query, OverFrames | OverStatement)]
+    if alone and (len(asked) > 1 or at is not None):
+        over = isinstance(alone[0], OverStatement)
+        what = "a statement with OVER ( … ) gives the rows" if over else "a query over frames gives one row per frame,"
         raise BadQuery(
-            "a query over frames gives one row per frame, which no other query has; nor does it take requests.",
+            f"{what} {'that it selects, ' * over}which no other query has; nor does it take requests.",
             "evaluate it by itself, without `at`",
         )
-    return of_frames[0] if of_frames else None
+    return alone[0] if alone else None
+
+
+def _evaluate_alone(alone: Any, events: Any, ts: str, default: By, progress: Progress) -> pa.Table:
+    if isinstance(alone, OverFrames):
+        return alone.evaluate(events, ts, one_or_several(grouping_of(alone, default)))
+    if default:
+        raise BadQuery("a statement with OVER ( … ) says itself what it groups by: PARTITION BY.", "leave `key` out")
+    return evaluate_over(alone, events, ts, progress)
 
 
 def asked_queries(queries: Any) -> list[Any]:
     """What was asked for, as a list: queries, or one over frames. Their names are found to be apart."""
     if isinstance(queries, str):
         queries = sql(queries)
-    if isinstance(queries, Query | OverFrames):
+    if isinstance(queries, Query | Events | OverFrames | OverStatement):
         return [queries]
     asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
-    check_names([query for query in asked if not isinstance(query, OverFrames)])
+    if len(asked) == 1 and isinstance(asked[0], Events):
+        return asked
+    check_names([query for query in asked if not isinstance(query, OverFrames | OverStatement)])
     return asked

@@ -159,12 +159,12 @@ class Features:
     def _chosen(self, columns: set[str]) -> list[str]:
         """All that have neither `having` nor `every`, and whose key columns are there."""
         streams = self._streams
-        some = [query for query in streams.queries.values() if query.having is None and query.every is None]
+        some = [query for query in streams.queries.values() if query.having is None and not query.at_ticks]
         return [query.label for query in some if columns.issuperset(streams.grouping(query.label))]
 
     def _named(self, name: Any, columns: list[str]) -> str:
         query = self._streams.known(name)
-        if query.every is not None:
+        if query.at_ticks:
             raise BadQuery(f'query "{name}" answers at its ticks, so it is no feature.', f'engine.emitted("{name}")')
         for column in self._streams.grouping(name):
             if column not in columns:

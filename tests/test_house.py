@@ -23,7 +23,7 @@ FLOORS = [  # from the ground up; rooms of one floor do not know each other
     ["swag.tables"],
     ["swag.query"],
     ["swag.sql", "swag.stored", "swag.live", "swag.first_use"],
-    ["swag.ticks"],
+    ["swag.ticks", "swag.over"],
     ["swag.explain", "swag.features"],
     ["swag.engine", "swag.evaluate"],
     ["swag"],

@@ -26,9 +26,10 @@ from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
 from swag.files.files import Files
-from swag.query.groupings import By, grouping_of
+from swag.query.groupings import By, grouping_of, home_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
+from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query, check_names
 from swag.query.reading import Reading
 from swag.sql import sql
@@ -63,7 +64,14 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
     """All queries over a file of events, written to another (or shown)."""
     if out is not None:
         kind_of_output(out)
+    if any(isinstance(query, OverStatement) for query in queries):
+        _run_over(queries, events, ts, key, out, at)
+        return
     source, key = events, key_of(queries, key)
+    if any(isinstance(query, Events) for query in queries):  # SELECT *: events as they are
+        with _output(out) as sink:
+            sink.write(evaluate(queries, source.read(source.names), at and at.read(), ts, key, progress=False))
+        return
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else at.read()
     queries, where = of_one_condition(queries)
@@ -91,6 +99,19 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
         sink.write(evaluate(queries, source.read(columns), requests, ts, key, progress=False))
 
 
+def _run_over(queries: list[Any], source: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
+    """A statement with OVER ( … ): windows may lie ahead and rows be sorted, so that all of them are read."""
+    if len(queries) > 1 or at is not None:
+        raise click.UsageError("a statement with OVER ( … ) has rows of its own. Hint: run it by itself, without --at")
+    if key:
+        raise click.UsageError("a statement with OVER ( … ) says itself what it groups by. Hint: leave --key out")
+    read = queries[0].columns
+    everything = read is None or not read <= set(source.names)  # names that AS gives are among them
+    columns = [name for name in source.names if everything or name in read or name == ts]
+    with _output(out) as sink:
+        sink.write(evaluate(queries, source.read(columns), ts=ts, progress=False))
+
+
 def _chosen(where: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.filter(pa.array(holds(where, pa.Table.from_batches([batch]))))
 
@@ -99,7 +120,7 @@ def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
     """Queries that all read the events for which one condition holds: without it, and the condition."""
     sources = {query.source if isinstance(query, Query) else None for query in queries}
     chosen = sources.pop() if len(sources) == 1 else None
-    if not isinstance(chosen, Events) or chosen.source is not None:
+    if not isinstance(chosen, Events) or chosen.source is not None or chosen.every is not None:
         return queries, None
     return [replace(query, source=None, name=query.label) for query in queries], chosen.where
 
@@ -118,14 +139,14 @@ def _ticking(queries: list[Any]) -> bool:
 
 def key_of(queries: list[Any], key: By) -> By:
     """The key, said or as all statements group by it."""
-    groups = {query.by for query in queries}
+    groups = {getattr(query, "by", None) for query in queries}
     return key_columns(key, "--key", KEY) or ((groups.pop() or ()) if len(groups) == 1 else ())
 
 
 def columns_read(queries: list[Any], source: Files, ts: str, key: By) -> list[str]:
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
-    keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
+    keys = dict.fromkeys([*key, *(name for query in queries for name in home_of(query, key))])
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
     wanted = Reading(asked, ts, *keys).of_events(source.names)
     for query in queries:

@@ -13,6 +13,7 @@ from swag.cli.files import kind_of_output, written
 from swag.errors import NEEDS_SPARK
 from swag.files.files import Files
 from swag.query.groupings import By
+from swag.query.over_statement import OverStatement
 
 
 def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
@@ -20,6 +21,8 @@ def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path 
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
     kind_of_output(out)
+    if any(isinstance(query, OverStatement) for query in queries):
+        raise click.UsageError("a statement with OVER ( … ) runs on Spark by swag.spark.sql. Hint: --engine embedded")
     check_alone(queries, at)
     key = key_of(queries, key)
     columns_read(queries, events, ts, key)

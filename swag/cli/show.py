@@ -11,7 +11,8 @@ from swag.live.planner import choose
 from swag.query.families import parts_of
 from swag.query.groupings import by_grouping, shown_by
 from swag.query.lowering import lower, simple_ones
-from swag.query.query import Query
+from swag.query.over_statement import OverStatement
+from swag.query.query import Events, Query
 from swag.query.windows import Range
 
 SHOWN = 20
@@ -39,22 +40,42 @@ def explain(queries: list[Any]) -> str:
         lines.append(f"{query.label}\n    {query}")
         if isinstance(query, Query):
             lines += _notes(query)
+        elif isinstance(query, Events):
+            lines.append("    gives events as they are: those that it chooses")
+        elif isinstance(query, OverStatement):
+            lines += _partitions(query)
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
     for by, some in groups.items():  # each has structures of its own
-        lines += ["", *([f"by {shown_by(by)}"] if len(groups) > 1 else []), *_structures(simple_ones(some))]
+        lines += [
+            "",
+            *([f"by {shown_by(by)}"] if len(groups) > 1 else []),
+            *_structures(simple_ones(each for each in some if not each.is_relation)),
+        ]
     return "\n".join(lines)
+
+
+def _partitions(statement: OverStatement) -> list[str]:
+    lines = ["    one row per event: its windows are answered together, those of a partition over rows sorted once"]
+    for partition, calls in statement.by_partition().items():
+        windows = dict.fromkeys(str(call.window) for call in calls)
+        by = f"PARTITION BY {', '.join(partition)}" if partition else "all events"
+        columns, spans = _counted(len(calls), "column"), _counted(len(windows), "window")
+        lines.append(f"    {by}: {columns} over {spans}, {_some(list(windows))}")
+    return lines
 
 
 def _notes(query: Query) -> list[str]:
     notes = []
-    if not query.is_simple:
+    if not query.is_simple and not query.is_relation:
         parts = ", ".join(part.title for part in lower(query).answered)
         notes.append(f"    computed from {parts}")
     if query.source is not None:
-        what = "the answers of" if isinstance(query.source, Query) else "SELECT"
+        what = "the answers of" if not isinstance(query.source, Events) else "SELECT"
         notes.append(f"    reads {what} {query.source.label} as its stream")
+    if query.is_relation:
+        notes.append("    answers at each of its ticks, over the relation of all that it says then")
     if query.every is not None:
         notes.append("    answers at ticks only: nothing is aggregated between them")
     if query.having is not None:
@@ -95,6 +116,10 @@ def _structures(simple: list[Query]) -> list[str]:
     if free:
         lines += ["no structure, only positions:", f"    for {_some(free)}"]
     return lines
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _some(names: list[str], most: int = 6) -> str:

@@ -11,7 +11,18 @@ from swag.errors import BadType
 from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
-from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.columns import (
+    AS_THEY_ARE,
+    Clock,
+    Field,
+    as_table,
+    clock_of,
+    column,
+    decoded_type,
+    field,
+    instants,
+    valid_rows,
+)  # fmt: skip
 from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
@@ -147,14 +158,15 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
         kind = types[name]
         if counted:
             found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
-        elif known.are_words(name, kind, computed):
+        elif kind not in AS_THEY_ARE and known.are_words(name, kind, computed):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
             elif not known.may_be_words(name, decoded_type(kind)):  # before its values are numbered
                 raise _foreign(name, decoded_type(kind), known.types[name])
             found[name] = _same_type(name, known.field(table, name, asked_by, computed), known)
         else:
-            known.count_units(name)
+            if name in known.tables:
+                known.count_units(name)
             found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:

@@ -142,9 +142,8 @@ def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataT
 def unit_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> float:
     """What answers that are floats are to be divided by, where columns of decimals were whole numbers."""
     degrees = KINDS[aggregate.kind].degrees
-    if degrees is None or not any(pa.types.is_decimal(kinds[name]) for name in aggregate.columns):
-        return 1.0
-    if result_type(aggregate, kinds) != pa.float64():
+    decimals = [name for name in aggregate.columns if pa.types.is_decimal(kinds[name])]
+    if degrees is None or not decimals or result_type(aggregate, kinds) != pa.float64():
         return 1.0
     of = [decoded_type(kinds[name]) for name in aggregate.columns]
     tens = sum(d * kind.scale for d, kind in zip(degrees, of, strict=True) if pa.types.is_decimal(kind))

@@ -7,6 +7,7 @@
     functions.py    the functions there are, and what each takes
     statements.py   a parsed statement as queries
     writing.py      a query as a statement
+    over            statements with OVER ( … ): standard window functions
     places.py       where something is wrong
     refusing.py     what was found there, and what was expected
     guessing.py     windows that are written otherwise
@@ -30,6 +31,14 @@ def sql(text: str) -> list[Any]:
     from swag.sql.statements import queries_of
 
     return queries_of(text)
+
+
+def to_register(text: str, ts: str, registered: Any) -> list[Any]:
+    """As `sql`, for an engine whose time is `ts`: statements with OVER ( … ) are queries there, too. registered: its
+    queries by name, which a statement may read by it."""
+    from swag.sql.statements import queries_of
+
+    return queries_of(text, registered, ts)
 
 
 def frame_spec(text: str) -> Any:

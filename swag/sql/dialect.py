@@ -32,6 +32,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
     NO_PAREN_FUNCTION_PARSERS: dict[str, Any] = {"CASE": lambda self: self._case()}  # type: ignore[misc]
 
     clause_now = "SELECT"
+    of_nulls = "leave it out: nulls are always skipped"  # what to write instead of IGNORE NULLS
 
     def read(self, text: str, tokens: list[Token]) -> Select:
         """One statement, all of it."""
@@ -72,6 +73,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
             self._star(found)
         else:
             self._items(found)
+        found.often = self.results()
         if not self._match(TokenType.FROM):
             self.no_from()
         self._from(found)
@@ -82,6 +84,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
             found.group_by = self._columns()
         if self._now(TokenType.HAVING, "HAVING"):
             found.having_start, found.having = self.here, self._condition()
+        found.often = found.often or self.results()
         if outside != "SELECT":  # a statement in FROM ends with its parenthesis
             if not self._match(TokenType.R_PAREN):
                 self.no_end(end=")")
@@ -132,7 +135,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
     def _alias(self) -> str | None:
         said = self._match(TokenType.ALIAS)
         plain = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-        called = self._next.token_type == TokenType.L_PAREN  # SUM(x) AVG(y) lacks a comma
+        called = self._next.token_type == TokenType.L_PAREN or self.is_frequency()  # SUM(x) AVG(y) lacks a comma
         if (plain and not called) or (said and self._is_name()):
             self._advance()
             return str(self._prev.text)
@@ -221,7 +224,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
             "RESPECT", "NULLS", advance=False
         ):
-            self.unsupported(f"{self._curr.text.upper()} NULLS", "leave it out: nulls are always skipped")
+            self.unsupported(f"{self._curr.text.upper()} NULLS", self.of_nulls)
         return self.expression(Over(this=this, **over)) if over else this
 
     def _filter(self) -> dict[str, Any]:

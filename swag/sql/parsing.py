@@ -1,5 +1,6 @@
 """From text to statements, in bounded time and memory. Whatever is wrong is a BadSQL with line and column."""
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from swag.errors import BadSQL
 from swag.sql.dialect import Parser, Swag
 from swag.sql.hints import STATEMENT
 from swag.sql.nodes import Clause, Select
+from swag.sql.over.reading import OverParser
 from swag.sql.places import wrong
 
 LONGEST, DEEPEST = 100_000, 60  # characters of a statement, parentheses in it
@@ -21,7 +23,19 @@ _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 
 def parse(text: str) -> list[Select]:
     """The statements of a text."""
-    return _parsed(text, Parser.read)
+    return _parsed(text, _read)
+
+
+def _read(parser: Parser, text: str, tokens: list[Token]) -> Select:
+    return parser.read(text, tokens)
+
+
+def _is_over(tokens: list[Token]) -> bool:
+    """Does it have windows in parentheses, or by name?"""
+    begin = (TokenType.L_PAREN, TokenType.VAR, TokenType.IDENTIFIER, TokenType.ORDER_BY, TokenType.PARTITION_BY)
+    return any(
+        one.token_type == TokenType.OVER and other.token_type in begin for one, other in itertools.pairwise(tokens)
+    )
 
 
 def parse_clause(text: str) -> Clause:
@@ -40,7 +54,8 @@ def _parsed(text: str, read: Callable[[Parser, str, list[Token]], Any]) -> list[
         raise _token_error(text, why) from None
     found = []
     for statement in _statements(text, tokens):
-        parser = Parser(error_level=ErrorLevel.IMMEDIATE, dialect=dialect)
+        kind = OverParser if read is _read and _is_over(statement) else Parser
+        parser = kind(error_level=ErrorLevel.IMMEDIATE, dialect=dialect)
         try:
             found.append(read(parser, text, statement))
         except ParseError as why:

@@ -22,6 +22,7 @@ class Refusing(_Base):
     """Methods of the parser (dialect.py). `clause_now` is the clause that is being read."""
 
     clause_now: str
+    clauses: tuple[str, ...] = CLAUSES  # those that a statement may have, in this order
 
     # -- how it is said -----------------------------------------------------------------------------------------------
 
@@ -73,7 +74,7 @@ class Refusing(_Base):
 
     def no_end(self: Any, *, end: str = ";") -> None:
         """After a clause: what is left is none that may follow."""
-        follow = CLAUSES[CLAUSES.index(self.clause_now) + 1 :]
+        follow = self.clauses[self.clauses.index(self.clause_now) + 1 :]
         self._refuse_by_name()
         self._refuse_misspelt(follow)
         self._refuse_order(follow)
@@ -84,7 +85,7 @@ class Refusing(_Base):
         self.expected(what, self._instead(follow, end))
 
     def _before_the_end(self: Any) -> list[str]:
-        return ["AND, OR"] if self.clause_now in ("WHERE", "HAVING") else []
+        return ["AND, OR"] if self.clause_now in ("WHERE", "HAVING", "QUALIFY") else []
 
     def _instead(self: Any, follow: tuple[str, ...], end: str) -> str:
         if self._unopened():
@@ -101,12 +102,12 @@ class Refusing(_Base):
 
     def _refuse_by_name(self: Any) -> None:
         known = UNSUPPORTED.get(self.word.split(" ")[0])
-        if known is not None:
+        if known is not None and self.word not in self.clauses:
             self.unsupported(*known)
         before = (
             UNSUPPORTED.get(self._prev.text.upper()) if self._prev and self._prev.token_type == TokenType.VAR else None
         )
-        if before is not None and self._curr:
+        if before is not None and self._curr and before[0] not in self.clauses:
             raise wrong(self.sql, self._prev.start, f"{before[0]} is not supported.", before[1])
 
     def _refuse_misspelt(self: Any, follow: tuple[str, ...]) -> None:
@@ -121,7 +122,7 @@ class Refusing(_Base):
             self.expected(" or ".join(follow), meant(self.word, follow, 0.7))
 
     def _refuse_order(self: Any, follow: tuple[str, ...]) -> None:
-        if self.word not in CLAUSES or self.word in follow:
+        if self.word not in self.clauses or self.word in follow:
             return
         if self.word == self.clause_now:
             more = ", between columns" if self.word == "GROUP BY" else "AND between conditions"
@@ -130,7 +131,7 @@ class Refusing(_Base):
         raise wrong(
             self.sql, self.here, f"expected {self.word} before {last}, found it after."
             if last != "SELECT" else f"expected FROM before {self.word}, found none.",
-            "SELECT … FROM … WHERE … GROUP BY … HAVING …, in this order",
+            f"SELECT … {' … '.join(self.clauses)} …, in this order",
         )  # fmt: skip
 
     def _refuse_two_values(self: Any) -> None:

@@ -37,11 +37,6 @@ Call = Callable[[], None]
 T = TypeVar("T")
 
 
-def answered(queries: list[Query], table: pa.Table, at: Any, ts: str, key: str | None) -> pa.Table:
-    """Every plain query at every event (columns key, ts, then one per query), or at every request of `at`."""
-    return answered_by(queries, table, at, ts, () if key is None else (key,))
-
-
 def answered_by(
     queries: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress | None = None
 ) -> pa.Table:

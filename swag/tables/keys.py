@@ -18,6 +18,12 @@ from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
 PLACE = (1 << BITS) - 1
+SPELLED = {
+    kind.id
+    for kind in (
+        pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)
+    )
+}  # fmt: skip
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
@@ -385,13 +391,7 @@ def is_string(kind: pa.DataType) -> bool:
 
 def is_spelled(kind: pa.DataType) -> bool:
     """Are values compared by their bytes, as text is?"""
-    return _is_text(kind) or bool(pa.types.is_fixed_size_binary(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return is_string(kind) or bool(
-        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    )
+    return kind.id in SPELLED
 
 
 def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:

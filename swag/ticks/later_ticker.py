@@ -42,6 +42,12 @@ class LaterTicker(Ticker):
     _clock: Clock | None = None
 
     def add(self, query: Query) -> None:
+        if self.partitions is not None:
+            raise BadQuery(
+                f'query "{query.title}": where windows lie ahead or see peers, an engine does not count by '
+                f"{', '.join(self.partitions.by)}.",
+                "sw.Every(…, per_key=True), or sw.evaluate over stored events",
+            )
         for each in components(query):
             try_out(each.aggregate)
             if not isinstance(each.window, Range):

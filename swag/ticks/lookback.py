@@ -124,7 +124,7 @@ class Lookback:
     recent: Recency = field(default_factory=Recency)
 
     def __post_init__(self) -> None:
-        self.core = Core("", self.key, own_time=self.every.per_key and self.key is not None)
+        self.core = Core("", self.key, own_time=self.key is not None and not self.of_all)
         self.core.plan.totals.by_position = True
 
     def add(self, query: Query) -> None:
@@ -154,7 +154,7 @@ class Lookback:
     @property
     def of_all(self) -> bool:
         """Ticks report every key."""
-        return self.key is not None and not self.every.per_key
+        return self.key is not None and not self.every.per_key and self.every.by is None
 
     @property
     def kept(self) -> int:
@@ -199,6 +199,7 @@ class Lookback:
         if keys is not None:
             segment, values = ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
+            by = by if self.every.by is None else (segment, asked.number, asked.now)
             order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []

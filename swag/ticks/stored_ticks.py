@@ -28,6 +28,7 @@ from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
 from swag.tables.keys import KeyTable, order_of
 from swag.ticks import schedule as schedules
+from swag.ticks.partitioned import ticks_of_partitions
 from swag.ticks.schedule import Span, TickAnswers, Ticks
 
 HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
@@ -110,10 +111,13 @@ def jump(queries: list[Query], every: Every, rows: Stretch, span: Span | None = 
     """All queries at every tick. span: those that are wanted, of windows that see later rows; else all."""
     simple = [leaf for query in queries for leaf in components(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
-    whole = rows.key is not None and not every.per_key
+    whole = rows.key is not None and not every.per_key and every.by is None
     later = any(sees_later(leaf.window) for leaf in simple)
-    if later:
-        ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
+    ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
+    if every.by is not None:
+        stored, (requests, ticks) = rows.stored, _of_partitions(every, rows, {ever} if later else reaches, later)
+        stored, requests = (stored, requests) if later else _seen_only(stored, requests, reaches, False)
+    elif later:
         stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever}, span)
     elif whole and all(r.by_time for r in reaches):
         rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
@@ -144,7 +148,11 @@ class _Presence:
         alone = known and len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
-            surely = alone and leaves[0][0].where is None and (sure or _sees_its_tick(leaves[0][0].window))
+            surely = (
+                alone
+                and leaves[0][0].where is None
+                and (sure or (every.by is None and _sees_its_tick(leaves[0][0].window)))
+            )
             self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
         elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
             self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]
@@ -221,6 +229,13 @@ def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Request
     segment[order] = each.segment
     number, now, end = (np.repeat(values, counts) for values in (ticks.number, ticks.now, ticks.end))
     return requests, Ticks(number, now, end, segment)
+
+
+def _of_partitions(every: Every, rows: Stretch, reaches: set[Reach], later: bool) -> tuple[Requests, Ticks]:
+    """Ticks of each partition of a keyed stream, for the keys in it."""
+    ids, keys = rows.keyed
+    assert ids is not None and keys is not None
+    return ticks_of_partitions(every, rows.stored, ids, keys, reaches, rows.end, later)
 
 
 def _later_of_all(every: Every, rows: Stretch, reaches: set[Reach], span: Span | None) -> tuple[Requests, Ticks]:

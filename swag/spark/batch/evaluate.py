@@ -8,13 +8,14 @@ from pyspark.sql.types import StructField, StructType
 
 from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
-from swag.evaluate import one_of, one_over_frames
+from swag.evaluate import one_alone, one_of
 from swag.query.groupings import by_grouping, grouping_of
 from swag.query.lowering import components, depth
 from swag.query.over_frames import frames_on_spark
+from swag.query.over_statement import OverStatement
 from swag.query.query import Query
 from swag.spark import schema
-from swag.spark.asked import columns_read
+from swag.spark.asked import columns_read, refuse_embedded_only
 from swag.spark.batch import groupings
 from swag.spark.batch import ticks as whole
 from swag.spark.batch.cuts import Halo
@@ -48,9 +49,13 @@ def evaluate(
     schema.check_frame(events, "events")
     layout, keys = Layout.of(layout), schema.key_names(key)
     asked, default = checked(queries), tuple(keys)
-    of_frames = one_over_frames(asked, at)
-    if of_frames is not None:
-        return frames_on_spark().evaluate(of_frames, events, ts, list(grouping_of(of_frames, default)), layout)
+    alone = one_alone(asked, at)
+    if isinstance(alone, OverStatement):
+        raise BadQuery("it is a statement with OVER ( … ).", 'swag.spark.sql("SELECT …", events=df)')
+    if alone is not None:
+        return frames_on_spark().evaluate(alone, events, ts, list(grouping_of(alone, default)), layout)
+    for query in asked:
+        refuse_embedded_only(query, default)
     groups = by_grouping(asked, default)
     if not all(query.is_plain for query in asked):
         by, queries = one_of(groups)

@@ -10,8 +10,9 @@ import pyarrow as pa
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
+from swag.query.groupings import stages
 from swag.query.lowering import readers, simple_ones
-from swag.query.query import Query
+from swag.query.query import Query, Several
 from swag.query.reading import Reading
 from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
@@ -60,6 +61,8 @@ def stream(
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     asked = grouped_by(asked, key_names(key))
+    if any(isinstance(stage, Several) for query in asked for stage in stages(query)):
+        raise BadQuery("a Spark stream reads one aggregate of a statement in FROM.", "a statement for each of them")
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
     wanted = Reading((each for query in asked for each in readers(query)), ts, key).of_events(events.columns)

@@ -1,0 +1,209 @@
+"""Statements with OVER ( … ): what names mean, which rows there are, and what an engine makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import swag as sw
+from swag.cli import cli
+from swag.query.over_statement import OverStatement
+
+EVENTS = pa.table(
+    {"ts": [3, 1, 2, 2], "k": ["a", "b", None, "a"], "x": [1, 2, 3, None], "odd name": [5, 6, 7, 8], "f": [0.5] * 4}
+)
+
+
+def column(text: str, events: Any = EVENTS, **options: Any) -> list[Any]:
+    """The last column of a statement."""
+    return sw.evaluate(text, events, **options).columns[-1].to_pylist()
+
+
+def test_there_is_one_row_per_event_in_input_order() -> None:
+    found = sw.evaluate("SELECT ts, SUM(x) OVER (ORDER BY ts) AS s FROM events", EVENTS)
+    assert found.to_pylist() == [{"ts": 3, "s": 6}, {"ts": 1, "s": 2}, {"ts": 2, "s": 5}, {"ts": 2, "s": 5}]
+
+
+def test_columns_without_as_are_named_by_their_text() -> None:
+    found = sw.evaluate('SELECT x + 1, e."odd name", e.x, sum( x )  OVER () FROM events e', EVENTS)
+    assert found.column_names == ["x + 1", "odd name", "x", "sum( x )  OVER ()"]
+
+
+def test_equal_window_functions_are_answered_once() -> None:
+    [statement] = sw.sql(
+        "SELECT SUM(x) OVER w AS a, SUM(x) OVER (PARTITION BY k) + 1 AS b FROM t WINDOW w AS (PARTITION BY k)"
+    )
+    assert isinstance(statement, OverStatement)
+    assert len(statement.calls) == 1
+
+
+def test_texts_that_differ_in_blanks_of_a_constant_are_two_functions() -> None:
+    text = "COUNT(*) FILTER (WHERE k = 'a{}b') OVER ()"
+    events = {"ts": [1, 2, 3], "k": ["a b", "a  b", "a  b"]}
+    found = sw.evaluate(f"SELECT {text.format(' ')} AS one, {text.format('  ')} AS two FROM t", events)
+    assert found.to_pylist()[0] == {"one": 1, "two": 2}
+
+
+def test_names_of_windows_are_found_in_any_case() -> None:
+    assert column("SELECT COUNT(*) OVER Wide FROM t WINDOW WIDE AS (PARTITION BY k)") == [2, 1, 1, 2]
+
+
+def test_a_window_may_begin_with_another_that_begins_with_another() -> None:
+    text = "SELECT SUM(x) OVER (b ROWS 1 PRECEDING) FROM t WINDOW a AS (PARTITION BY k), b AS (a ORDER BY ts)"
+    assert column(text) == [1, 2, 3, None]
+
+
+def test_windows_that_begin_with_each_other_are_refused() -> None:
+    with pytest.raises(sw.BadSQL, match='there is no window "a" here'):
+        sw.sql("SELECT SUM(x) OVER a FROM t WINDOW a AS (b), b AS (a)")
+
+
+def test_without_order_events_are_as_they_came_and_need_no_ts() -> None:
+    assert column("SELECT ROW_NUMBER() OVER (PARTITION BY k) FROM t", {"k": ["a", "b", "a"]}) == [1, 1, 2]
+    assert column("SELECT FIRST_VALUE(x) OVER (PARTITION BY k) FROM t") == [1, 2, 3, 1]
+
+
+def test_first_and_last_value_keep_nulls_unless_they_are_told_not_to() -> None:
+    events = {"ts": [1, 2, 3], "x": [None, 5, None]}
+    window = "OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    assert column(f"SELECT FIRST_VALUE(x) {window} FROM t", events) == [None] * 3
+    assert column(f"SELECT FIRST_VALUE(x IGNORE NULLS) {window} FROM t", events) == [5] * 3
+    assert column(f"SELECT LAST_VALUE(x) {window} FROM t", events) == [None] * 3
+
+
+def test_a_default_of_lag_is_for_rows_that_are_not_there_not_for_nulls() -> None:
+    assert column("SELECT LAG(x, 1, 0) OVER (ORDER BY ts) FROM t", {"ts": [1, 2, 3], "x": [None, 5, 6]}) == [0, None, 5]
+
+
+def test_the_nth_value_is_that_of_the_frame_not_of_the_partition() -> None:
+    text = "SELECT NTH_VALUE(x, 2) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t"
+    assert column(text, {"ts": [1, 2, 3], "x": [7, 8, 9]}) == [None, 8, 9]
+
+
+@pytest.mark.parametrize("frame", ["2 PRECEDING AND 5 PRECEDING", "5 FOLLOWING AND 2 FOLLOWING"])
+@pytest.mark.parametrize("kind", ["ROWS", "RANGE"])
+def test_a_frame_that_ends_before_it_begins_is_empty(kind: str, frame: str) -> None:
+    text = f"SELECT {{}} OVER (ORDER BY ts {kind} BETWEEN {frame}) FROM t"
+    assert column(text.format("COUNT(*)")) == [0] * 4
+    assert column(text.format("SUM(x)")) == [None] * 4
+
+
+def test_partitions_of_nan_and_of_both_zeros_are_one_each() -> None:
+    events = {"ts": [1, 2, 3, 4], "f": [0.0, -0.0, float("nan"), float("nan")]}
+    assert column("SELECT COUNT(*) OVER (PARTITION BY f) FROM t", events) == [2] * 4
+    assert column("SELECT COUNT(*) OVER (PARTITION BY f * 1) FROM t", events) == [2] * 4
+
+
+def test_a_name_that_as_gives_may_be_used_after_it_unless_a_column_has_it() -> None:
+    assert column("SELECT SUM(x) OVER () AS total, total + 1 AS more FROM t") == [7] * 4
+    assert column("SELECT SUM(x) OVER () AS f, f + 1 AS more FROM t") == [1.5] * 4
+    assert column("SELECT x AS y, RANK() OVER (ORDER BY ts) AS r FROM t QUALIFY y > 1 ORDER BY r") == [1, 2]
+
+
+def test_order_by_takes_numbers_nulls_and_nan_as_duckdb_does() -> None:
+    events = {"ts": [1, 2, 3, 4], "x": [1.0, None, float("nan"), 2.0]}
+    text = "SELECT COUNT(*) OVER () AS n, ts FROM t ORDER BY {}"
+    assert column(text.format("x"), events) == [1, 4, 3, 2]
+    assert column(text.format("x DESC"), events) == [3, 4, 1, 2]
+    assert column(text.format("x NULLS FIRST"), events) == [2, 1, 4, 3]
+    assert column(text.format("2 DESC LIMIT 2 OFFSET 1"), events) == [3, 2]
+
+
+def test_no_events_give_no_rows_with_the_same_columns() -> None:
+    text = (
+        "SELECT *, SUM(x) OVER (PARTITION BY k ORDER BY ts) AS s, LAG(k) OVER (ORDER BY ts) AS l FROM t WHERE x > 100"
+    )
+    found = sw.evaluate(text, EVENTS)
+    assert (found.num_rows, found.column_names) == (0, [*EVENTS.column_names, "s", "l"])
+    assert found.schema.field("l").type == pa.string()
+
+
+def test_a_sum_that_does_not_fit_raises() -> None:
+    with pytest.raises(sw.SwagError, match="does not fit int64"):
+        sw.evaluate("SELECT SUM(x) OVER (ORDER BY ts) FROM t", {"ts": [1, 2], "x": [2**62, 2**62]})
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("SELECT SUM(x) OVER (ORDER BY f) FROM t", {}, 'ts="f"'),
+        ("SELECT SUM(y) OVER (ORDER BY ts) FROM t", {}, 'there is no column "y"'),
+        ('SELECT SUM(x) OVER () FROM t WHERE k = "a"', {}, "'a' in single quotes"),
+        ("SELECT *, SUM(x) OVER () AS x FROM t", {}, 'two columns are called "x"'),
+        ("SELECT SUM(x) OVER () FROM t", {"key": "k"}, "leave `key` out"),
+        ("SELECT SUM(x) OVER () FROM t", {"at": {"ts": [1]}}, "without `at`"),
+        ("SELECT SUM(x) OVER () FROM t; SELECT SUM(x) OVER () FROM t", {}, "by itself"),
+        ("SELECT SUM(x) OVER () FROM t ORDER BY 2", {}, "the result has 1"),
+    ],
+)
+def test_what_can_not_be_answered_is_said(text: str, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(sw.SwagError) as found:
+        sw.evaluate(text, EVENTS, **options)
+    assert says in str(found.value)
+
+
+REGISTERED = """
+    SELECT k, SUM(x) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS recent,
+           SUM(x) OVER w / COUNT(*) OVER w AS mean, LAG(x) OVER w AS before, ROW_NUMBER() OVER w AS n,
+           LAST_VALUE(x IGNORE NULLS) OVER (w ROWS 2 PRECEDING) AS latest
+    FROM t WHERE f > 0 WINDOW w AS (PARTITION BY k ORDER BY ts)
+"""
+
+
+def test_an_engine_answers_what_the_last_row_of_each_partition_says() -> None:
+    events = {"ts": [1, 2, 2, 3, 4], "k": list("abaab"), "x": [1, 2, 3, 4, 5], "f": [1, 1, 1, 0, 1]}
+    engine = sw.Engine()
+    names = engine.register(REGISTERED)
+    assert names == ["recent", "mean", "before", "n", "latest"]
+    engine.append(events)
+    last = {row["k"]: row for row in sw.evaluate(REGISTERED, events).to_pylist()}
+    for name in ("mean", "before", "n", "latest"):
+        assert {key: engine.lookup(name, key=key) for key in "ab"} == {key: last[key][name] for key in "ab"}
+    assert engine.lookup("recent", key="b") == 5
+    assert engine.lookup("recent", key="a") is None  # now is 4
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ("*, COUNT(*) OVER w AS n", '"*" is of the current row'),
+        ("x, COUNT(*) OVER w AS n", '"x" is of the current row'),
+        ("x - AVG(x) OVER w AS n", '"x" is of the current row'),
+        ("LEAD(x) OVER w AS n", "LEAD is not answered on lookup"),
+        ("FIRST_VALUE(x) OVER w AS n", "FIRST_VALUE(x IGNORE NULLS)"),
+        ("SUM(x) OVER (w ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n", "a frame ends with CURRENT ROW"),
+        ("SUM(x) OVER (PARTITION BY k) AS n", "holds what is still to come"),
+        ("SUM(x) OVER (PARTITION BY k || 'a' ORDER BY ts) AS n", "PARTITION BY an expression"),
+        ("SUM(x) OVER w + SUM(x) OVER (ORDER BY ts) AS n", "several partitions"),
+        ("SUM(x) OVER (ORDER BY time) AS n", "ORDER BY ts"),
+        ("1 + 1 AS two, SUM(x) OVER w AS n", "constants alone"),
+    ],
+)
+def test_an_engine_refuses_what_it_has_no_rows_for(item: str, says: str) -> None:
+    with pytest.raises(sw.BadSQL) as found:
+        sw.Engine().register(f"SELECT {item} FROM t WINDOW w AS (PARTITION BY k ORDER BY ts)")
+    assert says in str(found.value)
+
+
+@pytest.mark.parametrize("tail", ["QUALIFY n > 1", "ORDER BY n", "LIMIT 3"])
+def test_an_engine_refuses_what_is_about_rows(tail: str) -> None:
+    with pytest.raises(sw.BadSQL, match=f"{tail.split(' ')[0]}.* is about rows"):
+        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n FROM t {tail}")
+
+
+def test_the_command_line_takes_such_statements(tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("ts,k,x\n1,a,2\n2,b,3\n2,a,4\n")
+    text = "SELECT k, SUM(x) OVER (PARTITION BY k ORDER BY ts) AS s, s + 1 AS t FROM events"
+    ran = CliRunner().invoke(cli, ["run", "-e", text, "--events", str(events)])
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.splitlines() == ['"k","s","t"', '"a",2,3', '"b",3,4', '"a",6,7']
+    explained = CliRunner().invoke(cli, ["explain", "-e", text]).output
+    assert "PARTITION BY k: 1 column over 1 window, [UNBOUNDED PEERS]" in explained
+    refused = CliRunner().invoke(cli, ["run", "-e", text, "--events", str(events), "--key", "k"])
+    assert refused.exit_code == 2
+    assert "leave --key out" in refused.output

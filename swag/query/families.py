@@ -7,7 +7,8 @@
     wmean                   "sum" twice  Σ x·w and Σ w
     var, std                "moments"    n, s, mean, m2          (serves sum and mean of the column too)
     cov, corr, slope …      "comoments"  n, mean x, mean y, xx, yy, xy
-    skew, kurtosis          "shape"      n, mean, m2, m3, m4
+    skew                    "skew"       n, mean, m2, m3
+    kurtosis                "shape"      n, mean, m2, m3, m4
     min, max                "min", "max" m
     arg_max, arg_min        their own    x, extreme
     product                 "product"    m, e                    m * 2^e
@@ -31,6 +32,7 @@ from kernels.operators.decayed import Decayed
 from kernels.operators.extreme_rows import ArgMax, ArgMin
 from kernels.operators.products import Product
 from kernels.operators.shape import Shape
+from kernels.operators.skewness import Skewness
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
 from swag.query.kind import KINDS, TIME, Part
@@ -59,6 +61,7 @@ def operator(part: Part) -> Any:
         "comoments": monoids.CoMoments,
         "min": monoids.Min,
         "max": monoids.Max,
+        "skew": Skewness,
         "shape": Shape,
         "product": Product,
         "arg_max": ArgMax,

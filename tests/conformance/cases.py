@@ -50,6 +50,8 @@ AGGREGATES = [
     (sw.median("i"), agg("median", "i")),
     (sw.sum("i + 0"), agg("sum", "i")),  # SQL over columns
     (sw.last("LOWER(s)"), agg("last", "s")),
+    (sw.max("s"), agg("max", "s")),
+    (sw.arg_min("x", "s"), agg("arg_min", "x", "s")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0}
 HAVING = {"count": (">=", 2), "max": ("<", 3), "sum": (">", 1)}

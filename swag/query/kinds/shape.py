@@ -1,4 +1,4 @@
-"""skew, kurtosis: from the first four moments of a column."""
+"""skew, kurtosis: from the first three, or four, moments of a column."""
 
 from typing import Any
 
@@ -32,13 +32,13 @@ def kurtosis(column: str) -> Aggregate:
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    _, _, m2, m3, m4 = partials[0]
+    m2, highest = partials[0][2], partials[0][-1]
     out, skewed = np.empty(n.shape), aggregate.kind == "skew"
-    arrays = (np.ascontiguousarray(each).reshape(-1) for each in (n, m2, m3 if skewed else m4))
+    arrays = (np.ascontiguousarray(each).reshape(-1) for each in (n, m2, highest))
     with np.errstate(all="ignore"):
         (shape.skewness if skewed else shape.excess_kurtosis)(*arrays, out.reshape(-1))
     return out, (n >= (3 if skewed else 4)) & (m2 != 0)
 
 
-register(Kind("skew", lower, "shape", degrees=(0,), statements=of_one(skew, "SKEWNESS", "SKEW")))
+register(Kind("skew", lower, "skew", degrees=(0,), statements=of_one(skew, "SKEWNESS", "SKEW")))
 register(Kind("kurtosis", lower, "shape", degrees=(0,), statements=of_one(kurtosis, "KURTOSIS")))

@@ -1,5 +1,5 @@
-"""python -m bench [micro|peers|figures|first-use|groupings|filters|many-filters|alerts|frames|frequency|late|sql|over|
-                 spark|spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
+"""python -m bench [micro|distinct|peers|figures|first-use|groupings|filters|many-filters|alerts|frames|frequency|late|
+                 sql|spark|spark-features|spark-one-key|spark-stream|all] [--quick] [--json PATH] [--markdown PATH]
 
 A subject is a module (or several) of bench with `run(quick) -> Report, or several`. Results are printed, written
 as JSON, and put between the subject's markers of a markdown page on request. Exit code 0, reached or not: noise is no
@@ -21,6 +21,7 @@ from bench.report import Report, insert, markdown, plain
 HERE = Path(__file__).parent
 SUBJECTS: dict[str, list[str]] = {
     "micro": ["micro", "growth", "keyed"],
+    "distinct": ["distinct"],
     "peers": ["peers", "features", "further_aggregates"],
     "figures": ["figures"],
     "first-use": ["first_use"],
@@ -31,8 +32,7 @@ SUBJECTS: dict[str, list[str]] = {
     "frames": ["frames_*"],
     "frequency": ["frequency"],
     "late": ["late"],
-    "sql": ["sql"],
-    "over": ["over"],
+    "sql": ["sql", "over"],
     "spark": ["spark_batch"],
     "spark-features": ["spark_features"],
     "spark-one-key": ["spark_one_key", "spark_frames"],

@@ -35,8 +35,8 @@ def maxima_indexed(rows, edges, columns, state, out, asks, now):
     window = np.ones((1, 3), np.int64)
     found = 0
     for i in range(asks.shape[0]):
-        window[0, 1], window[0, 2] = now - np.int64(asks[i, 0]), now
-        some = ci_extrema.newer(state, np.int64(asks[i, 2]), window[0, 1], now, out)
+        window[0, 1], window[0, 2] = np.int64(asks[i, 0]), 0
+        some = ci_extrema.newer(state, np.int64(asks[i, 2]), now - window[0, 1], now, out)
         found += maxima(rows, edges, columns, out[:some], window, now, asks[i, 1])
     return found
 
@@ -46,7 +46,7 @@ def maxima_naive(rows, edges, columns, every, asks, now):
     window = np.ones((1, 3), np.int64)
     found = 0
     for i in range(asks.shape[0]):
-        window[0, 1], window[0, 2] = now - np.int64(asks[i, 0]), now
+        window[0, 1], window[0, 2] = np.int64(asks[i, 0]), 0
         found += maxima(rows, edges, columns, every, window, now, asks[i, 1])
     return found
 

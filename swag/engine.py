@@ -18,7 +18,7 @@ from swag.live import intake
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
-from swag.query.groupings import By, grouping_of, one_or_several, shown_by
+from swag.query.groupings import By, grouping_of, levels, one_or_several, shown_by
 from swag.query.query import Query, check_names
 from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
@@ -96,8 +96,11 @@ class Engine:
 
     @alone
     def register(self, query: Query | Iterable[Query] | str) -> str | list[str]:
-        """Register one query, several, or those of an SQL text; returns the name, or the names. All or none."""
-        given = to_register(query, self.ts) if isinstance(query, str) else query
+        """Register one query, several, or those of an SQL text; returns the name, or the names. All or none.
+
+        A statement may read the answers of another by its name, as a stream: FROM the_name [ROWS 3].
+        """
+        given = to_register(query, self.ts, self._streams.queries) if isinstance(query, str) else query
         queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
         check_names(queries, self._streams.queries)
         for each in queries:
@@ -133,7 +136,11 @@ class Engine:
     @alone
     def unregister(self, name: str) -> None:
         """Forget a query, and all that is kept for it alone."""
-        self._known(name)
+        query = self._known(name)
+        reader = next((each.label for each in self.queries if query in levels(each.source)), None)
+        reader = reader or self._streams.of(name).emission.contained_in(name)
+        if reader is not None:
+            raise BadQuery(f'query "{name}" is read by "{reader}".', f'engine.unregister("{reader}") first')
         self._arrivals.remove(name)
 
     @property
@@ -189,7 +196,8 @@ class Engine:
             if not query.is_plain
             else stream.core.lookup(stream.queries[name], key, at, exact)
         )
-        return apart(answer, self._streams.grouping(name)) if isinstance(answer, pa.Table) else answer
+        by = self._streams.grouping(name)
+        return apart(answer, by) if len(by) > 1 and isinstance(answer, pa.Table) else answer
 
     @beside
     def lookup_all(self, at: Any = None, by: str | Iterable[str] | None = None) -> pa.Table:
@@ -264,11 +272,12 @@ class Engine:
         emissions = self._streams.emissions
         if name is not None:
             waiting = {by: each for by, each in emissions.items() if isinstance(name, str) and each.waiting(name)}
-            if not waiting and self._known(name).every is None:  # maybe of a query that is gone
+            if not waiting and not self._known(name).at_ticks:  # maybe of a query that is gone
                 raise BadQuery(f'query "{name}" has no `every`, so no ticks.', f'engine.lookup("{name}")')
-            by = next(iter(waiting)) if waiting else self._streams.grouping(name)
+            by = next(iter(waiting)) if waiting else self._streams.home(name)
             emissions = {by: self._streams.emission(by)}
-        return emitted_table(emissions, name)
+        asked = self._streams.grouping(name) if name in self._streams.queries else None
+        return emitted_table(emissions, name, asked)
 
     @alone
     def refused(self) -> pa.Table:

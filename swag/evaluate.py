@@ -15,13 +15,12 @@ from swag.progress import Progress, shown
 from swag.query.groupings import By, by_grouping, grouping_of, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
 from swag.query.over_statement import OverStatement
-from swag.query.query import Query, check_names
+from swag.query.query import Events, Query, check_names
 from swag.sql import sql
 from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
-from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.outputs import as_frame, check_out
-from swag.ticks.nested import evaluate_ticks
+from swag.ticks.nested import chosen_events, evaluate_ticks
 
 EXAMPLE = 'sw.evaluate([sw.Query(sw.sum("volume"), sw.Range("5m"))], events)'
 ARROW = "arrow"  # tables as they are
@@ -69,6 +68,10 @@ def evaluate(
             answers = _evaluate_alone(alone, events, ts, default, steps)
         return answers if out == ARROW else as_frame(answers, out)
     table = as_table(events)
+    if isinstance(asked[0], Events):
+        if at is not None:
+            raise BadQuery("SELECT * gives events as they are, not at requests.", "leave `at` out")
+        return as_frame(chosen_events(asked[0], table, ts, default), out)
     if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
         answers = _evaluate(asked, table, at, ts, default, Progress())
     else:
@@ -81,11 +84,10 @@ def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By
     if all(query.is_plain for query in asked):
         return answered_by(asked, table, at, ts, default, progress)
     by, queries = one_of(by_grouping(asked, default))
-    for query in queries:
-        if query.label in by:
+    for query in asked:
+        if query.label in grouping_of(query, default):
             raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
-    requests = None if at is None else joined(as_table(at), by)
-    return apart(evaluate_ticks(queries, joined(table, by), requests, ts, key_name(by)), by)
+    return evaluate_ticks(queries, table, None if at is None else as_table(at), ts, by)
 
 
 def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
@@ -124,10 +126,12 @@ def asked_queries(queries: Any) -> list[Any]:
     """What was asked for, as a list: queries, or one over frames. Their names are found to be apart."""
     if isinstance(queries, str):
         queries = sql(queries)
-    if isinstance(queries, Query | OverFrames | OverStatement):
+    if isinstance(queries, Query | Events | OverFrames | OverStatement):
         return [queries]
     asked = as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
+    if len(asked) == 1 and isinstance(asked[0], Events):
+        return asked
     check_names([query for query in asked if not isinstance(query, OverFrames | OverStatement)])
     return asked

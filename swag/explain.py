@@ -12,9 +12,14 @@ from swag.query.every import Every
 from swag.query.families import parts_of
 from swag.query.kind import Part
 from swag.query.lowering import lower
-from swag.query.query import HIDDEN, Query
+from swag.query.query import HIDDEN, Events, Query
+from swag.ticks.inside.answer_streams import Answers
 from swag.ticks.live_stream import LiveStream
 from swag.ticks.ticker import Ticker
+
+# The paper tells operators apart (definition 4): what a local one gives for an instant follows from the tuples of that
+# instant; a non-local one remembers others.
+LOCAL, NON_LOCAL = "local: each instant by itself", "non-local: others are remembered"
 
 
 class Text(str):
@@ -112,15 +117,47 @@ def _foot(core: Core) -> list[str]:
 def _ticks(stream: LiveStream) -> list[str]:
     """The queries with `every`, and the streams inside."""
     lines, emission = [], stream.emission
-    for ticker in emission.tickers.values():
+    for ticker in emission.own_tickers:
         lines += ["", f"{_often(ticker.every)}: {', '.join(ticker.queries)}", *_ticker(ticker)]
+    for label, view in emission.contained.items():
+        assert view.query.every is not None
+        lines += ["", f"{_often(view.query.every)}: {label}"]
+        lines += [f"    contained in {view.view}: reads one in {view.factor:,} of its ticks, and computes nothing"]
     for each in emission.inner.values():
-        lines += ["", f"{_often(each.ticker.every)}, as a stream: {each.query.label}", *_ticker(each.ticker)]
-        lines += ["    " + line for line in _of_stream(each.stream).split("\n")]
+        lines += ["", *_answers(each)]
     for chosen in emission.chosen.values():
-        lines += ["", f"events where {chosen.where}, as a stream"]
+        lines += ["", f"{_choice(chosen.events)}, as a stream ({LOCAL if chosen.picks is None else NON_LOCAL})"]
         lines += ["    " + line for line in _of_stream(chosen.stream).split("\n")]
     return lines
+
+
+def _answers(answers: Answers) -> list[str]:
+    """Answers that others read: as a stream, grouped as they are or otherwise, or as the relation of a tick."""
+    ticker, label = answers.ticker, answers.source.label
+    if ticker is None:
+        lines = [f"the relation at each tick, by {', '.join(answers.by) or 'nothing'}: {label} ({LOCAL})"]
+    elif answers.shared:
+        lines = [
+            f"{_often(ticker.every)}, as a stream: {label}",
+            "    computed once: these are the ticks of that query",
+        ]
+    else:
+        lines = [f"{_often(ticker.every)}, as a stream: {label}", *_ticker(ticker)]
+    for by, each in answers.streams.items():
+        lines += [f"    grouped otherwise, by {', '.join(by) or 'nothing'}"] if by != answers.by else []
+        lines += ["    " + line for line in _of_stream(each.stream).split("\n")]
+    for relation in answers.relations.values():
+        lines += ["    " + line for line in _answers(relation)]
+    return lines
+
+
+def _choice(events: Events) -> str:
+    where = "" if events.where is None else f" where {events.where}"
+    if events.every is None:
+        return f"events{where}"
+    by = f" of each {', '.join(events.every.by)}" if events.every.by else ""
+    much = f"one every {events.every.time} of time" if events.every.by_time else f"every {events.every.rows:,}th"
+    return f"tuples picked, {much}{by or ' of each key' * events.every.per_key}{where}"
 
 
 def _often(every: Every) -> str:
@@ -131,6 +168,7 @@ def _often(every: Every) -> str:
 
 def _ticker(ticker: Ticker) -> list[str]:
     return [
+        f"    {NON_LOCAL}, as far back as its windows reach",
         f"    pushed down: {ticker.pending.count:,} rows wait, untouched, until a tick is decided; it is a lookup then",
         f"    so far: {ticker.ticks:,} answers at ticks",
         *("    " + line for line in _of_core(ticker.lookback.core).split("\n")),

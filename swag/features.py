@@ -57,14 +57,15 @@ def col(name: str) -> Col:
 
 @dataclass(eq=False)
 class Answerer:
-    """The queries that one stream answers: by which key columns, and where in the answer they stand. time: that of the
-    stream around, if it is one inside."""
+    """The queries that one stream answers: by which key columns, where in the answer they stand, and in which slots of
+    a page those that are words are written. time: that of the stream around, if it is one inside."""
 
     by: By
     stream: LiveStream
     time: Time
     plan: FeaturePlan
-    places: np.ndarray
+    places: list[int]
+    slots: slice
 
 
 @dataclass(eq=False)
@@ -74,8 +75,7 @@ class Prepared:
     version: int
     names: list[str]
     parts: list[Answerer]
-    direct: list[int]  # the places of those that are words
-    rows: WideRows
+    rows: WideRows  # of those that are words
 
     def fits(self, version: int) -> bool:
         return self.version == version and all(part.plan.fits() for part in self.parts)
@@ -99,19 +99,15 @@ class Features:
         if clock is None:
             return self._before_events(front, asked)
         instants_of = None if at is None else _instants(at, front, clock)
-        values = np.empty((len(asked.names), front.num_rows), np.int64)
-        valid = np.empty(values.shape, bool)
+        values, valid = asked.rows.page(front.num_rows)
         others: dict[int, Any] = {}
         for part in asked.parts:
             now = instants_of
             if now is None:
                 now = max(part.time.now, part.stream.core.time.now)
-            words, there, columns = part.plan.answer(_ids(part, front), now)
-            values[part.places], valid[part.places] = words, there
-            others |= {int(part.places[i]): column for i, column in columns.items()}
-        if not others:
-            return asked.rows.table(front, values, valid)
-        table = asked.rows.table(front, values[asked.direct], valid[asked.direct])
+            own = part.plan.answer(_ids(part, front), now, (values[part.slots], valid[part.slots]))
+            others |= {part.places[i]: column for i, column in own.items()}
+        table = asked.rows.table(front, values, valid)
         for i in sorted(others):
             table = table.add_column(front.num_columns + i, asked.names[i], others[i])
         return table
@@ -149,24 +145,26 @@ class Features:
             _, _, places, queries = parts.setdefault(id(stream), (self._streams.grouping(name), stream, [], []))
             places.append(i)
             queries.append(query)
-        made = [Answerer(by, stream, self._streams.of(chosen[places[0]]).core.time, FeaturePlan(stream.core, queries),
-                     np.array(places)) for by, stream, places, queries in parts.values()]  # fmt: skip
-        kinds: dict[int, pa.DataType] = {}
-        for part in made:
-            kinds |= {int(part.places[i]): kind for i, kind in enumerate(part.plan.kinds) if i not in part.plan.others}
-        direct = sorted(kinds)
-        rows = WideRows([chosen[i] for i in direct], [kinds[i] for i in direct])
-        return Prepared(version, chosen, made, direct, rows)
+        made: list[Answerer] = []
+        direct: list[tuple[int, str, pa.DataType]] = []  # slot by slot: the place, name and type
+        for by, stream, places, queries in parts.values():
+            plan, time = FeaturePlan(stream.core, queries), self._streams.of(chosen[places[0]]).core.time
+            slots = slice(len(direct), len(direct) + len(plan.direct))
+            direct += [(places[i], chosen[places[i]], plan.route(i).type) for i in plan.direct]
+            made.append(Answerer(by, stream, time, plan, places, slots))
+        order = sorted(range(len(direct)), key=lambda slot: direct[slot][0])
+        rows = WideRows([direct[slot][1] for slot in order], [direct[slot][2] for slot in order], order)
+        return Prepared(version, chosen, made, rows)
 
     def _chosen(self, columns: set[str]) -> list[str]:
         """All that have neither `having` nor `every`, and whose key columns are there."""
         streams = self._streams
-        some = [query for query in streams.queries.values() if query.having is None and query.every is None]
+        some = [query for query in streams.queries.values() if query.having is None and not query.at_ticks]
         return [query.label for query in some if columns.issuperset(streams.grouping(query.label))]
 
     def _named(self, name: Any, columns: list[str]) -> str:
         query = self._streams.known(name)
-        if query.every is not None:
+        if query.at_ticks:
             raise BadQuery(f'query "{name}" answers at its ticks, so it is no feature.', f'engine.emitted("{name}")')
         for column in self._streams.grouping(name):
             if column not in columns:

@@ -145,6 +145,7 @@ COUNTS: dict[str, Callable[..., int]] = {
     "count": len,
     "count_if": lambda rows: sum(row[0] for row in rows),
     "count_distinct": lambda rows: len(set(map(told_apart, rows))),
+    "approx_count_distinct": lambda rows: len(set(map(told_apart, rows))),  # where there are rows, they are counted
 }
 MEDIAN = Agg("quantile", phi=0.5, method="linear")
 AGGREGATES: dict[str, Callable[..., Any]] = {

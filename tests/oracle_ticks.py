@@ -221,3 +221,47 @@ def promised_after(every: Every, known: int) -> int:
         return known
     over = (known - 1) // every.time
     return (over + 1) * every.time if every.anchor == "tick" else over * every.time + 1
+
+
+# --- The frequency operator on tuples, partitions, and relations at ticks ------------------------------------
+
+
+def parted(events: Iterable[Event], by: Sequence[str]) -> dict[tuple[Any, ...], list[Event]]:
+    """The events of each partition, in order."""
+    found: dict[tuple[Any, ...], list[Event]] = {}
+    for e in in_order(events):
+        found.setdefault(tuple(e[name] for name in by), []).append(e)
+    return found
+
+
+def picked(every: Every, by: Sequence[str], events: Iterable[Event]) -> list[Event]:
+    """F_n or F_t of the tuples of each partition, in the order of the stream."""
+    sequence = in_order(events)
+    tuples = Every(every.rows, every.time, "tuple")
+    chosen = [pick.seen[-1] for own in parted(sequence, by).values() for pick in picks(tuples, own, [])]
+    return [e for e in sequence if any(e is one for one in chosen)]
+
+
+def of_partitions(
+    queries: Sequence[Q], every: Every, by: Sequence[str], events: Events, key: str, last: int | None = None
+) -> list[tuple[Any, ...]]:
+    """The ticks of each partition as if it were a stream by itself; the end of all events decides their last slot."""
+    if last is None and every.time is not None:
+        last = slot(end_of(events), every.time)
+    found = [row for own in parted(events, by).values() for row in ticks(queries, every, own, key, last)]
+    return sorted(found, key=lambda row: (row[1], row[0], row[2]))
+
+
+def related(query: Q, by: Sequence[str], rows: Sequence[Event], name: str) -> list[Event]:
+    """A query over the relation of the rows of each tick: a group for those that count; without groups, one."""
+    found: list[Event] = []
+    for tick in dict.fromkeys(row["tick"] for row in rows):
+        relation = [row for row in rows if row["tick"] == tick]
+        for group, own in sorted(parted(relation, by).items()):
+            counted = [row for row in own if query.where is None or query.where(row)]
+            if by and not counted:
+                continue
+            if query.having is None or in_relation(query, counted):
+                front = {"tick": tick, "ts": relation[0]["ts"], **dict(zip(by, group, strict=True))}
+                found.append(front | {name: answer(query, counted)})
+    return found

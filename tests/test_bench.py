@@ -13,7 +13,7 @@ from bench.report import Finding, Report, insert, markdown
 FINDING = {"workload", "measured", "value", "unit", "reach", "at_most", "reached"}
 
 
-@pytest.mark.parametrize("subject", ["peers", "first-use", "sql", "over", "frequency", "late", "alerts"])
+@pytest.mark.parametrize("subject", ["peers", "first-use", "sql", "frequency", "late", "alerts", "distinct"])
 def test_a_quick_run_writes_what_it_measured(subject, tmp_path, capsys):
     path = tmp_path / "results.json"
     assert bench.main([subject, "--quick", "--json", str(path)]) == 0

@@ -141,8 +141,8 @@ def test_keys_without_events_that_are_not_due_are_not_looked_at(monkeypatch):
     engine.append({"ts": np.zeros(2000, int), "k": np.tile(keys, 2), "x": np.ones(2000, int)})
     engine.changes()
     lookups = engine._stream.core.grouping.lookups
-    asked, over = [], lookups.over
-    monkeypatch.setattr(lookups, "over", lambda query, ids, *edges: asked.append(ids) or over(query, ids, *edges))
+    asked, numbers = [], lookups.numbers
+    monkeypatch.setattr(lookups, "numbers", lambda query, ids, edges: asked.append(ids) or numbers(query, ids, edges))
     engine.append({"ts": [1, 1], "k": [3, 3], "x": [1, 1]})
     assert told(engine) == []
     assert set(np.concatenate(asked)) == {3}

@@ -163,9 +163,9 @@ RATIO = "SUM(volume) FILTER (WHERE side = 'ask') / SUM(volume)"
 @pytest.mark.parametrize(
     "text",
     [
-        f"SELECT symbol, {RATIO} AS r FROM t [RANGE 40s, FREQUENCY 30 SECONDS] GROUP BY symbol HAVING COUNT(*) > 2",
+        f"SELECT symbol, {RATIO} AS r FROM t [RANGE 40s, EVERY 30 SECONDS] GROUP BY symbol HAVING COUNT(*) > 2",
         "SELECT symbol, MAX(price) AS m FROM t [ROWS 4, FREQUENCY 25 SECONDS ANCHOR TUPLE] GROUP BY symbol",
-        "SELECT symbol, COUNT(*) AS n FROM t [ROWS 4 UNTIL 2, FREQUENCY 7 SECONDS] WHERE side = 'ask' GROUP BY symbol",
+        "SELECT symbol, COUNT(*) AS n FROM t [ROWS 4 UNTIL 2, EVERY 7 SECONDS] WHERE side = 'ask' GROUP BY symbol",
         "SELECT symbol, COUNT(*) AS n FROM t [RANGE 9s, FREQUENCY 9s PARTITIONED BY symbol] GROUP BY symbol",
         "SELECT symbol, SUM(volume) AS v FROM t [RANGE 20 SECONDS, FREQUENCY 11 TUPLES] GROUP BY symbol",
         "SELECT AVG(price) AS m, COUNT(*) AS n FROM t [ROWS 30 UNTIL 5, FREQUENCY 13 TUPLES]",

@@ -190,6 +190,27 @@ def test_one_entity_and_many_are_answered_alike():
     assert many.num_rows == 100 and engine.features({"card": pa.array([], pa.int64())}).num_rows == 0
 
 
+def test_the_columns_of_entities_come_back_as_they_were_whatever_their_types():
+    engine = sw.Engine(key="card")
+    engine.register([sw.Query(sw.sum("x"), sw.Range(9), name="s"), sw.Query(sw.count(), sw.Range(9), name="n")])
+    engine.append({"ts": [1, 2], "card": [1, 2], "x": [0.5, 1.5]})
+    cards = pa.array([2, 7, 1])
+    others = [
+        pa.array([0.25, -1.0, 1e300]),
+        pa.array([None, 3, 4]),
+        pa.array(["a", None, "c"]),
+        pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
+        pa.chunked_array([[1, 2], [3]]),
+        pa.array([9, 1, 2, 3])[1:],
+    ]
+    for other in others:
+        found = engine.features({"card": cards, "with": other})
+        assert found.column_names == ["card", "with", "s", "n"] and found.schema.field("with").type == other.type
+        assert found["card"].to_pylist() == [2, 7, 1] and found["with"].to_pylist() == other.to_pylist()
+        assert found["s"].to_pylist() == [1.5, None, 0.5] and found["n"].to_pylist() == [1, 0, 1]
+        found.validate(full=True)
+
+
 def test_features_take_keys_of_other_types_and_nothing_that_is_none():
     engine = sw.Engine(key="card")
     engine.register(sw.Query(sw.count(), sw.Rows(3), name="n"))

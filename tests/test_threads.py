@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import swag as sw
+from swag.live.planner import Group
 
 ALL = sw.Range(10**9)
 KEYS = 7
@@ -84,3 +85,23 @@ def test_queries_come_and_go_while_events_flow() -> None:
 
     assert run(write, lambda: change("a"), lambda: change("b")) == []
     assert sum(engine.lookup("s")["value"].to_pylist()) == 4000
+
+
+def test_a_large_lookup_is_answered_once_and_not_again_alone(monkeypatch: Any) -> None:
+    """How often structures are asked is looked at now and then, in large lookups always: that changes nothing yet."""
+    engine = sw.Engine(key="k")
+    engine.register([sw.Query(sw.sum("x"), ALL, name="s"), sw.Query(sw.max("x"), ALL, name="m")])
+    keys = np.arange(20_000)
+    engine.append(batch(1, keys))
+    asked: list[int] = []
+    answered = Group.lookup
+    monkeypatch.setattr(Group, "lookup", lambda self, ids, lo, hi: asked.append(lo.size) or answered(self, ids, lo, hi))
+    engine.features({"k": keys})  # what it is asked is worked out alone, once
+    for ask, groups in (
+        (lambda: engine.lookup("m"), 1),
+        (engine.lookup_all, 2),
+        (lambda: engine.features({"k": keys}), 2),
+    ):
+        asked.clear()
+        assert ask().num_rows == keys.size
+        assert asked == [keys.size] * groups

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ AGGREGATES = {
     "floor": sw.quantile("c", 0.5), "sum": sw.sum("c"), "mean": sw.mean("c"), "median": sw.median("c"),
     "var": sw.var("c"), "corr": sw.corr("c", "c"),
 }  # fmt: skip
+SPELLED = [kind for kind, values in HANDED_BACK.items() if isinstance(values[0], str | bytes)]
+DECIMALS = [kind for kind, values in HANDED_BACK.items() if isinstance(values[0], Decimal)]
 ids = {"ids": str}
 
 
@@ -31,9 +34,14 @@ def expected(kind: pa.DataType, name: str) -> Any:
         return 0 if name == "count" else None
     if name in ("count", "first", "last"):
         return {"count": 4, "first": values[0], "last": values[3]}[name]
-    if kind in HANDED_BACK or kind in NESTED or (kind in TIMES and name not in ("min", "max", "floor")):
+    if kind in SPELLED and name in ("min", "max"):
+        return {"min": min, "max": max}[name](values)
+    if kind in DECIMALS and name in ("min", "max", "sum", "floor"):
+        return {"min": min, "max": max, "sum": sum, "floor": lambda each: sorted(each)[1]}[name](values)
+    if kind in SPELLED or kind in NESTED or (kind in TIMES and name not in ("min", "max", "floor")):
         return REFUSED if not (kind in TIMES and name == "median") else None  # of times: in the unit of the column
     numbers = [x + 0 for x in values] if kind in WHOLE or kind in FLOATS else []
+    numbers = [float(x) for x in values] if kind in DECIMALS else numbers
     mean = sum(numbers) / 4 if numbers else 0
     return {
         "min": min, "max": max, "floor": lambda each: sorted(each)[1], "sum": lambda _: sum(numbers),

@@ -23,7 +23,7 @@ from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_STA
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
-from swag.tables.columns import Clock, Field, decoded_type
+from swag.tables.columns import Clock, Field, column, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 
@@ -66,7 +66,10 @@ class DetectorCore:
         Returns them, and the columns that the spec reads as kernels want them.
         """
         clock, instants = timed(events, self.ts)
-        wanted = with_read(self.spec, events).select(self.columns)
+        for name in self.columns:
+            events = events if name.isidentifier() else with_read(self.spec, events)
+            column(events, name, f"{type(self.spec).__name__} reads")
+        wanted = events.select(self.columns)
         if self.clock is not None:
             wanted = self._typed(wanted)
             self._check(self.clock, clock, wanted.schema)

@@ -63,9 +63,10 @@ def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
 
 def with_read(spec: "Spec", table: pa.Table) -> pa.Table:
     """Events with all that a spec reads: columns, and SQL over columns."""
-    asked_by, texts = f"{type(spec).__name__} reads", spec.texts
-    table = with_derived(table, dict.fromkeys(texts, asked_by), texts) if texts else table
+    asked_by = f"{type(spec).__name__} reads"
     for name in spec.columns:
+        if not name.isidentifier():
+            table = with_derived(table, {name: asked_by}, spec.texts)
         column(table, name, asked_by)
     return table
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import key_ids, timed, with_read
+from frames.finding.intake import key_ids, timed
 from frames.scans.scan import any_fields
 from frames.specs import Spec, spec_from_json
 from kernels.frames.fingerprint import mix_all
@@ -24,6 +24,7 @@ from swag.durable.state import State
 from swag.errors import SwagError
 from swag.query.groupings import By, one_or_several
 from swag.tables.columns import Field, column
+from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 
@@ -136,9 +137,9 @@ class Origin:
         try:
             _, instants = timed(events, self.ts)
             keys, ids = key_ids(joined(events, self.by), key_name(self.by), None)
-            spec = self.found_by()
-            events = events if spec is None else with_read(spec, events)
             for name in self.columns:
+                if not name.isidentifier():
+                    events = with_derived(events, {name: "the spec reads"}, {})
                 column(events, name, "the spec reads")
             seen.add(any_fields(events, self.columns, "the fingerprint reads"), instants, ids, keys)
         except SwagError:

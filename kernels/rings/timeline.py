@@ -278,9 +278,9 @@ def to_ranks(positions, keys, parent, rank, rings):
 def edges(rings, ts, lost, keys, windows, now, out):
     """out = lo, hi: the positions [lo, hi)[i, w] of window w for keys[i], at time `now`.
 
-    windows[w] = by_time, far, near. By time: far < ts <= near. By rows: the last `far` rows without the last `near`.
-    lost[k]: the timestamp of the newest row of k that is no longer kept. Returns the first (i, w) whose window reaches
-    back to rows that are gone, as i * windows + w, or -1.
+    windows[w] = by_time, far, near, as lengths. By time: now - far < ts <= now - near. By rows: the last `far` rows
+    without the last `near`. lost[k]: the timestamp of the newest row of k that is no longer kept. Returns the first
+    (i, w) whose window reaches back to rows that are gone, as i * windows + w, or -1; such are in no window.
     """
     lo, hi = out
     short = -1
@@ -292,13 +292,16 @@ def edges(rings, ts, lost, keys, windows, now, out):
         for w in range(windows.shape[0]):
             far, near = windows[w, 1], windows[w, 2]
             if windows[w, 0]:
-                lo[i, w] = first_after(ts, offset, mask, head, m, far)
-                hi[i, w] = first_after(ts, offset, mask, lo[i, w], m, near)
-                gone = lost[k] > far
+                since = now - far if now >= EARLIEST + far else EARLIEST
+                until = now - near if now >= EARLIEST + near else EARLIEST
+                lo[i, w] = first_after(ts, offset, mask, head, m, since)
+                hi[i, w] = first_after(ts, offset, mask, lo[i, w], m, until)
+                gone = lost[k] > since
             else:
-                lo[i, w] = max(m - far, 0)
-                hi[i, w] = max(m - near, 0)
-                gone = lo[i, w] < head and hi[i, w] > lo[i, w]
+                first, end = max(m - far, 0), max(m - near, 0)
+                lo[i, w] = max(first, head)
+                hi[i, w] = max(end, lo[i, w])
+                gone = first < head and end > first
             if gone and short < 0:
                 short = i * windows.shape[0] + w
     return short

@@ -152,7 +152,7 @@ def distinct(sorted_previous, rings, keys, edges, out):
             while at < last:
                 level = highest(at, last, level, top)
                 slot = ring[0] + (at & ring[1])
-                found += first_not_below(runs[level], slot, slot + (BLOCK << level), a) - slot
+                found += first_not_below(runs, level, slot, slot + (BLOCK << level), a) - slot
                 at += BLOCK << level
             out[i * lo.shape[1] + w] = found
 

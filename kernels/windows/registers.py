@@ -38,7 +38,7 @@ class Pool(NamedTuple):
     used: np.ndarray
 
 
-class Sums(NamedTuple):
+class RegisterSums(NamedTuple):
     """Of every key: how many registers have a rank, and the sum of 2^(HIGHEST - rank) over them."""
 
     filled: np.ndarray

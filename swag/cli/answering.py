@@ -26,7 +26,7 @@ from swag.durable.atomic_file import reason
 from swag.errors import BadQuery
 from swag.evaluate import evaluate
 from swag.files.files import Files
-from swag.query.groupings import By, grouping_of
+from swag.query.groupings import By, grouping_of, home_of
 from swag.query.lowering import readers
 from swag.query.over_frames import frames_package
 from swag.query.over_statement import OverStatement
@@ -68,6 +68,10 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
         _run_over(queries, events, ts, key, out, at)
         return
     source, key = events, key_of(queries, key)
+    if any(isinstance(query, Events) for query in queries):  # SELECT *: events as they are
+        with _output(out) as sink:
+            sink.write(evaluate(queries, source.read(source.names), at and at.read(), ts, key, progress=False))
+        return
     columns = columns_read(queries, source, ts, key)
     requests = None if at is None else at.read()
     queries, where = of_one_condition(queries)
@@ -116,7 +120,7 @@ def of_one_condition(queries: list[Any]) -> tuple[list[Any], str | None]:
     """Queries that all read the events for which one condition holds: without it, and the condition."""
     sources = {query.source if isinstance(query, Query) else None for query in queries}
     chosen = sources.pop() if len(sources) == 1 else None
-    if not isinstance(chosen, Events) or chosen.source is not None:
+    if not isinstance(chosen, Events) or chosen.source is not None or chosen.every is not None:
         return queries, None
     return [replace(query, source=None, name=query.label) for query in queries], chosen.where
 
@@ -135,14 +139,14 @@ def _ticking(queries: list[Any]) -> bool:
 
 def key_of(queries: list[Any], key: By) -> By:
     """The key, said or as all statements group by it."""
-    groups = {query.by for query in queries}
+    groups = {getattr(query, "by", None) for query in queries}
     return key_columns(key, "--key", KEY) or ((groups.pop() or ()) if len(groups) == 1 else ())
 
 
 def columns_read(queries: list[Any], source: Files, ts: str, key: By) -> list[str]:
     """The columns that are needed; one that is not there is refused before anything is read."""
     check_names([query for query in queries if isinstance(query, Query)])
-    keys = dict.fromkeys([*key, *(name for query in queries for name in grouping_of(query, key))])
+    keys = dict.fromkeys([*key, *(name for query in queries for name in home_of(query, key))])
     asked = [each for query in queries if isinstance(query, Query) for each in readers(query)]
     wanted = Reading(asked, ts, *keys).of_events(source.names)
     for query in queries:

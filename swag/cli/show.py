@@ -12,7 +12,7 @@ from swag.query.families import parts_of
 from swag.query.groupings import by_grouping, shown_by
 from swag.query.lowering import lower, simple_ones
 from swag.query.over_statement import OverStatement
-from swag.query.query import Query
+from swag.query.query import Events, Query
 from swag.query.windows import Range
 
 SHOWN = 20
@@ -40,13 +40,19 @@ def explain(queries: list[Any]) -> str:
         lines.append(f"{query.label}\n    {query}")
         if isinstance(query, Query):
             lines += _notes(query)
+        elif isinstance(query, Events):
+            lines.append("    gives events as they are: those that it chooses")
         elif isinstance(query, OverStatement):
             lines += _partitions(query)
         else:
             lines.append("    frames are found in one pass over the events, then aggregated from shared structures")
     groups = by_grouping([query for query in queries if isinstance(query, Query)], ())
     for by, some in groups.items():  # each has structures of its own
-        lines += ["", *([f"by {shown_by(by)}"] if len(groups) > 1 else []), *_structures(simple_ones(some))]
+        lines += [
+            "",
+            *([f"by {shown_by(by)}"] if len(groups) > 1 else []),
+            *_structures(simple_ones(each for each in some if not each.is_relation)),
+        ]
     return "\n".join(lines)
 
 
@@ -62,12 +68,14 @@ def _partitions(statement: OverStatement) -> list[str]:
 
 def _notes(query: Query) -> list[str]:
     notes = []
-    if not query.is_simple:
+    if not query.is_simple and not query.is_relation:
         parts = ", ".join(part.title for part in lower(query).answered)
         notes.append(f"    computed from {parts}")
     if query.source is not None:
-        what = "the answers of" if isinstance(query.source, Query) else "SELECT"
+        what = "the answers of" if not isinstance(query.source, Events) else "SELECT"
         notes.append(f"    reads {what} {query.source.label} as its stream")
+    if query.is_relation:
+        notes.append("    answers at each of its ticks, over the relation of all that it says then")
     if query.every is not None:
         notes.append("    answers at ticks only: nothing is aggregated between them")
     if query.having is not None:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from swag.cli.stream import FileStream
 from swag.evaluate import evaluate
-from swag.query.groupings import By, grouping_of, ungrouped
+from swag.query.groupings import By, grouping_of, settled
 from swag.query.query import Query
 from swag.tables.columns import as_table, column, instants
 from swag.tables.key_columns import apart, joined, key_name
@@ -28,7 +28,7 @@ class Ticking(FileStream):
         decided together, and come in the order of their keys.
         """
         stream, waiting = LiveStream(self.ts, key_name(self._by)), None
-        stream.add([ungrouped(query) for query in self.queries])
+        stream.add([settled(query) for query in self.queries])
         for chunk in map(as_table, chunks):
             rows = chunk if waiting is None else pa.concat_tables([waiting, chunk])
             last = self.check_order(chunk)

@@ -41,7 +41,7 @@ class Shared:
     def complete_since(self, queries: list[Query], plan: Plan) -> dict[str, Any]:
         """A query is complete when all that it is computed from is."""
         parts = {query.label: simple_ones([query]) for query in queries}
-        since = plan.complete_since({each.label: each for some in parts.values() for each in some}.values())
+        since = plan.late.complete_since({each.label: each for some in parts.values() for each in some}.values())
         found = {}
         for label, simple in parts.items():
             times = [since[each.label] for each in simple if since[each.label] is not None]

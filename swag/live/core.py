@@ -81,6 +81,7 @@ class Core:
         self._readers: list[Query] = []
         self._reading = Reading([], ts or None, key)
         self._value = own_name("value", key)
+        self.dictionary.renumbered.append(_weakly(self.grouping.renumber_words))
         answer, answer_each = _weakly(self.answer), _weakly(self.answer_each)
         self.rules = Rules(self.grouping, answer)
         self.alerts = Alerts(self.grouping, answer, answer_each)
@@ -165,13 +166,9 @@ class Core:
         except Exception:
             self.take_back(known)
             raise
-        self._add_time(fields, once.ts)
-        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
-
-    def _add_time(self, fields: dict[str, Field], ts: np.ndarray) -> None:
-        """Time is a column among the others where somebody reads it as one."""
         if self.reading.timed and self.time.clock is not None:
-            fields[TIME] = Field(ts, None, self.time.clock.type)
+            fields[TIME] = Field(once.ts, None, self.time.clock.type)
+        return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
 
     def take_back(self, known: int) -> None:
         """The keys after the first so many are of a batch that was refused."""
@@ -206,7 +203,8 @@ class Core:
     def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows whose keys and order are known to be right."""
         fields = intake.fields(table, self.reading, self.dictionary)
-        self._add_time(fields, ts)
+        if self.reading.timed and self.time.clock is not None:
+            fields[TIME] = Field(ts, None, self.time.clock.type)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)
@@ -250,14 +248,12 @@ class Core:
         columns, present, short = self.grouping.lookups.at(simple, ids, instant)
         if short is not None and instant < self.time.now:
             raise self._too_far_back(simple[short[1]].title, short[0], instant)
-        self.plan.reconsider()
         return (columns, present) if direct else combine(queries, simple, columns, present)
 
     def answer_each(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> Answered:
         """Every id at a time of its own, whose events are still kept."""
         simple = answering(queries)
         columns, present, _ = self.grouping.lookups.each(simple, ids, instants)
-        self.plan.reconsider()
         return combine(queries, simple, columns, present)
 
     def edges(
@@ -272,7 +268,7 @@ class Core:
         else:
             now = window_edges.as_of(self.store, windows, at)
             lengths = lengths if now is windows else window_edges.lengths_of(now)
-            lo, hi, short = window_edges.edges_of(self.store, ids, lengths, at)
+            lo, hi, short = window_edges.edges(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
             gone = window_edges.reaches_forgotten(self.store, windows, instant)
@@ -314,7 +310,7 @@ class Core:
         self.asked += len(queries)
         names = [query.label for query in queries]
         pieces = [] if self.time.clock is None else self.rules.passing(queries, self.instant(at))
-        kinds = {names[place]: piece.values.type for piece in pieces for place in piece.speaks_of.tolist()}
+        kinds = {names[piece.speaks_of[0]]: piece.values.type for piece in pieces}
         ids = np.concatenate([NO_IDS, *(piece.ids for piece in pieces)])
         which = np.concatenate([NO_IDS, *(piece.rule for piece in pieces)])
         order = in_order(which, len(names))
@@ -421,11 +417,11 @@ def _refuse_window(query: Query, algorithm: str) -> None:
         raise BadQuery(f'query "{query.title}": {algorithm} has no windows of the calendar.', 'algorithm="auto"')
 
 
-def _weakly(method: Callable[..., Answered]) -> Callable[..., Answered]:
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method for who is owned by its owner: in a cycle that one would stay until the garbage collector comes by."""
     reference = WeakMethod(method)
 
-    def call(*args: Any) -> Answered:
+    def call(*args: Any) -> Any:
         found = reference()
         assert found is not None
         return found(*args)

@@ -1,19 +1,22 @@
-"""Columns that are no numbers, as an engine keeps them: `first` and `last` of text need only tell values apart.
+"""Columns that are no numbers, as an engine keeps them: every value once, in the words of its column.
 
-Every value is kept once and rows hold its number. Values that no row holds any more are forgotten now and then, so that
-a column of order numbers, each seen once, takes no more memory than the rows that are kept.
+Rows hold the numbers of words (swag/live/words.py). Values that no row holds any more are forgotten now and then, so
+that a column of order numbers, each seen once, takes no more memory than the rows that are kept.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
 from swag.live.space import Space
+from swag.live.words import Renumbering, Words
 from swag.query.reading import Reading
+from swag.tables import decimals
 from swag.tables.columns import Field, column, decoded_type, is_discrete, is_number, one_chunk
-from swag.tables.keys import KeyTable, is_groupable
+from swag.tables.decimals import ALWAYS_FIT
+from swag.tables.keys import is_groupable, is_spelled
 
 MANY = 4096  # values that are not worth looking through
 
@@ -22,11 +25,13 @@ class Dictionary:
     """The values of columns that are no numbers, each kept once, and the type that every column came in first.
 
     It owns both for a whole stream. Asked of it are the numbers of a column's values, and values for numbers.
+    renumbered: told at once if words of a column are called otherwise than in the rows that are kept.
     """
 
     def __init__(self) -> None:
         self.types: dict[str, pa.DataType] = {}
-        self.tables: dict[str, KeyTable] = {}
+        self.tables: dict[str, Words] = {}
+        self.renumbered: list[Callable[[str, Renumbering], None]] = []
 
     def note_types(self, fields: dict[str, Field]) -> None:
         """The type a column came in first is the type it has (nulls alone have none)."""
@@ -42,28 +47,56 @@ class Dictionary:
                 self.types[name] = kind
         return all(use.name in self.types for use in reading.uses)
 
-    def needed(self, kind: pa.DataType) -> bool:
-        """Is it a type of values that kernels do not know, but that can be told apart?"""
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return not is_number(kind) and not is_discrete(kind) and is_groupable(kind)
+    def are_words(self, name: str, kind: pa.DataType, computed: bool) -> bool:
+        """Are values of a column kept by numbers of theirs? They can be told apart, and kernels do not know them; nor
+        are they decimals that are counted in their units. computed: with, or compared."""
+        kind = decoded_type(kind)
+        if is_number(kind) or is_discrete(kind):
+            return False
+        if pa.types.is_decimal(kind):
+            counted = name in self.types and name not in self.tables
+            return kind.precision > ALWAYS_FIT and not computed and not counted
+        return is_groupable(kind) and (not computed or is_spelled(kind))
 
-    def field(self, table: pa.Table, name: str, asked_by: str) -> Field:
-        """The numbers of a column's values; new values get the next ones."""
+    def may_be_words(self, name: str, kind: pa.DataType) -> bool:
+        """May values of this type be those of a column that is known, as words?"""
+        known = self.types[name]
+        return name in self.tables or known == kind or (is_spelled(known) and is_spelled(kind))
+
+    def count_units(self, name: str) -> None:
+        """Decimals that were words are whole numbers of their units from now on, if all of them can be."""
+        words = self.tables.get(name)
+        if words is not None and pa.types.is_decimal(words.type):
+            units = decimals.unscaled(words.table.column(), name)
+            self._tell(name, Renumbering(np.arange(words.count), units))
+            del self.tables[name]
+
+    def field(self, table: pa.Table, name: str, asked_by: str, compared: bool = False) -> Field:
+        """The numbers of a column's values; new values get some. compared: numbers have to compare as values do."""
         array = one_chunk(column(table, name, asked_by))
-        words = self.tables.setdefault(name, KeyTable(array.type))
+        words = self.tables.setdefault(name, Words(array.type))
+        if compared and not words.ordered:
+            self._tell(name, words.order())
         if array.null_count == 0:
-            return Field(words.encode(array, name), None, words.type, words)
+            return Field(self._numbers(words, array, name), None, words.type, words)
         valid = np.asarray(array.is_valid())
         numbers = np.zeros(len(array), np.int64)
-        numbers[valid] = words.encode(array.drop_null(), name)
+        numbers[valid] = self._numbers(words, array.drop_null(), name)
         return Field(numbers, valid, words.type, words)
+
+    def _numbers(self, words: Words, array: pa.Array, name: str) -> np.ndarray:
+        numbers, renumbering = words.encode(array, name)
+        self._tell(name, renumbering)
+        return numbers
+
+    def _tell(self, name: str, renumbering: Renumbering | None) -> None:
+        if renumbering is not None:
+            for told in self.renumbered:
+                told(name, renumbering)
 
     def values(self, name: str, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
         """Back from numbers to values."""
-        words = self.tables[name]
-        if words.count == 0:
-            return pa.nulls(numbers.size, words.type)
-        return words.column().take(pa.array(numbers, mask=~valid))
+        return self.tables[name].values(numbers, valid)
 
     def tidy(self, spaces: Iterable[Space]) -> set[str]:
         """Forget the values that no row holds, where they are most of them. Returns the columns whose values have other
@@ -75,11 +108,9 @@ class Dictionary:
             columns = [space.raw[name].data for space in spaces if name in space.raw]
             if words.count > 2 * sum(data.size for data in columns):
                 used = np.unique(np.concatenate(columns)) if columns else np.zeros(0, np.int64)
-                self.tables[name] = KeyTable(words.type)
-                renumbered = np.zeros(words.count, np.int64)
-                renumbered[used] = self.tables[name].encode(words.column(used), name)
+                renumbering = words.keep(used)
                 for data in columns:
-                    data[:] = renumbered[data]
+                    renumbering.apply(data)
                 renumbered_columns.add(name)
         return renumbered_columns
 
@@ -96,5 +127,5 @@ class Dictionary:
         header, arrays = state
         self.types = types_from_array(arrays["types"])
         for name, saved in zip(header["words"], parts(state, "tables"), strict=True):
-            self.tables[name] = KeyTable(self.types[name])
+            self.tables[name] = Words(self.types[name])
             self.tables[name].restore(saved)

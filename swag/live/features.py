@@ -13,66 +13,68 @@ import pyarrow.compute as pc
 
 from swag.live.composites import answer_before_events
 from swag.live.core import Core
-from swag.live.lookups import Request, asked_parts
+from swag.live.lookups import Request, asked_parts, filters_of, in_turn, part_of
 from swag.live.plan import Route
-from swag.live.space import Mask
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
-from swag.query.kind import KINDS, Part
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Queries that differ in their windows alone. some: which of all windows (None: all of them, in order); columns:
-    where their answers go; parts: of what they are computed, each as (who serves it, family, which of its windows)."""
+    """Queries that differ in their windows alone. some: which of all windows (None: all of them, in order); slots: the
+    places of their answers; parts: of what they are computed, each as (its state, family, which of its windows)."""
 
     route: Route
     aggregate: Aggregate
     some: np.ndarray | None
-    columns: np.ndarray
-    parts: list[tuple[tuple[Mask, Part], str, Any]]
+    slots: slice
+    parts: list[tuple[int, str, Any]]
+    is_float: bool
 
 
 class FeaturePlan:
     """Queries of one core, as they are answered for some keys. It owns what follows from the queries alone, and is made
     anew when those of the core have changed (`fits`).
 
-    Asked of it: answers as words in an array, and those that are no words as columns.
+    Asked of it: answers as words (`direct`: the places of their queries, slot by slot), and those that are no words
+    (`others`) as columns.
     """
 
     def __init__(self, core: Core, queries: list[Query]) -> None:
         self.core, self.queries = core, queries
         core.plan.settle()
         self._version, self._clock = core.plan.version, core.time.clock
-        self.kinds: list[pa.DataType] = [pa.null()] * len(queries)
-        self.others: list[int] = []  # places of queries that are answered one by one
-        places: dict[Any, list[int]] = {}
-        windows: dict[Reach, int] = {}
-        self._counts: list[int] = []
+        self.direct: list[int] = []
+        self.others: list[int] = []
+        self._blocks: list[Block] = []
         self._windows: list[Reach] = []
         if core.time.clock is None:
             return
         unit = core.time.clock.unit
+        alike: dict[Any, list[int]] = {}
         for i, query in enumerate(queries):
             route = core.plan.routes.get(query.label)
             if route is None or not self._is_direct(query, route):
                 self.others.append(i)
                 continue
             of = query.aggregate
-            self.kinds[i] = route.type
-            windows.setdefault(reach(query.window, unit), len(windows))
-            places.setdefault((route.mask, of.kind, of.columns, of.ddof, of.user), []).append(i)
-        self._windows = list(windows)
+            alike.setdefault((route.mask, of.kind, of.columns, of.ddof, of.user), []).append(i)
+        windows: dict[Reach, int] = {}
+        direct = [i for places in alike.values() for i in places]
+        which = {i: windows.setdefault(reach(queries[i].window, unit), len(windows)) for i in direct}
+        titles = {w: queries[i].title for i, w in which.items()}
+        self._windows, self._titles = list(windows), [titles[w] for w in range(len(windows))]
         self._lengths = lengths_of(self._windows)
-        titles = {reach(query.window, unit): query.title for query in queries if query.is_simple}
-        self._titles = [titles[window] for window in self._windows]
-        which = {i: windows[reach(query.window, unit)] for i, query in enumerate(queries) if i not in self.others}
-        routes = [(core.plan.routes[queries[i].label], w) for i, w in which.items()]
-        self._asked = asked_parts(routes)
-        self._blocks = [self._block(some, [which[i] for i in some]) for some in places.values()]
-        self._counts = [i for i in which if KINDS[queries[i].aggregate.kind].counts]
+        routes = [self.route(i) for i in which]
+        self._asked, self._filters = asked_parts(core.plan, routes, list(which.values())), filters_of(routes)
+        for places in alike.values():
+            self._blocks.append(self._block(places, [which[i] for i in places]))
+            self.direct += places
+
+    def route(self, place: int) -> Route:
+        return self.core.plan.routes[self.queries[place].label]
 
     def fits(self) -> bool:
         return self._version == self.core.plan.version and self._clock is self.core.time.clock
@@ -81,62 +83,61 @@ class FeaturePlan:
         """Is it one aggregate over one window, whose answer is a number in a word?"""
         if not query.is_simple or query.having is not None or route.parts is None:
             return False
-        if route.kind.timed or route.kind.answers == "lists":
+        if route.kind.timed or route.kind.answers == "lists" or pa.types.is_decimal(route.type):
             return False
         words = self.core.dictionary.tables
         return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)
 
     def _block(self, places: list[int], which: list[int]) -> Block:
-        first = self.queries[places[0]]
-        route = self.core.plan.routes[first.label]
-        parts = []
+        route, parts = self.route(places[0]), []
+        states = {(mask, part): (i, asked) for i, (mask, part, asked) in enumerate(in_turn(self._asked))}
         for part, by in zip(route.parts or (), route.served_by, strict=True):
-            asked = self._asked[route.mask, by]
+            state, asked = states[route.mask, by]
             own = slice(None) if asked == which else np.array([asked.index(w) for w in which])
-            parts.append(((route.mask, by), part.family, own))
+            parts.append((state, part.family, own))
         some = None if which == list(range(len(self._windows))) else np.array(which)
-        return Block(route, first.aggregate, some, np.array(places), parts)
+        slots = slice(len(self.direct), len(self.direct) + len(places))
+        aggregate = self.queries[places[0]].aggregate
+        return Block(route, aggregate, some, slots, parts, pa.types.is_floating(route.type))
 
-    def answer(self, ids: np.ndarray, instants: np.ndarray | int) -> tuple[np.ndarray, np.ndarray, dict[int, Any]]:
-        """Words and which are not null, a row of them for each query; and the columns of the others, by their places.
+    def answer(self, ids: np.ndarray, instants: np.ndarray | int, out: tuple[np.ndarray, np.ndarray]) -> dict[int, Any]:
+        """out: words and which are not null, a row of them for each slot. Returns the columns of the others.
 
         ids: -1 for keys that are not known, whose answers are null, and 0 where something is counted. instants: one for
         all, or one for each.
         """
-        values, valid = np.zeros((len(self.queries), ids.size), np.int64), np.zeros((len(self.queries), ids.size), bool)
-        others: dict[int, Any] = {}
-        known = np.flatnonzero(ids >= 0)
-        each = instants if isinstance(instants, int) else instants[known]
-        if known.size and self._windows:
-            everywhere = known.size == ids.size
-            self._fill(ids if everywhere else ids[known], each, None if everywhere else known, values, valid)
-        valid[self._counts] = True
-        if self.others:
-            others = self._answer_others(ids, known, each)
-        return values, valid, others
+        known = None
+        if ids.min(initial=0) < 0:
+            known = np.flatnonzero(ids >= 0)
+            self._fill_empty(*out)
+            instants = instants if isinstance(instants, int) else instants[known]
+        if self._windows:
+            self._fill(ids if known is None else ids[known], instants, known, *out)
+        if not self.others:
+            return {}
+        return self._answer_others(ids, np.arange(ids.size) if known is None else known, instants)
+
+    def _fill_empty(self, values: np.ndarray, valid: np.ndarray) -> None:
+        """What is known of a key that nothing is known of."""
+        values[:], valid[:] = 0, False
+        for block in self._blocks:
+            valid[block.slots] = block.route.kind.counts
 
     def _fill(self, ids: np.ndarray, instants: Any, rows: Any, values: np.ndarray, valid: np.ndarray) -> None:
-        request = Request(
-            self.core.grouping.lookups, ids, self.core.edges(ids, self._windows, self._lengths, instants, self._titles)
-        )
-        states = request.states(self._asked)
+        """rows: those of these keys, None: all."""
+        edges = self.core.edges(ids, self._windows, self._lengths, instants, self._titles)
+        request = Request(self.core.grouping.lookups, ids, edges)
+        request.locate(self._filters)
+        states, floats = request.states(self._asked), values.view(np.float64)
         for block in self._blocks:
-            found, there = self._lowered(request, block, states)
-            words = found if found.dtype == np.int64 else np.ascontiguousarray(found, np.float64).view(np.int64)
-            at = block.columns if rows is None else (block.columns[:, None], rows)
-            values[at] = words.T
+            lo, hi = request.edges(block.route.mask)
+            if block.some is not None:
+                lo, hi = lo[:, block.some], hi[:, block.some]
+            own = [_part(states[state], family, which) for state, family, which in block.parts]
+            found, there = request.lowered(block.aggregate, block.route, lo, hi, own)
+            at = block.slots if rows is None else (block.slots, rows)
+            (floats if block.is_float else values)[at] = found.T
             valid[at] = True if there is None else there.T
-
-    def _lowered(self, request: Request, block: Block, states: dict[Any, Any]) -> tuple[np.ndarray, Any]:
-        """The answers of a block, a row per key."""
-        lo, hi = request.edges(block.route.mask)
-        if block.some is not None:
-            lo, hi = lo[:, block.some], hi[:, block.some]
-        if block.route.kind.at_ends:
-            own: list[Any] = [request.ends(block.route, block.aggregate, lo, hi)]
-        else:
-            own = [_part(states[of], family, which) for of, family, which in block.parts]
-        return block.route.kind.lower(block.aggregate, hi - lo, own)
 
     def _answer_others(self, ids: np.ndarray, known: np.ndarray, instants: Any) -> dict[int, Any]:
         """One column per query: text, quantiles, expressions, and what has a `having`."""
@@ -161,7 +162,6 @@ class FeaturePlan:
 
 
 def _part(state: Any, family: str, which: Any) -> Any:
-    """Of what a structure holds, as a row per key: a part of some windows. Moments serve who asks for the sum."""
-    if isinstance(state, tuple):
-        return state[1][:, which] if family == "sum" else tuple(each[:, which] for each in state)
-    return state[:, which]
+    """Of what a structure holds, as a row per key: a part of some windows."""
+    own = part_of(state, family)
+    return tuple(each[:, which] for each in own) if isinstance(own, tuple) else own[:, which]

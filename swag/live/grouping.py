@@ -18,6 +18,7 @@ from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.store import CheckedRows, Store
 from swag.live.time import Time
+from swag.live.words import Renumbering
 from swag.query.query import Query
 
 
@@ -103,6 +104,12 @@ class Grouping:
         """After a batch of so many rows: what nobody needs goes, a little at a time."""
         if renumbered := self.store.tidy(rows):
             self.plan.read_again(renumbered)
+
+    def renumber_words(self, name: str, renumbering: Renumbering) -> None:
+        """The words of a column are called otherwise: rows and structures follow."""
+        for data in self.store.numbers_of(name):
+            renumbering.apply(data)
+        self.plan.read_again({name})
 
     def _put_in_place(self, rows: CheckedRows, batch: Batch, filtering: bool) -> bool:
         """The same, where some rows may belong before others that are here: do any?"""

@@ -11,7 +11,19 @@ from swag.errors import BadType
 from swag.live.dictionary import Dictionary
 from swag.live.store import Store
 from swag.query.reading import Reading
-from swag.tables.columns import Clock, Field, as_table, clock_of, column, decoded_type, field, instants, valid_rows
+from swag.tables.columns import (
+    AS_THEY_ARE,
+    Clock,
+    Field,
+    as_table,
+    clock_of,
+    column,
+    decoded_type,
+    field,
+    instants,
+    valid_rows,
+)  # fmt: skip
+from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.expressions.derived import of_events
 from swag.tables.key_columns import checked
 from swag.tables.keys import KeyTable, is_string
@@ -125,7 +137,8 @@ def key_ids(table: pa.Table, key: str | None, columns: tuple[str, ...], store: S
 
 def is_wide(kind: pa.DataType) -> bool:
     """May values be beyond int64?"""
-    return bool(decoded_type(kind) == pa.uint64())
+    kind = decoded_type(kind)
+    return bool(kind == pa.uint64() or (pa.types.is_decimal(kind) and kind.precision > ALWAYS_FIT))
 
 
 def check_range(table: pa.Table, name: str) -> None:
@@ -145,13 +158,15 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
         kind = types[name]
         if counted:
             found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
-        elif not computed and known.needed(kind):
+        elif kind not in AS_THEY_ARE and known.are_words(name, kind, computed):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
-            elif not known.needed(known.types[name]):  # before its values are numbered
+            elif not known.may_be_words(name, decoded_type(kind)):  # before its values are numbered
                 raise _foreign(name, decoded_type(kind), known.types[name])
-            found[name] = _same_type(name, known.field(table, name, asked_by), known)
+            found[name] = _same_type(name, known.field(table, name, asked_by, computed), known)
         else:
+            if name in known.tables:
+                known.count_units(name)
             found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:

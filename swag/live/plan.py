@@ -1,6 +1,5 @@
 """The plan of an engine: its queries in groups that share a structure, in step with what is registered and seen."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,38 +8,41 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kernels.operators.numbers import EARLIEST, LATEST
+from kernels.operators.numbers import EARLIEST
 from swag.durable import state as states
 from swag.durable.state import State, nested, parts
-from swag.live import window_edges
 from swag.live.arena import NewRows
-from swag.live.baselines import MaterializeAll
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
+from swag.live.late_queries import LateQueries
 from swag.live.planner import Choice, Group, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.structures.baselines import MaterializeAll
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, computed_columns, parts_of, result_type
+from swag.query.families import check_columns, computed_columns, parts_of, result_type, unit_of
 from swag.query.kind import KINDS, TIME, Kind, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
-from swag.query.windows import Depth, Rows, Since, Unbounded, reach
-from swag.tables.columns import Clock, Field
+from swag.query.windows import Depth, Unbounded, reach
+from swag.tables.columns import Field
 
 
 class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it, those that make a key present, its parts (None:
-    nothing has come yet that it could be answered from) and those whose groups serve them, how, and the type."""
+    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
+    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
+    how, the type, and what floats are divided by."""
 
     mask: Mask
+    home: Mask
     presence: Mask
     parts: tuple[Part, ...] | None
     served_by: tuple[Part, ...]
     kind: Kind
     type: pa.DataType
+    unit: float
 
 
 class Plan:
@@ -58,16 +60,12 @@ class Plan:
         self.totals = Totals(store)  # of unbounded windows
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
-        self._since: dict[str, int] = {}  # queries that came later: the number of events that do not count for them
-        self._sinces: Counter[int] = Counter()  # how many queries have each
-        self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
-        self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
-        self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
+        self.late = LateQueries(store)
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._predicates: tuple[str, ...] | None = None
         self.routes: dict[str, Route] = {}  # by query, once it is settled
-        self._settled = True  # every query has its spaces and structures
+        self.settled = True  # every query has its spaces and structures
         self.version = 0  # changes with the queries, and with what they are answered from
 
     # -- registration -------------------------------------------------------------------------------------------------
@@ -100,20 +98,14 @@ class Plan:
     def _add_late(self, query: Query, unread: int) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept."""
         store = self.store
-        since = min((s for s in {0, *self._sinces} if self._is_kept(query, s)), default=store.events)
-        if since:
-            self._since[query.label] = since
-            self._sinces[since] += 1
+        since = min((s for s in self.late.beginnings if self._is_kept(query, s)), default=store.events)
         missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
-        if max(missing, unread) > EARLIEST:
-            self._kept_since[query.label] = max(missing, unread)
-        if unread > EARLIEST:
-            self._unread.add(query.label)
+        self.late.add(query.label, since, missing, unread)
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
-        if flowing and missing > EARLIEST:
-            self._kept_since[query.label] = missing
+        if flowing:
+            self.late.add(query.label, 0, missing)
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
@@ -139,10 +131,7 @@ class Plan:
             del self.queries[query.label]
             if isinstance(query.window, Unbounded):
                 self.totals.remove(query)
-            self._sinces -= Counter([self._since[query.label]] if query.label in self._since else [])
-            for known in (self._since, self._kept_since, self._complete):
-                known.pop(query.label, None)
-            self._unread.discard(query.label)
+            self.late.remove(query.label)
         if self.store.clock is not None:
             self.retain()
         self._changed()
@@ -150,7 +139,7 @@ class Plan:
 
     def _changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
-        self._readers, self._predicates, self.routes, self._settled = None, None, {}, False
+        self._readers, self._predicates, self.routes, self.settled = None, None, {}, False
         self.version += 1
 
     def retain(self) -> None:
@@ -180,7 +169,7 @@ class Plan:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
                 of = query.aggregate
-                ways.setdefault((of.kind, of.columns, of.user, query.where, self._since.get(query.label, 0)), query)
+                ways.setdefault((of.kind, of.columns, of.user, query.where, self.late.since(query.label)), query)
             self._readers = list(ways.values())
         return self._readers
 
@@ -204,12 +193,12 @@ class Plan:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
         alone = query.where is not None and (query.aggregate.user is not None or self.store.displaces)
-        return Mask(query.where, required, self._since.get(query.label, 0), alone)
+        return Mask(query.where, required, self.late.since(query.label), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
         alone = query.where is not None and self.store.displaces
-        return Mask(query.where, since=self._since.get(query.label, 0), alone=alone)
+        return Mask(query.where, since=self.late.since(query.label), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
         """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
@@ -223,7 +212,7 @@ class Plan:
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
-        changed = nullable != self.nullable or not self._settled
+        changed = nullable != self.nullable or not self.settled
         if nullable != self.nullable:
             self._narrow(nullable - self.nullable)
         if changed:
@@ -232,7 +221,7 @@ class Plan:
 
     def settle(self) -> None:
         """Spaces and structures for queries that have none yet, as far as their columns are known."""
-        if not self._settled:
+        if not self.settled:
             require_alone()
             self._make_groups()
 
@@ -266,10 +255,10 @@ class Plan:
                 group.use(Choice(type(group.structure), group.reason))
 
     def reconsider(self) -> None:
-        """Another structure, where what is asked has changed enough to pay for rebuilding."""
+        """Another structure, where what is asked has changed enough to pay for rebuilding. Only that needs to be alone:
+        large lookups are due every time, and would all be asked for twice."""
         for group in self.groups.values():
             if (self.algorithm == "auto" or group.stands_in) and group.due():
-                require_alone()
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)
@@ -293,7 +282,8 @@ class Plan:
         served = not isinstance(query.window, Unbounded) and self._is_served(query, mask, serving)
         parts, by = (own, serving) if served else (None, ())
         kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
-        return Route(mask, self.presence(query), parts, by, KINDS[aggregate.kind], result_type(aggregate, kinds))
+        kind, of_type = KINDS[aggregate.kind], result_type(aggregate, kinds)
+        return Route(mask, mask.home, self.presence(query), parts, by, kind, of_type, unit_of(aggregate, kinds))
 
     def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
         """Are there rows to answer it from, of columns whose types are known?"""
@@ -321,7 +311,7 @@ class Plan:
                 wanted[home, _moments(part)] += wanted.pop((home, part))
         self._make_raw(raw, found)
         self._drop_unused(wanted, raw)
-        self._settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
+        self.settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
         for (home, part), names in wanted.items():
             space = self.store.spaces[home]
             if (home, part) not in self.groups:
@@ -395,39 +385,13 @@ class Plan:
     def updates(self) -> int:
         return sum(group.structure.updates for group in self.groups.values())
 
-    def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Per query: None if complete from the first event; else the time since which its window is all kept.
-
-        Of a window by rows that is not complete yet nobody knows when it will be: later than now, for certain.
-        """
-        clock = self.store.clock
-        since: dict[str, Any] = {}
-        for query in queries:
-            start = self._kept_since.get(query.label)
-            if start is not None and clock is not None:
-                start = self._rows_since(query) if isinstance(query.window, Rows) else _whole_from(query, start, clock)
-            since[query.label] = None if start is None or clock is None else clock.value(start)
-        return since
-
-    def _rows_since(self, query: Query) -> int:
-        """The time at which a window by rows was first seen to be complete; if it is not, the next instant."""
-        if query.label not in self._complete:
-            now = self.store.now
-            start = self._kept_since[query.label]
-            none_before = query.label in self._unread or self._since.get(query.label, 0) > 0
-            if not window_edges.has_all_rows(self.store, query.window.n, start, none_before):
-                return min(now + 1, int(LATEST))
-            self._complete[query.label] = now
-        return self._complete[query.label]
-
     # -- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
         """Of its queries there are only the names, in order: whoever registered them knows the rest."""
         header = {
             "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
-            "columns": self._columns, "since": self._since, "kept_since": self._kept_since, "complete": self._complete,
-            "unread": sorted(self._unread),
+            "columns": self._columns, **self.late.header(),
         }  # fmt: skip
         groups = [group.state() for group in self.groups.values()]
         return nested(header, {"groups": groups, "totals": self.totals.state()})
@@ -438,8 +402,7 @@ class Plan:
         self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
-        self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
-        self._sinces, self._unread = Counter(self._since.values()), set(header["unread"])
+        self.late.restore(header)
         if header.get("totals") is not None:
             self.totals.restore(states.part(state, "totals"))
         for saved in parts(state, "groups"):
@@ -449,14 +412,6 @@ class Plan:
             if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
-
-
-def _whole_from(query: Query, start: int, clock: Clock) -> int:
-    """When a window by time has left what is not after `start`."""
-    if isinstance(query.window, Unbounded):
-        return start
-    until = start + reach(query.window, clock.unit).far
-    return until if not isinstance(query.window, Since) else int(query.window.starts(np.array([until]), clock)[0])
 
 
 def _is_typed(name: str, found: dict[str, Field]) -> bool:

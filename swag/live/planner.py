@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.operators import monoids
+from kernels.windows import running
 from swag.durable.state import State, nested
 from swag.durable.state import part as inside
-from swag.errors import BadQuery
-from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
-from swag.live.rank_structures import Distinct, Previous, SortedRuns
+from swag.errors import BadQuery, SumOverflow
 from swag.live.space import Space
-from swag.live.structures import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
+from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
+from swag.live.structures.ranks import DistinctRuns, Previous, SortedRuns
 from swag.live.turns import require_alone
 from swag.query.families import operator
 from swag.query.kind import Part
@@ -36,7 +37,7 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "landmark": Landmark,
     "sorted runs": SortedRuns,
     "previous": Previous,
-    "distinct": Distinct,
+    "distinct": DistinctRuns,
     **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
@@ -112,6 +113,30 @@ class Group:
                     raise failed(f"{titles(self.queries)}: lift or combine", why) from why
             self._stand_in()
 
+    def without_overflow(
+        self, rings: np.ndarray, edges: tuple[np.ndarray, np.ndarray], state: Partials, largest: int,
+        sums_asked: Callable[[], bool],
+    ) -> Partials:  # fmt: skip
+        """What `lookup` gave of integers, which wrap, and come back; unless the sum of a window is itself too large: of
+        that, only the mean is known. largest: the largest absolute value. sums_asked: does anybody want the sum?"""
+        part, (lo, hi) = self.part, edges
+        if part.family not in ("sum", "moments") or int((hi - lo).max(initial=0)) * largest < 2**63:
+            return state
+        about, values = np.empty(lo.size), self.space.raw[part.columns[0]].data
+        running.add_up_each(values, self.space.arena.rings, rings, edges, about)
+        exact = state[1] if isinstance(state, tuple) else state
+        wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
+        if not wrapped.any():
+            return state
+        if sums_asked():
+            value = about[wrapped][0]
+            raise SumOverflow(
+                f'a window of "{part.columns[0]}" sums to about {value:.3g}, which does not fit int64.',
+                "cast the column to float64",
+            )
+        floats = np.where(wrapped, about, exact)
+        return (state[0], floats, *state[2:]) if isinstance(state, tuple) else floats
+
     def bring(self, up_to_date: Callable[[], None]) -> None:
         """Rows are here already: where a user's function raises of some, whatever windows do not hold those answer."""
         try:
@@ -178,7 +203,9 @@ class Group:
 
 HOLISTIC = {
     "quantile": Choice(SortedRuns, "quantiles are holistic: sorted base intervals"),
-    "distinct": Choice(Distinct, "a value is new where it was last seen before the window: ranks in sorted intervals"),
+    "distinct": Choice(
+        DistinctRuns, "a value is new where it was last seen before the window: ranks in sorted intervals"
+    ),
     "mode": Choice(Previous, "modes are holistic: the rows of a window, each with the one before it of its value"),
 }
 

@@ -55,8 +55,7 @@ class CheckedRows:
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column; or the product of two ("price * volume"; "volume * 1" is the column as floats), one that decays, hashes
-    of one."""
+    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, or hashes."""
     if name in fields:
         return fields[name].values
     if name.endswith(HASHED):
@@ -315,8 +314,7 @@ class Store:
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
         renumbered: set[str] = set()
         if self.dictionary.tables:
-            others = [word for each in self.word_holders for word in each.words()]
-            renumbered = self.dictionary.tidy([*self.spaces.values(), *others])
+            renumbered = self.dictionary.tidy(self._spaces_and_others)
         count = self.key_count
         if count == 0 or self.retention.everything:
             return renumbered
@@ -328,6 +326,15 @@ class Store:
         for space in self.families:
             space.tidy(rows)
         return renumbered
+
+    @property
+    def _spaces_and_others(self) -> list[Any]:
+        """Whoever keeps numbers of words."""
+        return [*self.spaces.values(), *(words for each in self.word_holders for words in each.words())]
+
+    def numbers_of(self, name: str) -> list[np.ndarray]:
+        """Wherever numbers of the words of a column are kept."""
+        return [each.raw[name].data for each in self._spaces_and_others if name in each.raw]
 
     def tidy_keys(self, keys: np.ndarray) -> None:
         """Let go of what these no longer need, where that is most of what they have."""

@@ -8,37 +8,22 @@ from dataclasses import replace
 import numpy as np
 
 from kernels.operators.numbers import EARLIEST, LATEST
-from kernels.rings import in_step, pairs, timeline
+from kernels.rings import pairs, timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.store import Store
 from swag.query.windows import Reach
 
-FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
-
 
 def edges(
-    store: Store, keys: np.ndarray, reaches: list[Reach], at: int
-) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-    """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short."""
-    reaches = as_of(store, reaches, at)
-    usual = at >= store.now and all(reach.by_time and reach.near == 0 for reach in reaches)
-    if usual and len(reaches) <= FEW_WINDOWS:
-        return *_until_now(store, keys, [max(EARLIEST, at - reach.far) for reach in reaches]), None
-    return edges_of(store, keys, lengths_of(reaches), at)
-
-
-def edges_of(
     store: Store, keys: np.ndarray, lengths: np.ndarray, at: int
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-    """The same for windows as rows of by_time, far, near (`lengths_of`)."""
-    windows, count = lengths.copy(), lengths.shape[0]
-    by_time = lengths[:, 0] == 1
-    windows[by_time, 1:] = np.where(lengths[by_time, 1:] > at - EARLIEST, EARLIEST, at - lengths[by_time, 1:])
+    """Positions [lo, hi) in the main space of every window for every key; the first (key, window) cut short.
+
+    lengths: of the windows, as `lengths_of` has them.
+    """
+    count = lengths.shape[0]
     lo, hi = np.empty((2, keys.size, count), np.int64)
-    rings = store.main.arena.rings
-    short = timeline.edges(rings, store.ts.data, store.lost, keys, windows, at, (lo, hi))
-    np.maximum(lo, rings[keys, HEAD][:, None], out=lo)
-    np.maximum(hi, lo, out=hi)
+    short = timeline.edges(store.main.arena.rings, store.ts.data, store.lost, keys, lengths, at, (lo, hi))
     return lo, hi, None if short < 0 else (int(keys[short // count]), int(short % count))
 
 
@@ -68,15 +53,6 @@ def reaches_forgotten(store: Store, reaches: list[Reach], at: int) -> int | None
         return None
     early = (w for w, reach in enumerate(reaches) if reach.by_time and _begin(store, reach, at) < store.forgotten)
     return next(early, None)
-
-
-def _until_now(store: Store, keys: np.ndarray, after: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The same of windows that end now, the usual request."""
-    rings = store.main.arena.rings
-    lo = np.empty((len(after), keys.size), np.int64)
-    for starts, instant in zip(lo, after, strict=True):
-        in_step.starts_after(rings, store.ts.data, keys, instant, starts)
-    return np.ascontiguousarray(lo.T), np.repeat(rings[keys, TAIL][:, None], len(after), axis=1)
 
 
 def edges_each(

@@ -14,7 +14,7 @@ from swag.query.aggregates import Aggregate
 from swag.query.every import Every
 from swag.query.expression import Expression, Windowed
 from swag.query.kind import UserDefined
-from swag.query.query import Events, Query
+from swag.query.query import Events, Query, Several, Source, queries_in
 from swag.query.user_defined import dtype_of
 from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.tables.constants import from_json, to_json
@@ -44,9 +44,12 @@ def query_to_json(query: Query) -> dict[str, Any]:
             "source": source_to_json(query.source)}  # fmt: skip
 
 
-def source_to_json(source: Query | Events | None) -> dict[str, Any] | None:
+def source_to_json(source: Source | None) -> dict[str, Any] | None:
+    if isinstance(source, Several):
+        return {"together": [query_to_json(each) for each in source.queries]}
     if isinstance(source, Events):
-        return {"chosen": source.where, "source": source_to_json(source.source), "stream": source.stream}
+        often = {} if source.every is None else {"every": every_to_json(source.every)}
+        return {"chosen": source.where, "source": source_to_json(source.source), "stream": source.stream} | often
     return None if source is None else query_to_json(source)
 
 
@@ -58,13 +61,13 @@ def every_to_json(every: Every | None) -> Any:
         "time": duration_to_json(every.time),
         "anchor": every.anchor,
         "per_key": every.per_key,
-    }
+    } | ({} if every.by is None else {"by": list(every.by)})
 
 
 def every_from_json(entry: Any) -> Every | None:
     if entry is None:
         return None
-    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"])
+    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"], entry.get("by"))
 
 
 def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: Path) -> list[Query]:
@@ -73,7 +76,12 @@ def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: P
     for entry in entries:
         if entry["label"] in known:
             refuse_other(entry, known[entry["label"]], path)
-    return [query_from_json(entry, known, path) for entry in entries]
+    return [_labelled(query_from_json(entry, known, path), entry["label"]) for entry in entries]
+
+
+def _labelled(query: Query, label: str) -> Query:
+    """A query without a name keeps the label that it was saved under, which an older version may have worded so."""
+    return query if query.label == label else replace(query, name=label)
 
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
@@ -144,16 +152,20 @@ def with_sources(queries: Iterable[Query]) -> dict[str, Query]:
     for query in list(found.values()):
         inside = query.source
         while inside is not None:
-            if isinstance(inside, Query):
-                found.setdefault(inside.label, inside)
-                found.setdefault(replace(inside, source=None).label, inside)
+            for each in () if isinstance(inside, Events) else queries_in(inside):
+                found.setdefault(each.label, each)
+                if not each.is_relation:
+                    found.setdefault(replace(each, source=None).label, each)
             inside = inside.source
     return found
 
 
-def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Query | Events | None:
+def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Source | None:
+    if entry is not None and "together" in entry:
+        return Several(tuple(query_from_json(each, given, path) for each in entry["together"]))
     if entry is not None and "chosen" in entry:
-        return Events(entry["chosen"], source_from_json(entry["source"], given, path), stream=entry["stream"])
+        inside, often = source_from_json(entry["source"], given, path), every_from_json(entry.get("every"))
+        return Events(entry["chosen"], inside, often, stream=entry["stream"])
     return None if entry is None else query_from_json(entry, given, path)
 
 

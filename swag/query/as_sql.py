@@ -1,11 +1,14 @@
 """From a query to the statement that reads back as it."""
 
 import re
+from copy import copy
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
-from swag.query.expression import Expression, Windowed, render
+from swag.query.every import partitioned
+from swag.query.expression import Expression, Windowed, mapped, render
 from swag.query.kind import sql_of
 from swag.query.windows import Rows, Since, Unbounded, Window, lies_ahead
 from swag.tables.constants import to_sql
@@ -24,15 +27,16 @@ _NAMES = {"mean": "AVG", "skew": "SKEWNESS", "any": "BOOL_OR", "all": "BOOL_AND"
 _NAMES |= {"slope": "REGR_SLOPE", "intercept": "REGR_INTERCEPT", "r2": "REGR_R2"}
 
 
-def statement(query: "Query") -> str:
-    """SQL. A user-defined aggregate has a name only, which does not read back."""
+def statement(query: "Query", *others: "Query") -> str:
+    """SQL. A user-defined aggregate has a name only, which does not read back. others: of the same statement."""
+    if any(each.window != query.window for each in others):
+        query, *others = (_over_its_own(each) for each in (query, *others))  # type: ignore[assignment]
     groups = [name(each) for each in query.by or ()]
-    value = "" if groups and query.name is None and query.aggregate == query.having else term(query.aggregate)
-    items = ", ".join([*groups, *([value] if value else [])])
+    alone = not others and groups and query.name is None and query.aggregate == query.having
+    items = ", ".join([*groups, *([] if alone else map(_item, (query, *others)))])
     hint = "" if query.index else " /*+ NO_INDEX */"
-    alias = "" if query.name is None else f" AS {name(query.name)}"
     source = name(query.stream or "events") if query.source is None else f"({query.source})"
-    lines = [f"SELECT{hint} {items}{alias} FROM {source}{_clause(query)}"]
+    lines = [f"SELECT{hint} {items} FROM {source}{_clause(query)}"]
     if query.where is not None:
         lines.append(f"WHERE {query.where}")
     if groups:
@@ -42,10 +46,28 @@ def statement(query: "Query") -> str:
     return " ".join(lines)
 
 
+def _over_its_own(query: "Query") -> Any:
+    """The same, its window with each of its aggregates."""
+
+    def over(leaf: Windowed) -> Windowed:
+        return replace(leaf, window=leaf.window or query.window)
+
+    shown = copy(query)
+    having = None if query.having is None else mapped(_condition(query), over)
+    for what, value in (("window", None), ("aggregate", mapped(query.aggregate, over)), ("having", having)):
+        object.__setattr__(shown, what, value)
+    return shown
+
+
+def _item(query: "Query") -> str:
+    return term(query.aggregate) + ("" if query.name is None else f" AS {name(query.name)}")
+
+
 def stream_statement(events: "Events") -> str:
-    """The events for which a condition holds."""
+    """The events for which a condition holds, or that a frequency picks."""
     source = name(events.stream or "events") if events.source is None else f"({events.source})"
-    return f"SELECT * FROM {source} WHERE {events.where}"
+    often = "" if events.every is None else f" [{frequency(events.every, None)}]"
+    return f"SELECT * FROM {source}{often}" + ("" if events.where is None else f" WHERE {events.where}")
 
 
 def frame_statement(query: Any, clause: str) -> str:
@@ -104,9 +126,9 @@ def _bound(edge: Any) -> str:
 
 def frequency(every: "Every", groups: tuple[str, ...] | None) -> str:
     amount = f"{every.rows} TUPLES" if every.time is None else duration(every.time)
-    anchor = " ANCHOR TUPLE" if every.time is not None and every.anchor == "tuple" else ""
-    by = f" BY {name(groups[0])}" if groups and len(groups) == 1 else ""
-    return f"FREQUENCY {amount}{anchor}" + (f" PARTITIONED{by}" if every.per_key else "")
+    word = "EVERY" if every.anchor == "tick" else "FREQUENCY"
+    columns = tuple(map(name, every.by or (groups or () if every.per_key else ())))
+    return f"{word} {amount}{partitioned(every.per_key, columns)}"
 
 
 def duration(of: Any) -> str:
@@ -169,7 +191,7 @@ def _keywords() -> frozenset[str]:
     from sqlglot.dialects.duckdb import DuckDB  # which swag/sql/dialect.py is made of
 
     words = {word for keyword in DuckDB.tokenizer_class.KEYWORDS for word in keyword.split()}
-    return frozenset(words | {"FRAME", "FREQUENCY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
+    return frozenset(words | {"FRAME", "FREQUENCY", "EVERY", "UNTIL", "CLOSED", "ANCHOR", "PARTITIONED", "MEASURE"})
 
 
 def _is_taken(word: str) -> bool:

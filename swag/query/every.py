@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from swag.arguments import LARGEST, is_option, is_whole
+from swag.arguments import LARGEST, is_option, is_whole, key_columns
 from swag.errors import BadQuery
 from swag.query.as_call import called, shown
 from swag.tables.durations import Duration, canonical, in_units, is_duration, nanoseconds
@@ -29,6 +29,8 @@ class Every:
     per_key: count within each key and answer for that key alone. Otherwise all rows are counted, whatever their key,
     and an answer is one row for every key with an event in its window.
 
+    by: count within the rows that have equal values in these columns, and answer for every key among them.
+
     >>> import swag as sw
     >>> query = sw.Query(sw.sum("x"), sw.Rows(3), name="s", every=sw.Every(2))
     >>> sw.evaluate(query, {"ts": [1, 2, 3, 4], "x": [10, 20, 30, 40]}).to_pydict()
@@ -39,6 +41,7 @@ class Every:
     time: Duration | None = None
     anchor: Anchor = "tick"
     per_key: bool = False
+    by: Any = None  # a tuple of names, or None
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.time is None):
@@ -50,6 +53,10 @@ class Every:
             raise BadQuery(f'anchor={self.anchor!r} is neither "tick" nor "tuple".', 'sw.Every("1m", anchor="tuple")')
         if not isinstance(self.per_key, bool):
             raise BadQuery(f"per_key={self.per_key!r} is neither True nor False.", "sw.Every(1000, per_key=True)")
+        if self.by is not None:
+            object.__setattr__(self, "by", key_columns(self.by, "by", 'sw.Every(10, by=("a", "b"))') or None)
+            if self.by is not None and self.per_key:
+                raise BadQuery(f"{self!r} counts per key and by columns.", "one of both: per_key=True, or by=…")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole(self.rows, "rows"))
             object.__setattr__(self, "anchor", "tuple")
@@ -74,12 +81,20 @@ class Every:
         if self.time is not None:
             how_often.append(shown(self.time) if isinstance(self.time, str) else f"time={shown(self.time)}")
         anchor = [f"anchor={shown(self.anchor)}"] if self.rows is None and self.anchor != "tick" else []
-        return called(self, how_often + anchor + ["per_key=True"] * (self.per_key is True))
+        partition = [] if self.by is None else [f"by={shown(self.by)}"]
+        return called(self, how_often + anchor + ["per_key=True"] * (self.per_key is True) + partition)
 
     def __str__(self) -> str:
         much = f"{self.time}" if self.by_time else f"{self.rows} TUPLES"
-        anchor = " ANCHOR TUPLE" if self.by_time and self.anchor == "tuple" else ""
-        return f"FREQUENCY {much}{anchor}{' PARTITIONED' if self.per_key else ''}"
+        word = "EVERY" if self.anchor == "tick" else "FREQUENCY"
+        return f"{word} {much}{partitioned(self.per_key, self.by or ())}"
+
+
+def partitioned(per_key: bool, columns: "tuple[str, ...]") -> str:
+    """As SQL has it. columns: by which, as far as that is known."""
+    if not per_key and not columns:
+        return ""
+    return " PARTITIONED" + (f" BY {', '.join(columns)}" if columns else "")
 
 
 def _whole(value: Any, name: str) -> int:

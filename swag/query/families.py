@@ -37,8 +37,9 @@ from swag.query.kind import KINDS, TIME, Part
 from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
+from swag.tables.decimals import sum_type
 from swag.tables.durations import in_units
-from swag.tables.keys import is_groupable
+from swag.tables.keys import is_groupable, is_spelled
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
@@ -66,33 +67,41 @@ def operator(part: Part) -> Any:
     }[part.family]()
 
 
-def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> None:
-    """Refuse an aggregate over columns it can not be computed of."""
+def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[str]:
+    """Refuse an aggregate over columns it can not be computed of. Returns those that it computes with, or compares; of
+    others values are counted, or handed back."""
+    computed, degrees = [], KINDS[aggregate.kind].degrees
     for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
         kind = decoded_type(kinds[name])
         if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
             raise BadType(
-                f'{aggregate} tells values of "{name}" apart, a column of type {kind}, of which none are equal.',
+                f'{aggregate} tells values of "{name}" apart, but of type {kind} none are known to be equal.',
                 "a column of numbers, text, times or booleans",
             )
         if reads == "anything":
             continue
+        computed.append(name)
         if reads == "booleans" and not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             raise BadType(
                 f'{aggregate} takes true and false, but "{name}" is a column of type {kind}.',
                 f'make it one: pyarrow.compute.greater(events["{name}"], 0)',
             )
+        if pa.types.is_decimal(kind) and reads != "booleans" and (reads == "what has an order" or degrees is not None):
+            continue  # whole numbers of their smallest unit
         if reads == "numbers" and not is_number(kind):
             raise BadType(
-                f'{aggregate} computes with "{name}", a column of type {kind}.', "cast it to float64 or int64"
+                f'{aggregate} computes with "{name}", a column of type {kind}.',
+                f'CAST("{name}" AS DOUBLE)' if pa.types.is_decimal(kind) else "cast it to float64 or int64",
             )
-        if not (is_number(kind) or is_discrete(kind)):
+        if not (is_number(kind) or is_discrete(kind) or (reads == "what has an order" and is_spelled(kind))):
             raise BadType(
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',
-                "numbers, times and booleans can be compared; sw.first, sw.last and sw.count take any type",
+                "numbers, times and booleans have one, and to sw.min, sw.max and sw.arg_max text has, too; sw.first, "
+                "sw.last and sw.count take any type",
             )
         if aggregate.user is not None:
             try_out(aggregate, kind)
+    return computed
 
 
 def computed_columns(aggregate: Aggregate) -> list[str]:
@@ -122,7 +131,20 @@ def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataT
         return pa.list_(kind)
     if answers == "as the column" or aggregate.method == "floor":
         return kind
+    if pa.types.is_decimal(kind):
+        return sum_type(kind)
     return pa.int64() if is_discrete(kind) else pa.float64()
+
+
+def unit_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> float:
+    """What answers that are floats are to be divided by, where columns of decimals were whole numbers."""
+    degrees = KINDS[aggregate.kind].degrees
+    decimals = [name for name in aggregate.columns if pa.types.is_decimal(kinds[name])]
+    if degrees is None or not decimals or result_type(aggregate, kinds) != pa.float64():
+        return 1.0
+    of = [decoded_type(kinds[name]) for name in aggregate.columns]
+    tens = sum(d * kind.scale for d, kind in zip(degrees, of, strict=True) if pa.types.is_decimal(kind))
+    return float(10.0**tens)
 
 
 def duration_type(ts: pa.DataType) -> pa.DataType:

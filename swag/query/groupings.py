@@ -1,51 +1,97 @@
-"""Which way the events of a query are grouped: as its `by` says, else by the key of the engine or call."""
+"""Which way the events of a query are grouped: as its `by` says, else by the key of the engine or call.
+
+A query and the one that it reads may be grouped differently. Each level is grouped as it says, else as the one that it
+reads, else as the one that reads it, else by default; PARTITIONED BY adds the columns that it counts by.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from swag.errors import BadQuery
-from swag.query.query import Events, Query
+from swag.query.query import Events, Query, Several, Source
 
 By = tuple[str, ...]  # the key columns of a grouping; none: the whole stream
 
 
-def levels(query: Any) -> Iterator[Any]:
-    """A query, the one that it reads, and so on."""
+def stages(query: Any) -> Iterator[Any]:
+    """A query, what it reads, and so on: queries, several at once, and events that are chosen."""
     inside = query
     while inside is not None:
-        if not isinstance(inside, Events):
-            yield inside
+        yield inside
         inside = getattr(inside, "source", None)  # a query over frames has none
 
 
+def levels(query: Any) -> Iterator[Any]:
+    """A query, those that it reads, and so on."""
+    for stage in stages(query):
+        if isinstance(stage, Several):
+            yield from stage.queries
+        elif not isinstance(stage, Events):
+            yield stage
+
+
+def _groupings(query: Any, default: By) -> list[By]:
+    """Of each stage that groups, from the outermost to the innermost."""
+    asking = [stage for stage in stages(query) if not isinstance(stage, Events)]
+    said = [stage.by for stage in asking]
+    found = []
+    for i, stage in enumerate(asking):
+        near = [by for by in (*said[i:], *reversed(said[:i])) if by is not None]
+        by, every = near[0] if near else default, getattr(stage, "every", None)
+        counted = () if every is None else every.by or ()
+        found.append((*by, *(name for name in counted if name not in by)))
+    return found or [default]
+
+
 def grouping_of(query: Any, default: By) -> By:
-    """The key columns by which a query, and all that it reads, is answered."""
-    said = dict.fromkeys(each.by for each in levels(query) if each.by is not None)
-    if len(said) > 1:
-        shown = " within ".join(shown_by(by) for by in said)
-        raise BadQuery(
-            f'query "{query.label}" groups by {shown}: a query and the one that it reads are grouped alike.',
-            "the same `by` (or GROUP BY) for both",
-        )
-    return next(iter(said), default)
+    """The key columns that a query reports."""
+    return _groupings(query, default)[0]
 
 
-def ungrouped(query: Query) -> Query:
-    """Without `by`, its own and those of what it reads: in a stream of one grouping all have the same."""
-    source = query.source
-    if isinstance(source, Query):
-        source = ungrouped(source)
-    elif source is not None and isinstance(source.source, Query):
-        source = replace(source, source=ungrouped(source.source))
-    return query if query.by is None and source is query.source else replace(query, by=None, source=source)
+def home_of(query: Any, default: By) -> By:
+    """Those by which the events are grouped that a query, or the innermost that it reads, is answered from."""
+    return _groupings(query, default)[-1]
+
+
+def settled(query: Any, default: By = ()) -> Any:
+    """The same in a stream that is grouped as `home_of` says: `by` stands only where it is another than inside."""
+    groupings = _groupings(query, default)
+    found: Any = None
+    below: By | None = None
+    for stage in reversed(list(stages(query))):
+        if isinstance(stage, Events):
+            found = stage if stage.source is found else replace(stage, source=found)
+            continue
+        by = groupings.pop()
+        found = _settled(stage, by, None if by == below or below is None else by, found)
+        below = by
+    return found
+
+
+def _settled(stage: Any, by: By, said: By | None, source: Source | None) -> Any:
+    if isinstance(stage, Several):
+        return Several(tuple(_settled(each, by, said, source) for each in stage.queries))
+    every = stage.every
+    if every is not None and every.by is not None and set(every.by) == set(by):
+        every = replace(every, per_key=True, by=None)
+    as_it_is = stage.by == said and every == stage.every and stage.source is source
+    return stage if as_it_is else replace(stage, by=said, every=every, source=source)
+
+
+def answers_by(source: Source, home: By) -> By:
+    """The key columns of what a settled query, or what it reads, gives."""
+    return next((each.by for each in levels(source) if each.by is not None), home)
 
 
 def by_grouping(queries: Iterable[Query], default: By) -> dict[By, list[Query]]:
-    """Queries by the way their events are grouped, without their `by`; the default grouping comes first."""
+    """Queries by the way the events are grouped that they are answered from, settled there; the default comes first."""
     found: dict[By, list[Query]] = {default: []}
     for query in queries:
-        found.setdefault(grouping_of(query, default), []).append(ungrouped(query))
+        if query.source is None and (query.every is None or query.every.by is None):
+            by = default if query.by is None else query.by
+            found.setdefault(by, []).append(query if query.by is None else replace(query, by=None))
+        else:
+            found.setdefault(home_of(query, default), []).append(settled(query, default))
     return {by: some for by, some in found.items() if some}
 
 

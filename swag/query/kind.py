@@ -15,7 +15,7 @@ HASHED = (
     " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
 )
 TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
-Reads = Literal["anything", "what has an order", "numbers", "booleans"]
+Reads = Literal["anything", "what has an order", "numbers and times", "numbers", "booleans"]
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 
 
@@ -122,7 +122,9 @@ class Kind:
 
     at_ends: there are no partials: the rows at one end of the window are the answer. raw: what of them is kept, if not
     its columns. timed: answers depend on the time for which they are asked. counts: of no rows the answer is 0.
-    tells_apart: values need not have an order, but two of them must be known to be equal or not.
+    tells_apart: values need not have an order, but two of them must be known to be equal or not. degrees: if all values
+    of a column grow tenfold, answers that are floats grow by this power of ten, for each column; None: it can not be
+    computed of decimals, which are whole numbers of their smallest units.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Kind:
     timed: bool = False
     counts: bool = False
     tells_apart: bool = False
+    degrees: tuple[int, ...] | None = None
 
     def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
         """What each column of an aggregate may be, by its name."""

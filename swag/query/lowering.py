@@ -21,7 +21,7 @@ from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
 from swag.query.families import check_unit
 from swag.query.kind import KINDS
-from swag.query.query import HIDDEN, Query
+from swag.query.query import HIDDEN, Events, Query, Source, queries_in
 from swag.query.windows import Depth, Range, Reach, Rows, reach
 from swag.tables.constants import is_number
 from swag.tables.predicate import conjunction
@@ -108,11 +108,26 @@ def readers(query: Query) -> list[Query]:
     source = query.source
     if source is None:
         return simple_ones([query])
-    if isinstance(source, Query):
-        return readers(source)
+    if not isinstance(source, Events):
+        return [each for query in queries_in(source) for each in readers(query)]
     if source.source is not None:
-        return readers(replace(query, source=source.source))
-    return [*simple_ones([query]), Query(Aggregate("count"), Rows(1), f"* WHERE {source.where}", source.where)]
+        inside = readers(replace(query, source=source.source))
+        return inside if _of_answers(source.source) else [*inside, *choosers(source)]
+    return [*simple_ones([query]), *choosers(source)]
+
+
+def _of_answers(source: Source) -> bool:
+    """Are its columns those of answers, not of the events?"""
+    return not isinstance(source, Events) or (source.source is not None and _of_answers(source.source))
+
+
+def choosers(events: Events) -> list[Query]:
+    """Simple queries that read what it takes to choose these events."""
+    columns = events.every.by or () if events.every is not None else ()
+    partition = [Query(Aggregate("count", (name,)), Rows(1), f"PARTITIONED BY {name}") for name in columns]
+    if events.where is None:
+        return partition
+    return [*partition, Query(Aggregate("count"), Rows(1), f"* WHERE {events.where}", events.where)]
 
 
 def _component(query: Query, leaf: Windowed) -> Query:

@@ -1,7 +1,7 @@
 """A query: an aggregate over a window, under a name. A frozen value; it runs when evaluated or registered."""
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,9 @@ from swag.query.condition import Condition, condition
 from swag.query.every import EXAMPLES, Every
 from swag.query.expression import Expression, leaves
 from swag.query.normal_form import normal
+from swag.query.windows import Rows
 
+ALL = Rows(2**40)  # what a relation is over: all that there is of it
 HIDDEN = "· "  # how the names of queries begin that others are computed from
 
 
@@ -51,7 +53,7 @@ class Query:
     having: Any = None  # tuple or Expression
     index: bool = True
     every: Every | None = None
-    source: "Query | Events | None" = None
+    source: "Source | None" = None
     by: Any = field(default=None, kw_only=True)  # a tuple of names, or None
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
@@ -60,18 +62,34 @@ class Query:
         if self.by is not None:
             object.__setattr__(self, "by", key_columns(self.by, "by", 'sw.Query(…, by=("card", "country"))'))
         check_flag(self.index, "index")
-        aggregate, window, having = normal(self.aggregate, self.window, self.having)
+        _check_source(self)
+        relation = self.source is not None and self.every is None and _says_no_window(self)
+        aggregate, window, having = normal(self.aggregate, ALL if relation else self.window, self.having)
         object.__setattr__(self, "aggregate", aggregate)
-        object.__setattr__(self, "window", window)
+        object.__setattr__(self, "window", None if relation else window)
         object.__setattr__(self, "having", having)
         if self.where is not None:
             from swag.tables.predicate import canonical
 
             # A predicate that can not be read is refused now, not at the first event.
             object.__setattr__(self, "where", canonical(self.where))
-        if self.every is not None and not isinstance(self.every, Every):
-            raise BadQuery(f"every={self.every!r} is no frequency.", EXAMPLES)
-        _check_source(self.source)
+        if self.every is not None:
+            _check_every(self.every)
+        if relation:
+            _check_relation(self)
+        object.__setattr__(self, "reads_sql", _reads_sql(aggregate, having))
+
+    reads_sql = False  # may a column that it reads be none of the events', but SQL over them?
+
+    @cached_property
+    def is_relation(self) -> bool:
+        """Over the answers of others at each of their ticks: it has no window, and ticks when they do."""
+        return self.source is not None and self.every is None and _says_no_window(self)
+
+    @cached_property
+    def at_ticks(self) -> bool:
+        """Does it answer at ticks, not on lookup?"""
+        return self.every is not None or self.is_relation
 
     @cached_property
     def is_plain(self) -> bool:
@@ -82,12 +100,6 @@ class Query:
     def is_simple(self) -> bool:
         """One aggregate over one window: what structures answer. Other queries are computed from such."""
         return isinstance(self.aggregate, Aggregate) and not isinstance(self.having, Expression)
-
-    @cached_property
-    def reads_sql(self) -> bool:
-        """Is some column that it reads maybe none of the events', but SQL over them?"""
-        found = [*leaves(self.aggregate), *leaves(self.having)]
-        return any(not name.isidentifier() for leaf in found for name in leaf.aggregate.columns)
 
     @cached_property
     def condition(self) -> Condition | None:
@@ -135,7 +147,9 @@ class Query:
 
 @dataclass(frozen=True)
 class Events:
-    """The events for which a condition holds, as a stream of their own: Rows(10) over it is the last ten of these.
+    """Some events as a stream of their own: those for which a condition holds, or that a frequency picks.
+
+    Rows(10) over it is the last ten of these.
 
     >>> import swag as sw
     >>> events = {"ts": [1, 2, 3, 4], "x": [5, 1, 7, 2]}
@@ -148,30 +162,42 @@ class Events:
     >>> engine.lookup("big")
     12
 
-    `where`: an SQL predicate. `source`: of the answers of a query (None: of all events). `stream`: as in a Query.
+    `where`: an SQL predicate. `source`: of the answers of a query (None: of all events). `every`: of these, the tuples
+    that a frequency picks, sw.Every(10) every tenth, sw.Every("1m", by="id") one a minute of each id; `where` then is
+    about those. `stream`: as in a Query.
     """
 
-    where: str
-    source: "Query | Events | None" = None
+    where: str | None = None
+    source: "Source | None" = None
+    every: Every | None = None
     stream: str | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         from swag.tables.predicate import canonical, conjunction
 
         check_options(None, self.stream)
-        _check_source(self.source)
-        where = canonical(self.where)
-        if isinstance(self.source, Events):  # those of those: both hold
+        _check_source(self)
+        if self.where is None and self.every is None:
+            raise BadQuery("Events() chooses nothing.", 'sw.Events("price > 20"), or sw.Events(every=sw.Every(10))')
+        where = None if self.where is None else canonical(self.where)
+        if self.every is not None:
+            _check_every(self.every)
+            object.__setattr__(self, "every", replace(self.every, anchor="tuple"))  # it picks tuples
+        elif isinstance(self.source, Events):  # those of those: both hold
             object.__setattr__(self, "stream", self.stream or self.source.stream)
+            object.__setattr__(self, "every", self.source.every)
             where = conjunction(self.source.where, where) or where
             object.__setattr__(self, "source", self.source.source)
         object.__setattr__(self, "where", where)
 
-    __repr__ = as_call
+    def __repr__(self) -> str:
+        return as_call(self).replace("(where=", "(", 1)
 
     @property
     def label(self) -> str:
-        return f"*{'' if self.source is None else f' FROM ({self.source.label})'} WHERE {self.where}"
+        often = "" if self.every is None else f"[{self.every}]"
+        where = "" if self.where is None else f" WHERE {self.where}"
+        return f"*{often}{'' if self.source is None else f' FROM ({self.source.label})'}{where}"
 
     def __str__(self) -> str:
         return stream_statement(self)
@@ -184,11 +210,109 @@ def check_options(name: Any, stream: Any) -> None:
             check_name(value, what, f'sw.Query(…, {what}="…")')
 
 
-def _check_source(source: Any) -> None:
-    if source is not None and not isinstance(source, Query | Events):
+def _reads_sql(*terms: Any) -> bool:
+    for term in terms:
+        for leaf in [term] if isinstance(term, Aggregate) else [leaf.aggregate for leaf in leaves(term)]:
+            if leaf.written or not all(map(str.isidentifier, leaf.columns)):
+                return True
+    return False
+
+
+def _check_every(every: Any) -> None:
+    if not isinstance(every, Every):
+        raise BadQuery(f"every={every!r} is no frequency.", EXAMPLES)
+
+
+def _check_source(reader: "Query | Events") -> None:
+    """What it reads is a stream; several queries are one, of several columns."""
+    source: Any = reader.source
+    if isinstance(source, list | tuple):
+        source = source[0] if len(source) == 1 else Several(tuple(source))
+        object.__setattr__(reader, "source", source)
+    if source is not None and not isinstance(source, Query | Several | Events):
         raise BadQuery(
             f"source={source!r} is no stream.", 'sw.Query(…, source=sw.Query(…)), or source=sw.Events("price > 20")'
         )
+
+
+def _says_no_window(query: Query) -> bool:
+    return query.window is None and not any(
+        leaf.window is not None for term in (query.aggregate, query.having) for leaf in leaves(term)
+    )
+
+
+def _check_relation(query: Query) -> None:
+    """What it reads ticks as a whole. A condition on that is one of its own."""
+    source = query.source
+    if isinstance(source, Events) and source.every is None and source.source is not None:
+        from swag.tables.predicate import conjunction
+
+        object.__setattr__(query, "where", conjunction(source.where, query.where))
+        object.__setattr__(query, "source", source.source)
+        source = query.source
+    first = source.queries[0] if isinstance(source, Several) else source
+    every = first.every if isinstance(first, Query) and first.at_ticks else Every(1, per_key=True)
+    if every is not None and (every.per_key or every.by is not None):
+        raise BadQuery(
+            f"{query.aggregate} is over no window, and what it reads has no ticks of all keys, whose answers it could "
+            "aggregate.",
+            "a window: FROM (SELECT …) [RANGE 5 MINUTES]; or FREQUENCY without PARTITIONED BY inside",
+        )
+
+
+@dataclass(frozen=True)
+class Several:
+    """Queries that are answered together: as a stream, their answers are events with a column for each.
+
+    They have one frequency, one source, one grouping and one condition. Asked of it is what is asked of a query that
+    others read.
+    """
+
+    queries: tuple[Query, ...]
+
+    def __post_init__(self) -> None:
+        first = self.queries[0] if self.queries else None
+        if first is None or not all(isinstance(each, Query) for each in self.queries):
+            raise BadQuery(f"source={self.queries!r}: these are no queries.", "source=[sw.Query(…), sw.Query(…)]")
+        for what in ("every", "source", "by", "where"):
+            if len({getattr(each, what) for each in self.queries}) > 1:
+                raise BadQuery(f"queries that are read together share one `{what}`: {self.label}.", "the same for all")
+        if len({each.having is None for each in self.queries}) > 1:
+            raise BadQuery(f"queries that are read together share one `having`: {self.label}.", "the same for all")
+        if len({each.column for each in self.queries}) < len(self.queries):
+            raise BadQuery(f"queries that are read together have names of their own: {self.label}.", "AS, or name=…")
+
+    every = property(lambda self: self.queries[0].every)
+    source = property(lambda self: self.queries[0].source)
+    by = property(lambda self: self.queries[0].by)
+    having = property(lambda self: self.queries[0].having)
+    at_ticks = property(lambda self: self.queries[0].at_ticks)
+    is_relation = property(lambda self: self.queries[0].is_relation)
+
+    @cached_property
+    def label(self) -> str:
+        return "; ".join(each.label for each in self.queries)
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self.queries))}]"
+
+    def __str__(self) -> str:
+        return statement(*self.queries)
+
+
+Source = Query | Several | Events
+
+
+def alone(source: "Query | Several") -> "Query | Several":
+    """The same queries over the events of the stream that they are given."""
+    if isinstance(source, Several):
+        return Several(tuple(replace(each, source=None, by=None) for each in source.queries))
+    return replace(source, source=None, by=None)
+
+
+def queries_in(source: "Query | Several") -> tuple[Query, ...]:
+    """The queries whose answers are the columns of a stream."""
+    return source.queries if isinstance(source, Several) else (source,)
 
 
 def titles(labels: "list[str]") -> str:
@@ -201,6 +325,11 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
     """A name can be taken once."""
     seen: set[str] = set()
     for query in queries:
+        if isinstance(query, Events):
+            raise BadQuery(
+                f"{query} gives events as they are; it is no query beside others, nor one to register.",
+                f"sw.evaluate of it alone, or a window over it: FROM ({query}) [ROWS 10]",
+            )
         if not isinstance(query, Query):
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
         if query.label in seen or query.label in taken:

@@ -35,6 +35,7 @@ class Reading:
     def __init__(self, queries: Iterable[Query], ts: str | None = None, *keys: str | None) -> None:
         self.queries, self.ts, self.keys = list(queries), ts, keys
         self.right: dict[str, pa.DataType] | None = None  # types that were found to be right
+        self.timed = any(KINDS[query.aggregate.kind].timed for query in self.queries)  # is time read as a column?
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -73,11 +74,6 @@ class Reading:
     def computed(self) -> set[str]:
         """The columns whose values are not only counted, or handed back."""
         return {name for query in self.queries for name in computed_columns(query.aggregate)}
-
-    @cached_property
-    def timed(self) -> bool:
-        """Does anybody read the time of events as a column?"""
-        return any(KINDS[query.aggregate.kind].timed for query in self.queries)
 
     @cached_property
     def uses(self) -> list[ColumnUse]:

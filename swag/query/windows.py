@@ -205,6 +205,14 @@ def reach(window: Window, unit: str | None) -> Reach:
     return Reach(True, far, near + left, window.peers or near < 0)
 
 
+def whole_from(window: Window, start: int, clock: Clock) -> int:
+    """When a window by time has left all that is not after `start`; an unbounded one never does."""
+    if isinstance(window, Unbounded):
+        return start
+    until = start + reach(window, clock.unit).far
+    return until if not isinstance(window, Since) else int(window.starts(np.array([until]), clock)[0])
+
+
 @dataclass(frozen=True)
 class Depth:
     """How far back windows reach, all of them together: the longest by time, and the longest by rows (of a key).

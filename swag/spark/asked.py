@@ -5,10 +5,10 @@ from typing import Any
 
 from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
-from swag.query.groupings import grouping_of, levels, shown_by, ungrouped
+from swag.query.groupings import grouping_of, levels, settled, shown_by, stages
 from swag.query.over_frames import OverFrames
 from swag.query.over_statement import OverStatement
-from swag.query.query import Query
+from swag.query.query import Events, Query
 from swag.query.reading import Reading
 
 
@@ -20,14 +20,32 @@ def over_windows(queries: Any) -> list[Query]:
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
         if isinstance(query, OverStatement):
             raise BadQuery(f'"{query.label}" is a statement with OVER ( … ).', 'swag.spark.sql("SELECT …", events=df)')
+        refuse_embedded_only(query)
     return asked
+
+
+def refuse_embedded_only(query: Any, default: tuple[str, ...] = ()) -> None:
+    """Rows are dealt to tasks by their keys there: what counts or groups them otherwise is for one process."""
+    for stage in stages(settled(query, default)):
+        found = ""
+        if isinstance(stage, Events):
+            found = "a stream of the tuples that a frequency picks" if stage.every is not None else ""
+            found = found or ("SELECT * by itself" if isinstance(query, Events) else "")
+        elif stage.is_relation:
+            found = "a query without a window, over the relation at each tick"
+        elif stage.by is not None:
+            found = "answers that are grouped otherwise than by those who read them"
+        elif stage.every is not None and stage.every.by is not None:
+            found = "PARTITIONED BY other columns than the key's"
+        if found:
+            raise BadQuery(f'query "{query.label}": {found} is not answered on Spark.', "sw.evaluate, or sw.Engine")
 
 
 def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
     """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
     asked = over_windows(queries)
     check_grouping(asked, keys)
-    return [ungrouped(query) for query in asked]
+    return [settled(query) for query in asked]
 
 
 def check_grouping(asked: list[Query], keys: list[str]) -> None:

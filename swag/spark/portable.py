@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from swag.query.aggregates import Aggregate
 from swag.query.as_json import query_to_json
 from swag.query.expression import Expression, mapped, plain
-from swag.query.query import Events, Query
+from swag.query.query import Query, Several, Source
 
 
 def in_workers(rows: DataFrame, function: Callable[[Any], Any], out: StructType | str) -> DataFrame:
@@ -84,9 +84,11 @@ def _portable(query: Query) -> Query:
     return replace(query, aggregate=portable_term(query.aggregate), having=having)
 
 
-def _portable_source(source: Query | Events) -> Query | Events:
+def _portable_source(source: Source) -> Source:
     if isinstance(source, Query):
         return _portable(source)
+    if isinstance(source, Several):
+        return Several(tuple(_portable(each) for each in source.queries))
     return source if source.source is None else replace(source, source=_portable_source(source.source))
 
 

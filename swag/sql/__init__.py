@@ -33,11 +33,12 @@ def sql(text: str) -> list[Any]:
     return queries_of(text)
 
 
-def to_register(text: str, ts: str) -> list[Any]:
-    """As `sql`, for an engine whose time is `ts`: statements with OVER ( … ) are queries there, too."""
+def to_register(text: str, ts: str, registered: Any) -> list[Any]:
+    """As `sql`, for an engine whose time is `ts`: statements with OVER ( … ) are queries there, too. registered: its
+    queries by name, which a statement may read by it."""
     from swag.sql.statements import queries_of
 
-    return queries_of(text, ts)
+    return queries_of(text, registered, ts)
 
 
 def frame_spec(text: str) -> Any:

@@ -5,7 +5,8 @@
 [ROWS BETWEEN 1000 AND 200 PRECEDING]         [RANGE BETWEEN 2 MINUTES AND 1 MINUTE PRECEDING]
 [ROWS BETWEEN 9 PRECEDING AND 2 FOLLOWING]    [RANGE BETWEEN 5 MINUTES PRECEDING AND 1 MINUTE FOLLOWING]
 [UNBOUNDED]                                   [RANGE 5 MINUTES PEERS]    [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']
-[RANGE 1 HOUR, FREQUENCY 1000 TUPLES]         [RANGE 1 HOUR, FREQUENCY 1 MINUTE ANCHOR TUPLE PARTITIONED BY site]
+[RANGE 1 HOUR, FREQUENCY 1000 TUPLES]         [RANGE 1 HOUR, FREQUENCY 1 MINUTE PARTITIONED BY site]
+[RANGE 1 HOUR, EVERY 1 MINUTE]                the same at the end of each minute; FREQUENCY is at a tuple of it
 [FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]    [FRAME UNTIL SUM(volume) >= 25]
 [FRAME DELTA fl 0.05]                         [FRAME GRID x 4.25, y 4.2]
 """
@@ -25,6 +26,7 @@ from swag.sql.nodes import Clause
 from swag.sql.places import wrong
 
 _WINDOWS = ("RANGE", "ROWS", "UNBOUNDED", "SINCE")
+_OFTEN = {"FREQUENCY": "tuple", "EVERY": "tick"}  # where a slot of time is answered, unless ANCHOR says otherwise
 _LONGER = {"week": 7, "weeks": 7}  # in days
 _ENDLESS = ("month", "months", "year", "years", "quarter", "quarters")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -32,6 +34,7 @@ _HINTS = {
     "ROWS": "[ROWS 1000 UNTIL 200]: from 1000 rows back to 200 rows back",
     "RANGE": "[RANGE 2 MINUTES UNTIL 1 MINUTE]: from two minutes back to one minute back",
     "FREQUENCY": FREQUENCY_HINT,
+    "EVERY": FREQUENCY_HINT,
     "SINCE": "[SINCE 1 DAY], or [SINCE 1 DAY AT TIME ZONE 'Europe/Berlin']",
 }
 
@@ -61,7 +64,7 @@ class Clauses(Guessing):
             self.unsupported("a second window", "one window in brackets; another by OVER: SUM(x) OVER [ROWS 1000]")
         if word == "FRAME" and (found.window is not None or found.every is not None):
             self.expected("a FRAME clause by itself", "[FRAME …], without RANGE, ROWS and FREQUENCY")
-        if word == "FREQUENCY" and found.every is not None:
+        if word in _OFTEN and found.every is not None:
             self.expected("FREQUENCY once", FREQUENCY_HINT)
         if word not in WORDS:
             self._no_window_word()
@@ -71,7 +74,19 @@ class Clauses(Guessing):
         elif word in _WINDOWS:
             found.window = self._window(word)
         else:
-            found.every, found.partition = self._frequency()
+            found.every, found.partition = self._frequency(_OFTEN[word])
+
+    def is_frequency(self: Any) -> bool:
+        return self.word in _OFTEN and self._next.token_type in (TokenType.NUMBER, TokenType.INTERVAL, TokenType.STRING)
+
+    def results(self: Any) -> Clause | None:
+        """FREQUENCY in SELECT, or at the end of the statement: which results are picked."""
+        if not self.is_frequency():
+            return None
+        found, anchor = Clause(self.here), _OFTEN[self.word]
+        self._advance()
+        found.every, found.partition = self._frequency(anchor)
+        return found
 
     def frame(self: Any) -> Any:
         """A spec of frames, from after the word FRAME."""
@@ -158,27 +173,35 @@ class Clauses(Guessing):
             return edge
         return -edge if isinstance(edge, int) else f"-{edge}"
 
-    def _frequency(self: Any) -> tuple[Every, str | None]:
+    def _frequency(self: Any, anchor: str) -> tuple[Every, tuple[str, ...]]:
         amount = self.duration(FREQUENCY_HINT)
         if isinstance(amount, int) and self._match_texts(ROWS):
             options: dict[str, Any] = {"rows": amount}
         else:
-            options = {"time": amount}
+            options = {"time": amount, "anchor": anchor}
         if self._match_texts(("ANCHOR", "ANCHORED")):
             self._match_text_seq("AT")
             if not self._match_texts(("TICK", "TUPLE")):
-                self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TUPLE")
+                self.expected("TICK or TUPLE", "FREQUENCY 1 MINUTE ANCHOR TICK")
             options["anchor"] = self._prev.text.lower()
-        partition = None
+        partition = self._partition()
+        options["per_key"] = not partition and bool(self._match_text_seq("PARTITIONED"))
+        return Every(**options, by=partition or None), partition
+
+    def _partition(self: Any) -> tuple[str, ...]:
+        """PARTITIONED BY a, b: up to the next clause."""
+        hint, names = "FREQUENCY 10 TUPLES PARTITIONED BY symbol", []
         if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):
-            partition = self.name("the name of the key's column", "FREQUENCY 10 TUPLES PARTITIONED BY symbol")
-            another = self._match(TokenType.COMMA, advance=False) and self._next.token_type == TokenType.VAR
-            if another and self._next.text.upper() not in WORDS:
-                self.unsupported("PARTITIONED BY several columns", "PARTITIONED BY symbol, the column of GROUP BY")
-            options["per_key"] = True
-        elif self._match_text_seq("PARTITIONED"):
-            options["per_key"] = True
-        return Every(**options), partition
+            names.append(self.name("the name of a column", hint))
+            while self._is_another_name():
+                self._advance()
+                names.append(self.name("the name of a column", hint))
+        return tuple(names)
+
+    def _is_another_name(self: Any) -> bool:
+        quoted = self._next.token_type == TokenType.IDENTIFIER
+        clause = self._next.text.upper() in WORDS or self._next.token_type == TokenType.R_BRACKET
+        return bool(self._match(TokenType.COMMA, advance=False)) and (quoted or not clause)
 
     # -- words --------------------------------------------------------------------------------------------------------
 

@@ -73,6 +73,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
             self._star(found)
         else:
             self._items(found)
+        found.often = self.results()
         if not self._match(TokenType.FROM):
             self.no_from()
         self._from(found)
@@ -83,6 +84,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
             found.group_by = self._columns()
         if self._now(TokenType.HAVING, "HAVING"):
             found.having_start, found.having = self.here, self._condition()
+        found.often = found.often or self.results()
         if outside != "SELECT":  # a statement in FROM ends with its parenthesis
             if not self._match(TokenType.R_PAREN):
                 self.no_end(end=")")
@@ -133,7 +135,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
     def _alias(self) -> str | None:
         said = self._match(TokenType.ALIAS)
         plain = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-        called = self._next.token_type == TokenType.L_PAREN  # SUM(x) AVG(y) lacks a comma
+        called = self._next.token_type == TokenType.L_PAREN or self.is_frequency()  # SUM(x) AVG(y) lacks a comma
         if (plain and not called) or (said and self._is_name()):
             self._advance()
             return str(self._prev.text)

@@ -41,12 +41,12 @@ class Guessing(_Base):
         self.expected("RANGE, ROWS, FREQUENCY or FRAME", "leave the comma out" if comma else self._guess() or WINDOWS)
 
     def _guess(self: Any) -> str:
-        """What was meant by words that are no clause: [5 MINUTES], [LAST 10 ROWS], [EVERY 1 HOUR], [ROW 5]."""
+        """What was meant by words that are no clause: [5 MINUTES], [LAST 10 ROWS], [SLIDE 1 HOUR], [ROW 5]."""
         tokens = self._tokens[self._index : self._index + 3]
         words = [token.text.upper() for token in tokens]
         number = next((i for i, token in enumerate(tokens) if token.token_type == TokenType.NUMBER), None)
-        if self.word in ("EVERY", "SLIDE", "SLIDING", "HOP", "HOPPING", "TUMBLING", "ADVANCE", "STEP"):
-            return f"FREQUENCY {' '.join(words[number : number + 2])}" if number is not None else FREQUENCY_HINT
+        if self.word in ("SLIDE", "SLIDING", "HOP", "HOPPING", "TUMBLING", "ADVANCE", "STEP"):
+            return f"EVERY {' '.join(words[number : number + 2])}" if number is not None else FREQUENCY_HINT
         if number is None:
             word = meant(self.word, WORDS) if self.word else ""
             return f"[{word} …]" if word else ""
@@ -59,7 +59,7 @@ class Guessing(_Base):
 
     def _not_closed_here(self: Any, found: "Clause") -> None:
         guess = self._guess() if self.word else ""
-        if self.word in WORDS or guess.startswith("FREQUENCY"):
+        if self.word in WORDS or guess.startswith("EVERY"):
             hint = f"a comma before it: [RANGE 1 HOUR, {self.word + ' …' if self.word in WORDS else guess}]"
         elif isinstance(found.window, Rows) and self.word.lower() in UNIT:
             hint = f"[RANGE {found.window.n} {self.word}]"

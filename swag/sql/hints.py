@@ -16,7 +16,7 @@ FRAMES = {
     "GRID": "[FRAME GRID x 4.25, y 4.2], or [FRAME GRID x (20, 40, 60)]",
 }
 ANY_FRAME = "[FRAME WHERE x > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [FRAME DELTA x 0.05] or [FRAME GRID x 4]"
-WORDS = ("ROWS", "RANGE", "UNBOUNDED", "SINCE", "FREQUENCY", "FRAME")  # that begin what stands in brackets
+WORDS = ("ROWS", "RANGE", "UNBOUNDED", "SINCE", "FREQUENCY", "EVERY", "FRAME")  # that begin what stands in brackets
 CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")  # in this order
 VALUE = "a column, a number, or text in '…'"
 _SLICE = "take a slice of the table of answers"

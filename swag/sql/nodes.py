@@ -11,12 +11,12 @@ from swag.query.windows import Window
 
 @dataclass
 class Clause:
-    """What was said in brackets. partition: the column of PARTITIONED BY."""
+    """What was said in brackets. partition: the columns of PARTITIONED BY."""
 
     start: int = 0
     window: Window | None = None
     every: Every | None = None
-    partition: str | None = None
+    partition: tuple[str, ...] = ()
     frame: Any = None
 
 
@@ -40,6 +40,7 @@ class Select:
     where_start: int = 0
     where_text: str = ""
     group_by: list[str] = field(default_factory=list)
+    often: Clause | None = None  # FREQUENCY in SELECT: of the results
     having: Any = None
     having_start: int = 0
     index: bool = True

@@ -1,16 +1,22 @@
 """From statements to queries."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from swag.errors import BadQuery, BadSQL, BadType
+from swag.query.every import Every
 from swag.query.expression import Expression, Operators
-from swag.query.query import Events, Query
+from swag.query.groupings import stages
+from swag.query.kinds import last
+from swag.query.query import Events, Query, Several, Source, queries_in
+from swag.query.windows import Rows
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
-from swag.sql.nodes import Select
+from swag.sql.nodes import Clause, Select
 from swag.sql.over.reading import OverSelect
 from swag.sql.over.registering import queries_to_register
 from swag.sql.over.statements import over_statement
@@ -22,19 +28,47 @@ from swag.tables.constants import to_sql
 MOST = 10_000_000  # characters of a text
 
 
-def queries_of(text: str, engine_ts: str | None = None) -> list[Any]:
-    """engine_ts: the time of the engine that they are for, if there is one."""
+def queries_of(text: str, registered: Mapping[str, Any] | None = None, engine_ts: str | None = None) -> list[Any]:
+    """registered: those that a statement may read by their name. Of the text itself, the ones before it. engine_ts: the
+    time of the engine that they are for, if there is one."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
-    return [query for select in parse(text) for query in _asked(text, select, engine_ts)]
+    found: list[Any] = []
+    for select in parse(text):
+        if isinstance(select, OverSelect):
+            stored = engine_ts is None
+            found += [over_statement(text, select)] if stored else queries_to_register(text, select, str(engine_ts))
+        else:
+            found += _asked(text, select, None if registered is None else Named.of([*registered.values(), *found]))
+    return found
 
 
-def _asked(text: str, select: Select, engine_ts: str | None) -> list[Any]:
-    if not isinstance(select, OverSelect):
-        return _queries(text, select)
-    return [over_statement(text, select)] if engine_ts is None else queries_to_register(text, select, engine_ts)
+class Named(NamedTuple):
+    """What names in FROM stand for: queries, and the streams of events that those read."""
+
+    queries: dict[str, Query]
+    streams: set[str]
+
+    @classmethod
+    def of(cls, queries: list[Any]) -> "Named":
+        asked = [query for query in queries if isinstance(query, Query)]
+        innermost = [list(stages(query))[-1] for query in asked]
+        streams = {each.stream for one in innermost for each in ([one] if isinstance(one, Events) else queries_in(one))}
+        return cls({query.label: query for query in asked}, {name for name in streams if name is not None})
+
+    def source(self, text: str, select: Select) -> Query | None:
+        """The query that FROM names, if it is one's name."""
+        name = select.source
+        if not isinstance(name, str) or name not in self.queries:
+            return None
+        if name in self.streams:
+            raise wrong(
+                text, select.start, f'FROM {name}: both a query and the events that queries read are called "{name}".',
+                "another name for the query",
+            )  # fmt: skip
+        return self.queries[name]
 
 
 def spec_of(text: str) -> Any:
@@ -44,7 +78,14 @@ def spec_of(text: str) -> Any:
     return spec
 
 
-def _queries(text: str, select: Select) -> list[Any]:
+def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
+    """A statement by itself: it may also ask for events as they are."""
+    if select.star is not None and (select.clause.every is not None or select.where is not None):
+        return [_chosen(text, select, named)[0]]
+    return _queries(text, select, named)
+
+
+def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
     if select.star is not None:
         raise wrong(
             text, select.star, "SELECT * is not supported here.",
@@ -54,22 +95,33 @@ def _queries(text: str, select: Select) -> list[Any]:
     values = _selected(terms, select)
     having = None if select.having is None else _having(terms, select)
     where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)
-    _check_partition(text, select)
     if select.clause.frame is not None:
         return [frame_query(text, select, values, where, having)]
     if not values and having is None:
         raise wrong(text, select.start, "the statement selects no aggregate.", "SELECT symbol, SUM(volume) FROM …")
-    source, stream = _source(text, select)
+    source, stream = _source(text, select, named)
     options: dict[str, Any] = {
         "where": where,
         "having": having,
         "index": select.index,
-        "every": select.clause.every,
+        "every": _often(select.clause, tuple(select.group_by)),
         "source": source,
         "by": tuple(select.group_by),
         "stream": stream,
     }
-    return [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
+    found = [_query(text, select, each, options) for each in values or [(None, None, select.start)]]
+    return found if select.often is None else _picked(text, select, found)
+
+
+def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
+    """FREQUENCY in SELECT: those tuples of the results that it picks, each as it is."""
+    assert select.often is not None and select.often.every is not None
+    by, each = tuple(select.group_by), Every(1, per_key=bool(select.group_by))
+    try:
+        source = Events(None, queries[0] if len(queries) == 1 else Several(tuple(queries)), _often(select.often, by))
+        return [Query(last(q.column), Rows(1), q.column, every=each, source=source, by=by) for q in queries]
+    except BadQuery as why:
+        raise wrong(text, select.often.start, why.message, why.hint) from None
 
 
 def _query(text: str, select: Select, value: tuple[Any, str | None, int], options: dict[str, Any]) -> Query:
@@ -120,42 +172,47 @@ def _having(terms: Terms, select: Select) -> Any:
     return having
 
 
-def _check_partition(text: str, select: Select) -> None:
-    partition = select.clause.partition
-    if partition is not None and select.group_by != [partition]:
-        said = f"GROUP BY {', '.join(select.group_by)}" if select.group_by else "no GROUP BY"
-        raise wrong(text, select.clause.start, f"PARTITIONED BY {partition}, but {said}.", f"GROUP BY {partition}")
+def _often(clause: Clause, by: tuple[str, ...]) -> Every | None:
+    """PARTITIONED BY what the statement groups by is key by key."""
+    every = clause.every
+    if every is None or every.by is None or set(every.by) != set(by):
+        return every
+    return replace(every, per_key=True, by=None)
 
 
-def _source(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
+def _source(text: str, select: Select, named: Named | None) -> tuple[Source | None, str | None]:
     """What is read, if not all events: their choice, or the answers of a query. And the name of the stream."""
     inner = select.source
     if isinstance(inner, str):
-        return None, inner
+        return None if named is None else named.source(text, select), inner
     if inner.star is not None:
-        return _chosen(text, inner)
-    found = _queries(text, inner)
-    if len(found) != 1 or not isinstance(found[0], Query):
+        return _chosen(text, inner, named)
+    found = _queries(text, inner, named)
+    if not all(isinstance(each, Query) for each in found):
         raise wrong(
-            text, inner.start, f"a statement in FROM selects one aggregate; this one selects {len(found)}.",
+            text, inner.start, "a statement in FROM is over windows; this one is over frames.",
             "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM cpu [RANGE 1 HOUR]) [RANGE 1 DAY]",
         )  # fmt: skip
-    return found[0], None
+    try:
+        return found[0] if len(found) == 1 else Several(tuple(found)), None
+    except BadQuery as why:
+        raise wrong(text, inner.start, why.message, why.hint) from None
 
 
-def _chosen(text: str, select: Select) -> tuple[Query | Events | None, str | None]:
-    """SELECT * FROM stream WHERE …, in FROM."""
+def _chosen(text: str, select: Select, named: Named | None) -> tuple[Source | None, str | None]:
+    """SELECT * FROM stream [FREQUENCY …] WHERE …, in FROM."""
     clause = select.clause
-    if clause.window is not None or clause.every is not None or clause.frame is not None:
+    if clause.window is not None or clause.frame is not None:
         raise wrong(
             text, clause.start, "SELECT * chooses events, it has no window.",
             "FROM (SELECT * FROM trades WHERE price > 20) [ROWS 10]",
         )  # fmt: skip
     if select.group_by or select.having is not None:
         raise wrong(text, select.start, "SELECT * chooses events, it does not group them.", "GROUP BY outside of FROM")
-    source, stream = _source(text, select)
-    if select.where is None:
+    source, stream = _source(text, select, named)
+    if select.where is None and clause.every is None:
         return source, stream
-    where = Terms(text, select.aliases).predicate(select.where, select.where_start, select.where_text)
-    chosen = Events(where, source, stream=stream)
-    return chosen, stream
+    where = None
+    if select.where is not None:
+        where = Terms(text, select.aliases).predicate(select.where, select.where_start, select.where_text)
+    return Events(where, source, clause.every, stream=stream), stream

@@ -23,7 +23,6 @@ from swag.tables.expressions.expression import NotSQL, compiled
 Node = Any
 EXPECTED = "aggregates, numbers, text, + - * /, comparisons, AND, OR, NOT, BETWEEN, IN, IS NULL, ABS, COALESCE"
 SHALLOW = "fewer parentheses, or several statements"
-COLUMN = "compute it as a column of the events first"
 
 _BINARY: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/",
@@ -80,8 +79,6 @@ class Terms:
             hint = f'"{node.this}" in double quotes is the column; {hint}'
         elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             return self.wrong(node, f"{_shown(node)} is not supported.", "aggregates, e.g. COUNT(*)")
-        elif not isinstance(node, exp.Literal | exp.Star):
-            hint = COLUMN
         return self.wrong(node, f"{what} takes columns by name, not {_shown(node)}.", hint)
 
     def _refuse_by_name(self, node: Node) -> None:

@@ -231,6 +231,12 @@ class Extreme(Aggregator):
 
         return answer
 
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        words = self.selection.stored.fields[self.columns[0]].words
+        places = kind if words is None else pa.int64()
+        found = super().array(output, places)
+        return found if words is None else words.take(found)
+
     def _table(self, chunk: Chunk, aggregate: Aggregate) -> ExtremeTable | None:
         """Where it pays: a level costs half a nanosecond per row, a sweep instead 2.5 more per answer, or more."""
         a, b = self.rows(chunk)

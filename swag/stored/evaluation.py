@@ -55,7 +55,9 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
-    table = with_derived(table, queries)
+    for query in queries:
+        if query.reads_sql:
+            table = with_derived(table, query)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     found: dict[str, Any] = {}
@@ -75,10 +77,9 @@ def answered_by(
     return pa.Table.from_arrays(front.columns + arrays, schema=schema)
 
 
-def with_derived(table: pa.Table, queries: list[Query]) -> pa.Table:
-    """The events, with the columns of theirs that queries compute by SQL."""
-    computing = [query for query in queries if query.reads_sql]
-    return table if not computing else Reading(each for one in computing for each in components(one)).extended(table)
+def with_derived(table: pa.Table, query: Query) -> pa.Table:
+    """The events, with the columns that a query computes by SQL over theirs."""
+    return Reading(components(query)).extended(table)
 
 
 def keep_apart(queries: list[Query], front: pa.Table) -> None:
@@ -95,16 +96,19 @@ def keep_apart(queries: list[Query], front: pa.Table) -> None:
 
 @dataclass(eq=False)
 class AnswerColumn:
-    """Answers that are being computed: where, and of what type they will be. `events`: how many are in the window."""
+    """Answers that are being computed: where, and of what type they will be. unit: what floats are still to be divided
+    by. events: how many are in the window."""
 
     query: Query
     output: Output
     part: Aggregator
     type: pa.DataType
+    unit: float
     events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
         answers, condition = self.part.array(self.output, self.type), self.query.condition
+        answers = answers if self.unit == 1 else pc.divide(answers, self.unit)
         if condition is None:
             return answers
         passing = condition.holds(answers)
@@ -163,7 +167,8 @@ class Evaluation:
         events = None
         if query.having is not None and KINDS[aggregate.kind].counts:  # no event, no group: a 0 of it passes nothing
             events = self.events(query)
-        self.columns.append(AnswerColumn(query, output, part, families.result_type(aggregate, kinds), events))
+        kind, unit = families.result_type(aggregate, kinds), families.unit_of(aggregate, kinds)
+        self.columns.append(AnswerColumn(query, output, part, kind, unit, events))
         return self.columns[-1]
 
     def events(self, query: Query) -> Output:
@@ -188,9 +193,7 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        families.check_columns(aggregate, kinds)
-        computed = families.computed_columns(aggregate)
-        fields = {name: self.stored.field(name, asked_by) for name in computed}
+        fields = {name: self.stored.field(name, asked_by) for name in families.check_columns(aggregate, kinds)}
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}
@@ -292,7 +295,8 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
     if len(parts) != 1 or aggregate.kind in BY_KIND:
         return BY_KIND[aggregate.kind], parts or aggregate.kind
     if parts[0].family == "sum":
-        return IntegerSums if is_discrete(kinds[aggregate.columns[0]]) else Sums, parts[0]
+        of = kinds[aggregate.columns[0]]
+        return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts[0]
     return BY_FAMILY.get(parts[0].family, Swept), parts[0]
 
 

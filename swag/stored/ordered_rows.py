@@ -14,10 +14,10 @@ from kernels.stored.edges import Timeline
 from swag.errors import BadType, UnknownColumn, nearest
 from swag.query.groupings import By
 from swag.query.windows import Since
-from swag.tables.columns import Clock, Field, clock_of, column, fixed, instants, valid_rows
+from swag.tables.columns import Clock, Field, clock_of, column, decoded_type, fixed, instants, ranked_field, valid_rows
 from swag.tables.columns import field as read_field
 from swag.tables.key_columns import joined
-from swag.tables.keys import KeyTable, joint_name
+from swag.tables.keys import KeyTable, is_spelled, joint_name
 
 HEAD = 1 << 16  # rows that most keys are among
 SAMPLE = 512  # steps in time that show whether events come evenly
@@ -114,7 +114,8 @@ class Stored:
 
     def field(self, name: str, asked_by: str) -> Field:
         if name not in self.fields:
-            self.fields[name] = read_field(self.table, name, asked_by)
+            spelled = is_spelled(decoded_type(column(self.table, name, asked_by).type))
+            self.fields[name] = (ranked_field if spelled else read_field)(self.table, name, asked_by)
         return self.fields[name]
 
     def present(self, name: str, asked_by: str) -> np.ndarray | None:

@@ -1,6 +1,6 @@
 """Answers of several queries in one table: what our own columns are called, and of what type their values are."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +91,8 @@ class ManyAnswers(NamedTuple):
     of our own, the key (structs where it has several columns; None: there is no key), and the value.
 
     Rows are in order of their queries. values: in pieces, each of some queries that answer in one type, whose rows, one
-    after the other, are those of `order`. kinds: of all queries, whether they have rows here or not.
+    after the other, are those of `order`. kinds: of one query at least for each type, whether there
+    are rows of it or not.
     """
 
     names: list[str]
@@ -114,7 +115,7 @@ def pieces_table(
     """As `answers_table`, of answers that are not parted by query: ordered by the place of their query, no work for
     each. front stands behind the keys here, as does ts in the changes of alerts, and back behind the value."""
     keys = _key_columns(types)
-    kind = common_type(_one_of_each(parts.values()), ask)
+    kind = common_type(one_of_each({name: kind for part in parts.values() for name, kind in part.kinds.items()}), ask)
     ours = [name for name, _ in (*front, *back)]
     query_name, value_name = (own_name(name, *ours, *keys) for name in ("query", "value"))
     schema = pa.schema([(query_name, pa.string()), *keys.items(), *front, (value_name, kind), *back])
@@ -126,16 +127,17 @@ def pieces_table(
         of_keys = [there.get(name, pa.nulls(rows, each)) for name, each in keys.items()]
         values = pa.concat_arrays([pa.nulls(0, kind), *_of_one_type(part, kind, ask)]).take(pa.array(part.order))
         tables.append(pa.table([names, *of_keys, *part.front, values, *part.back], schema.names))
+    if len(parts) == 1 and tables[-1].schema == schema:
+        return tables[-1]
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _one_of_each(parts: Iterable[ManyAnswers]) -> dict[str, pa.DataType]:
+def one_of_each(kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     """The first query of each type. Types take a while to compare; most of a thousand are one and the same."""
     found: dict[int, tuple[str, pa.DataType]] = {}
-    for part in parts:
-        for name, kind in part.kinds.items():
-            if id(kind) not in found:
-                found[id(kind)] = name, kind
+    for name, kind in kinds.items():
+        if id(kind) not in found:
+            found[id(kind)] = name, kind
     return dict(found.values())
 
 

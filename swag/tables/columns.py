@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from swag.arguments import LARGEST, is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
+from swag.tables import decimals
 from swag.tables.inputs import sentence, table_of
 from swag.tables.plain import ENCODED, plain
 from swag.tables.points import SMALLEST, point, whole_number
@@ -52,7 +53,7 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
     if len(set(map(len, arrays.values()))) > 1:
         lengths = {name: len(array) for name, array in arrays.items()}
         raise BadEvents(f"the columns are not equally long: {lengths}.")
-    return pa.table(arrays)
+    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
 
 
 def _copied(table: pa.Table) -> pa.Table:
@@ -229,6 +230,8 @@ def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) 
     if pa.types.is_floating(kind):
         filled = array if valid is None else pc.fill_null(array, 0)
         return Field(np.asarray(filled.cast(pa.float64())), valid, kind)
+    if pa.types.is_decimal(kind):
+        return Field(decimals.unscaled(array, name), valid, kind)
     if is_discrete(kind):
         array = array if valid is None else array.fill_null(_zero(kind))
         wrapped = as_they_are and pa.types.is_uint64(kind)
@@ -236,6 +239,19 @@ def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) 
     raise BadType(
         f'{asked_by} "{name}", a column of type {kind}.', 'cast it to float64 or int64; sw.count("…") takes any type'
     )
+
+
+def ranked_field(table: pa.Table, name: str, asked_by: str) -> Field:
+    """Values that are no numbers, but have an order, by their places among those there are; `words` has those."""
+    encoded = decoded(one_chunk(column(table, name, asked_by))).dictionary_encode()
+    order = np.asarray(pc.sort_indices(encoded.dictionary))
+    place = np.empty(order.size + 1, np.int64)
+    place[order] = np.arange(order.size)
+    valid = None if encoded.null_count == 0 else np.asarray(pc.is_valid(encoded))
+    at = np.asarray(encoded.indices if valid is None else encoded.indices.fill_null(order.size))
+    words = encoded.dictionary.take(pa.array(order))
+    place[-1] = 0
+    return Field(place[at], valid, words.type, words)
 
 
 def valid_rows(table: pa.Table, name: str, asked_by: str) -> np.ndarray | None:
@@ -303,6 +319,8 @@ def with_bitmap(values: np.ndarray, bitmap: np.ndarray | None, kind: pa.DataType
     """The same, given a bit for each value, as Arrow has them: 0 where it is null."""
     if pa.types.is_null(kind):
         return pa.nulls(values.size)
+    if pa.types.is_decimal(kind):
+        return decimals.from_unscaled(values, bitmap, kind)
     carrier = pa.float64() if values.dtype == np.float64 else pa.int64()
     buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(np.ascontiguousarray(values))]
     array = pa.Array.from_buffers(carrier, values.size, buffers)

@@ -18,6 +18,12 @@ from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
 PLACE = (1 << BITS) - 1
+SPELLED = {
+    kind.id
+    for kind in (
+        pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)
+    )
+}  # fmt: skip
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
@@ -86,6 +92,8 @@ class KeyTable:
 
     def _find_any(self, column: pa.ChunkedArray, name: str) -> np.ndarray:
         array = one_chunk(column)
+        if not array.null_count and array.type == self.type and len(array):  # the usual one
+            return self._find(array)
         if not array.null_count and self._is_own(array.type):
             return self._through_dictionary(array, self._find)
         found = np.full(len(array), -1)
@@ -122,6 +130,10 @@ class KeyTable:
     def hashes(self, ids: np.ndarray) -> np.ndarray:
         """Of keys with these ids, which are known by their bytes: the same however keys are numbered."""
         return self._hashes.view(np.int64).take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
+
+    def spelled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of keys that are known by their bytes: those, one key after the other, and where each begins and ends."""
+        return self._text, self._ends
 
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
@@ -369,7 +381,7 @@ def hashed(column: Field) -> np.ndarray:
 
 def is_groupable(kind: pa.DataType) -> bool:
     """Can values of this type be told apart?"""
-    by_bytes = _is_text(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+    by_bytes = is_spelled(kind) or pa.types.is_decimal(kind)
     return bool(is_discrete(kind) or by_bytes or pa.types.is_floating(kind))
 
 
@@ -377,10 +389,9 @@ def is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return is_string(kind) or bool(
-        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    )
+def is_spelled(kind: pa.DataType) -> bool:
+    """Are values compared by their bytes, as text is?"""
+    return kind.id in SPELLED
 
 
 def _texts(ends: np.ndarray, text: np.ndarray) -> pa.Array:

@@ -1,11 +1,10 @@
 """What a stream emits: its tickers, queries over the answers of others, and the ticks that nobody has fetched yet.
 
 events --> ticker (every 1000 rows) -----------------------------------------> emitted()
-      \\-> streams inside (swag/ticks/inner_streams.py), each with its own --> emitted(), lookups
+      \\-> streams inside (swag/ticks/inside/inside.py), each with its own ------> emitted(), lookups
 """
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +13,21 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from swag import errors
-from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
-from swag.errors import BadQuery, OutOfOrder, SwagError
-from swag.live.core import Core
-from swag.live.intake import check_there
-from swag.query.as_json import every_to_json, query_to_json
+from swag.durable.state import State, nested, part, parts, table_from_array, table_to_array, with_arrays
+from swag.errors import OutOfOrder, SwagError
+from swag.query.as_json import every_to_json, source_to_json
 from swag.query.every import Every
-from swag.query.lowering import depth, simple_ones
-from swag.query.query import Events, Query
+from swag.query.groupings import By, levels
+from swag.query.lowering import depth
+from swag.query.query import Query
 from swag.query.reading import Reading
-from swag.query.try_out import try_out
-from swag.query.windows import reach
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock
-from swag.ticks.inner_streams import Answers, Chosen
-from swag.ticks.lookback import Lookback
+from swag.ticks.inside.answer_streams import Answers
+from swag.ticks.inside.chosen_events import chosen_to_json
+from swag.ticks.inside.inside import Inside
+from swag.ticks.later_ticker import LaterTicker
+from swag.ticks.restoring import is_of, restored
 from swag.ticks.schedule import StreamProgress, TickAnswers
 from swag.ticks.ticker import Ticker
 
@@ -37,26 +36,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Emission:
+class Emission(Inside):
     """The ticks of a stream. It owns its tickers, the streams inside, and what nobody has fetched.
 
     Asked of it: to follow queries and batches, to `decide` ticks as time passes, and what is `waiting` to be fetched.
-    core: the stream's; make: a stream for the answers of a query, or for chosen events.
+    core, by, make: see Inside.
     """
 
-    core: Core
-    make: "Callable[[], LiveStream]"
-    tickers: dict[Every, Ticker] = field(default_factory=dict)
-    inner: dict[Query, Answers] = field(default_factory=dict)
-    chosen: dict[str, Chosen] = field(default_factory=dict)  # by their condition
-    outer: "dict[str, LiveStream]" = field(default_factory=dict)  # queries over answers: who answers them
-    since: dict[str, int] = field(default_factory=dict)  # queries that came later: the time then
-    outbox: list[tuple[str, pa.Table]] = field(default_factory=list)
+    outbox: list[tuple[str, pa.Table, By]] = field(default_factory=list)  # by: the key columns of each
     errors: list[SwagError] = field(default_factory=list)
-    top: int = EARLIEST  # the latest time of any event
 
     def __post_init__(self) -> None:
-        self.ts, self.key = self.core.ts, self.core.key
+        super().__post_init__()
         self._tick, self._value = (own_name(name, self.ts, self.key) for name in ("tick", "value"))
 
     @property
@@ -78,125 +69,50 @@ class Emission:
         """Is the order of events of different keys of importance?"""
         if self.key is None:
             return False
-        return any(ticker.whole for ticker in self.all_tickers) or any(each.ordered for each in self._inside())
+        parts: list[Any] = [*self.all_tickers, *self.chosen.values(), *self.inner.values(), *self.inside()]
+        return any(each.ordered for each in parts)
+
+    @property
+    def streams(self) -> "list[LiveStream]":
+        """Those inside."""
+        found = []
+        for answers in self.inner.values():
+            found += answers.all_streams
+        for chosen in self.chosen.values():
+            found.append(chosen.stream)
+        return found
+
+    def inside(self) -> "list[Emission]":
+        found = []
+        for stream in self.streams:
+            found.append(stream.emission)
+        return found
+
+    @property
+    def all_tickers(self) -> list[Ticker]:
+        """Its own, and those whose answers are streams."""
+        found = self.own_tickers
+        for answers in self.inner.values():
+            if answers.ticker is not None and not answers.shared:
+                found.append(answers.ticker)
+        return found
+
+    @property
+    def own_tickers(self) -> list[Ticker]:
+        """Those whose answers are emitted."""
+        return [*self.tickers.values(), *self.later.values()]
 
     def steps(self, unit: str | None) -> set[int]:
         """The lengths of slots: an event in one that was decided is late. Where answers are a stream, so is any event
         older than what was promised to it."""
         own = {1} if self.inner else {t.every.step(unit) for t in self.all_tickers if t.every.by_time}
+        own |= {step for each in self.chosen.values() if (step := each.step(unit)) is not None}
         return own.union(*(each.stream.emission.steps(unit) for each in self.chosen.values()))
 
-    @property
-    def streams(self) -> "list[LiveStream]":
-        """Those inside."""
-        return [each.stream for each in self.inner.values()] + [each.stream for each in self.chosen.values()]
-
-    def _inside(self) -> "list[Emission]":
-        return [stream.emission for stream in self.streams]
-
-    @property
-    def all_tickers(self) -> list[Ticker]:
-        """Its own, and those whose answers are streams."""
-        return [*self.tickers.values(), *(each.ticker for each in self.inner.values())]
-
-    # -- registration -------------------------------------------------------------------------------------------------
-
-    def check_queries(self, queries: list[Query]) -> None:
-        """What can be known to be wrong at registration."""
-        for query in queries:
-            inside: Query | Events | None = query
-            while inside is not None:
-                if isinstance(inside, Query):
-                    self._check(inside)
-                inside = inside.source
-
-    def _check(self, query: Query) -> None:
-        if query.every is not None and query.every.per_key and self.key is None:
-            raise BadQuery(
-                f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
-            )
-        if query.every is not None and self.core.time.clock is not None:
-            query.every.step(self.core.time.clock.unit)
-        for simple in simple_ones([query]):
-            try_out(simple.aggregate)
-            if self.core.time.clock is not None:
-                reach(simple.window, self.core.time.clock.unit)
-
-    def add(self, queries: list[Query], flowing: bool) -> None:
-        """flowing: events have come before these."""
-        for query in queries:
-            if query.source is not None:
-                try:
-                    over = self.over(query.source, flowing)
-                    over.add([replace(query, source=None, name=query.label)])
-                except SwagError:
-                    self.forget()
-                    raise
-                self.outer[query.label] = over
-            elif query.every is not None:
-                ticker = self.tickers.get(query.every) or self._new_ticker(query.every)
-                self._ticker(ticker, query, flowing)
-                self.tickers[query.every] = ticker
-            if flowing:
-                self.since[query.label] = self.core.time.now
-                store = self.core.store  # nobody has followed the events that came before
-                self.top = max(self.top, store.forgotten, int(store.latest.max(initial=EARLIEST)))
-
-    def note_unread(self, query: Query, instant: int) -> None:
-        """Events up to this time wait without what a query reads: its windows are whole once they begin after it."""
-        if query.label in self.since:
-            self.since[query.label] = max(self.since[query.label], instant)
-
-    def over(self, source: Query | Events, flowing: bool) -> "LiveStream":
-        """The stream whose events are those of `source`."""
-        if isinstance(source, Events):
-            of = self if source.source is None else self.over(source.source, flowing).emission
-            if source.where not in of.chosen:
-                chosen = Chosen(source.where, self.make())
-                check_there(of.core.columns, Reading(chosen.readers))
-                chosen.stream.core.columns = of.core.columns
-                of.chosen[source.where] = chosen
-            return of.chosen[source.where].stream
-        if source.source is not None:
-            return self.over(source.source, flowing).emission.over(replace(source, source=None), flowing)
-        if source not in self.inner:
-            every = source.every or Every(1, per_key=self.key is not None)
-            ticker = self._new_ticker(every, empty=source.every is None)
-            self._ticker(ticker, replace(source, name=source.column), flowing)
-            self.inner[source] = answers = Answers(source, ticker, self.make())
-            tick = self._tick if source.every is not None else None
-            there = (tick, self.ts, self.key, source.column)
-            answers.stream.core.columns = tuple(name for name in there if name is not None)
-        return self.inner[source].stream
-
-    def _new_ticker(self, every: Every, empty: bool = False) -> Ticker:
-        return Ticker(every, self.key, Lookback(every, self.key, empty))
-
-    def _ticker(self, ticker: Ticker, query: Query, flowing: bool) -> None:
-        """Rows that were before count, but are not there any more."""
-        if flowing and ticker.counters.next.size == 0:
-            rows = self.core.store.main.arena.rings[: self.core.store.key_count, 3]
-            before = np.array([self.core.store.events + self.core.missed]) if ticker.whole else rows
-            ticker.counters.grow(before.size, before)
-        ticker.add(query)
-
-    def remove(self, query: Query) -> None:
-        self.since.pop(query.label, None)
-        if query.source is not None:
-            self.outer.pop(query.label).remove(query.label)
-            self.forget()
-        elif query.every is not None:
-            ticker = self.tickers[query.every]
-            ticker.remove(query.label)
-            if not ticker.queries:
-                del self.tickers[query.every]
-
-    def forget(self) -> None:
-        """Streams inside that nobody reads any more."""
-        for each in self._inside():
-            each.forget()
-        self.inner = {source: each for source, each in self.inner.items() if each.stream.is_read}
-        self.chosen = {where: each for where, each in self.chosen.items() if each.stream.is_read}
+    def contained_in(self, name: str) -> str | None:
+        """A query that reads the ticks of this one, if any does."""
+        found = (label for label, view in self.contained.items() if view.view == name)
+        return next(found, None) or next(filter(None, (each.contained_in(name) for each in self.inside())), None)
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
@@ -244,7 +160,7 @@ class Emission:
         for ticker in self.all_tickers:
             ticker.take(table, ts, ids, self.core.store.key_count, self.core.time.clock)
         for each in self.chosen.values():
-            each.take(table)
+            each.take(table, ts, self.core.time.clock)
 
     def decide(self, closed: int, kept: bool) -> None:
         """Answer what is decided. An error waits for `emitted`.
@@ -257,24 +173,44 @@ class Emission:
         progress = self._progress(closed, kept)
         for chosen in self.chosen.values():
             in_order = self.key is None or self.ordered
-            chosen.pass_time(self.core.time.now, progress.done_of_all if in_order else closed, kept)
-        for ticker in self.tickers.values():
-            answers = self._decide(ticker, progress)
-            if answers is not None:
-                self._send(ticker, answers)
+            done = progress.done_of_all if in_order else closed
+            chosen.pass_time(self.core.time.now, done, kept, self.core.time.clock)
+        for ticker in self.all_tickers:
+            self._decide_for(ticker, progress)
+
+    def _decide_for(self, ticker: Ticker, progress: StreamProgress) -> None:
+        """The ticks of one ticker, to all that want them."""
+        readers = []
         for each in self.inner.values():
-            together = replace(progress, together=each.stream.emission.ordered)
-            answers = self._decide(each.ticker, together)
-            try:
-                each.feed(answers, self.core.time.clock, each.ticker.closed(together, self.core.time.clock))
-            except SwagError as why:
-                self.errors.append(why)
+            if each.ticker is ticker:
+                readers.append(each)
+        if readers:
+            together = any(one.stream.emission.ordered for each in readers for one in each.streams.values())
+            progress = replace(progress, together=together or any(each.ordered for each in readers))
+        answers = self._decide(ticker, progress)
+        if answers is not None and (isinstance(ticker, LaterTicker) or self.tickers.get(ticker.every) is ticker):
+            self._send(ticker, answers)
+        for each in readers:
+            self._feed(each, answers, progress)
+
+    def _feed(self, reader: Answers, answers: TickAnswers | None, progress: StreamProgress) -> None:
+        """Who reads the answers of a ticker is given its ticks, and told up to when they have come."""
+        clock, ticker = self.core.time.clock, reader.ticker
+        assert clock is not None and ticker is not None
+        try:
+            table = None if answers is None or not answers.number.size else reader.table(answers, clock)
+            reader.feed(table, ticker.closed(progress, clock), self._send_related)
+        except SwagError as why:
+            self.errors.append(why)
+
+    def _send_related(self, name: str, ticks: pa.Table, by: By) -> None:
+        self.outbox.append((name, ticks, by))
 
     def decided(self, closed: int, kept: bool) -> Iterator[TickAnswers]:
         """What its own tickers answer: as `decide`, for who takes that as it is, of all queries at once."""
         if self.core.time.clock is not None:
             progress = self._progress(closed, kept)
-            yield from filter(None, [self._decide(ticker, progress) for ticker in self.tickers.values()])
+            yield from filter(None, [self._decide(ticker, progress) for ticker in self.own_tickers])
 
     def _progress(self, closed: int, kept: bool) -> StreamProgress:
         latest = self.core.store.latest[: self.core.store.key_count]
@@ -298,10 +234,18 @@ class Emission:
     def _send(self, ticker: Ticker, answers: TickAnswers) -> None:
         front = self.front(answers, ticker.every)
         for query, values, speaks in zip(ticker.queries.values(), answers.columns, answers.speaks, strict=True):
-            ticks = front.append_column(self._value, values)
-            ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
-            if ticks.num_rows:
-                self.outbox.append((query.label, ticks))
+            self._put(query.label, front.append_column(self._value, values), speaks)
+        for label, view in self.contained.items():
+            if view.every == ticker.every:
+                place = list(ticker.queries).index(view.view)
+                own, speaks = view.of(answers, place)
+                ticks = self.front(own, view.query.every or ticker.every)
+                self._put(label, ticks.append_column(self._value, own.columns[place]), speaks)
+
+    def _put(self, label: str, ticks: pa.Table, speaks: np.ndarray) -> None:
+        ticks = ticks if speaks.all() else ticks.filter(pa.array(speaks))
+        if ticks.num_rows:
+            self.outbox.append((label, ticks, self.by))
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -311,38 +255,53 @@ class Emission:
         if why is not None:
             raise why
 
-    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table]]:
-        """What nobody has fetched yet, of all queries or of one."""
+    def waiting(self, name: str | None = None) -> list[tuple[str, pa.Table, By]]:
+        """What nobody has fetched yet, of all queries or of one, and by what each is grouped."""
         own = [part for part in self.outbox if name in (None, part[0])]
-        return own + [part for each in self._inside() for part in each.waiting(name)]
+        return own + [part for each in self.inside() for part in each.waiting(name)]
 
     def fetched(self, name: str | None = None) -> None:
         """What waited is somebody's now."""
         self.outbox = [part for part in self.outbox if name not in (None, part[0])]
-        for each in self._inside():
+        for each in self.inside():
             each.fetched(name)
 
     def next_error(self) -> SwagError | None:
         """The first error that nobody was told of: it is told with that."""
         if self.errors:
             return self.errors.pop(0)
-        return next(filter(None, (each.next_error() for each in self._inside())), None)
+        return next(filter(None, (each.next_error() for each in self.inside())), None)
 
     @property
     def kinds(self) -> dict[str, pa.DataType]:
         """The types of the answers, as far as they are known."""
         found: dict[str, pa.DataType] = {}
-        for ticker in self.tickers.values():
+        for ticker in self.own_tickers:
             found |= {name: kind for name, kind in ticker.kinds.items() if name in ticker.queries}
-        for each in self._inside():
-            found |= each.kinds
+        found |= {label: found[view.view] for label, view in self.contained.items() if view.view in found}
+        for label, each in self.relations.items():
+            if each.kinds:
+                found[label] = next(iter(each.kinds.values()))
+        for inside in self.inside():
+            found |= inside.kinds
         return found
+
+    @property
+    def key_types(self) -> dict[By, list[pa.DataType]]:
+        """Of the key columns by which its answers, and those of the streams inside, are grouped, as far as known."""
+        found = {each.by: [pa.null()] * len(each.by) for each in self.relations.values()}
+        for inside in self.inside():
+            found |= inside.key_types
+        return found | {self.by: self.core.key_types}
 
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its rows are all kept."""
         clock, found = self.core.time.clock, {name: over.queries[name] for name, over in self.outer.items()}
-        for ticker in self.tickers.values():
+        for ticker in self.own_tickers:
             found |= ticker.queries
+        found |= {label: view.query for label, view in self.contained.items()}
+        for label, answers in self.relations.items():
+            found[label] = next(each for each in levels(answers.source) if not each.is_relation)
         return {name: self._whole_since(name, query, clock) for name, query in found.items()}
 
     def _whole_since(self, name: str, query: Query, clock: Clock | None) -> Any:
@@ -357,12 +316,13 @@ class Emission:
 
     @property
     def undelivered(self) -> int:
-        own = sum(ticks.num_rows for _, ticks in self.outbox)
-        return own + sum(each.undelivered for each in self._inside())
+        own = sum(ticks.num_rows for _, ticks, _ in self.outbox)
+        return own + sum(each.undelivered for each in self.inside())
 
     @property
     def bytes(self) -> int:
-        own = sum(ticker.bytes for ticker in self.all_tickers) + sum(ticks.nbytes for _, ticks in self.outbox)
+        own = sum(ticker.bytes for ticker in self.all_tickers) + sum(ticks.nbytes for _, ticks, _ in self.outbox)
+        own += sum(each.picks.bytes for each in self.chosen.values() if each.picks is not None)
         return own + sum(stream.bytes for stream in self.streams)
 
     @property
@@ -373,48 +333,41 @@ class Emission:
 
     def state(self) -> State:
         header = {
-            "since": self.since, "top": self.top,
+            "since": self.since, "top": self.top, "contained": list(self.contained),
             "errors": [[type(why).__name__, why.message, why.hint] for why in self.errors],
-            "outbox": [name for name, _ in self.outbox],
+            "outbox": [name for name, _, _ in self.outbox], "outbox_by": [list(by) for _, _, by in self.outbox],
         }  # fmt: skip
         inside = {
             "tickers": [ticker.state() for ticker in self.tickers.values()],
+            "later": [nested({"query": name}, {"ticker": each.state()}) for name, each in self.later.items()],
             "inner": [each.state() for each in self.inner.values()],
             "chosen": [each.state() for each in self.chosen.values()],
         }
-        ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks) in enumerate(self.outbox)}
+        ticks = {f"outbox/{i}": table_to_array(ticks) for i, (_, ticks, _) in enumerate(self.outbox)}
         return with_arrays(nested(header, inside), ticks)
+
+    def _keep_apart(self, saved: State) -> None:
+        """Answers that were there before the query was registered whose ticks these are have a ticker of their own."""
+        for source, answers in self.inner.items():
+            if answers.shared and saved[0].get("ticker") is not None and is_of(saved, source):
+                self._give_ticker(answers, flowing=False)
 
     def restore(self, state: State) -> None:
         """Its queries have been added: there is a ticker and a stream for each that was handed over."""
         header, arrays = state
         self.since, self.top = header["since"], header["top"]
         self.errors = [getattr(errors, kind)(message, hint) for kind, message, hint in header["errors"]]
-        self.outbox = [(name, table_from_array(arrays[f"outbox/{i}"])) for i, name in enumerate(header["outbox"])]
-        self.tickers = _restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
-        self.inner = _restored(self.inner, parts(state, "inner"), "query", query_to_json)
-        self.chosen = _restored(self.chosen, parts(state, "chosen"), "where", lambda where: where)
-
-
-def _written(entry: Any) -> str:
-    """JSON in one way, without what older files did not say."""
-    return json.dumps(_said(json.loads(json.dumps(entry))), sort_keys=True)
-
-
-def _said(entry: Any) -> Any:
-    if isinstance(entry, dict):
-        return {name: _said(value) for name, value in entry.items() if value is not None}
-    return [_said(each) for each in entry] if isinstance(entry, list) else entry
-
-
-def _restored(made: dict[Any, Any], saved: list[State], named: str, to_json: Callable[[Any], Any]) -> dict[Any, Any]:
-    """Parts by what they are of, each with its state, in the order in which they were handed over."""
-    known = {_written(to_json(of)): of for of in made}
-    found = {}
-    for state in saved:
-        of = known[_written(state[0][named])]
-        found[of] = made[of]
-        found[of].restore(state)
-    if len(found) != len(made):
-        raise ValueError(f"{len(made)} parts by their {named}, of which {len(found)} were saved")
-    return found
+        grouped = [tuple(by) for by in header.get("outbox_by", [self.by] * len(header["outbox"]))]
+        ticks = [table_from_array(arrays[f"outbox/{i}"]) for i in range(len(grouped))]
+        self.outbox = list(zip(header["outbox"], ticks, grouped, strict=True))
+        for label in [label for label in self.contained if label not in header.get("contained", ())]:
+            query = self.contained.pop(label).query  # as older files have it, by a ticker of its own
+            assert query.every is not None
+            self._add_ticking(query, query.every, flowing=False)
+        self.tickers = restored(self.tickers, parts(state, "tickers"), "every", every_to_json)
+        for saved in parts(state, "later") if self.later else ():
+            self.later[saved[0]["query"]].restore(part(saved, "ticker"))
+        for saved in parts(state, "inner"):
+            self._keep_apart(saved)
+        self.inner = restored(self.inner, parts(state, "inner"), "query", source_to_json)
+        self.chosen = restored(self.chosen, parts(state, "chosen"), "where", chosen_to_json)

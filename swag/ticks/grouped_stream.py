@@ -21,7 +21,7 @@ from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
 from swag.live.intake import ReadOnce
 from swag.live.time import Time
-from swag.query.groupings import By, by_grouping, grouping_of
+from swag.query.groupings import By, by_grouping, grouping_of, home_of
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.answers import ManyAnswers, merged
@@ -49,8 +49,10 @@ class GroupedStream:
         self.main = self._made(default)
         self.streams: dict[By, LiveStream] = {default: self.main}
         self.queries: dict[str, Query] = {}  # as they were given
-        self._where: dict[str, By] = {}  # the grouping of each
+        self._where: dict[str, By] = {}  # the grouping that each reports
+        self._home: dict[str, By] = {}  # and that of the events which it is answered from
         self._filters: tuple[int, dict[By, list[str]]] = (-1, {})  # at which version, and what they were
+        self._answered: tuple[int, list[str], list[tuple[LiveStream, list[int]]]] = (-1, [], [])  # by whom, likewise
         self._follow()
 
     def _made(self, by: By) -> LiveStream:
@@ -77,8 +79,12 @@ class GroupedStream:
             self.streams = {by: stream for by, stream in self.streams.items() if by in known}
             raise
         self.queries |= {query.label: query for query in queries}
-        self._where |= {query.label: grouping_of(query, self.default) for query in queries}
+        self._note_groupings(queries)
         self._follow()
+
+    def _note_groupings(self, queries: list[Query]) -> None:
+        self._where |= {query.label: grouping_of(query, self.default) for query in queries}
+        self._home |= {query.label: home_of(query, self.default) for query in queries}
 
     def _begun(self, by: By) -> LiveStream:
         """A grouping that comes while events flow: of keys before it nothing is known."""
@@ -90,8 +96,8 @@ class GroupedStream:
         return stream
 
     def remove(self, name: str) -> None:
-        by = self._where.pop(name)
-        del self.queries[name]
+        by = self._home.pop(name)
+        del self.queries[name], self._where[name]
         self.streams[by].remove(name)
         if by != self.default and not self.streams[by].is_read and not self.streams[by].emission.undelivered:
             del self.streams[by]
@@ -116,7 +122,7 @@ class GroupedStream:
         if self._filters[0] != self.version:
             found: dict[By, list[str]] = {}
             for name, query in self.queries.items():
-                if query.having is not None and query.every is None:
+                if query.having is not None and not query.at_ticks:
                     found.setdefault(self._where[name], []).append(name)
             self._filters = (self.version, found)
         return self._filters[1]
@@ -140,18 +146,27 @@ class GroupedStream:
 
     def _streams_of(self, names: list[str]) -> list[tuple[LiveStream, list[int]]]:
         """The live streams that answer queries of one grouping, each with the places of its own."""
-        found: dict[int, tuple[LiveStream, list[int]]] = {}
-        for place, name in enumerate(names):
-            stream = self.of(name)
-            found.setdefault(id(stream), (stream, []))[1].append(place)
-        return list(found.values()) or [(self.main, [])]
+        version, known, answered = self._answered
+        if version != self.version or known != names:
+            found: dict[int, tuple[LiveStream, list[int]]] = {}
+            for place, name in enumerate(names):
+                stream = self.of(name)
+                found.setdefault(id(stream), (stream, []))[1].append(place)
+            answered = list(found.values()) or [(self.main, [])]
+            self._answered = self.version, names, answered
+        return answered
 
     def of(self, name: str) -> LiveStream:
         """The live stream that answers a query."""
-        return self.streams[self._where[name]]
+        return self.streams[self._home[name]]
 
     def grouping(self, name: str) -> By:
+        """The key columns that a query reports."""
         return self._where[name]
+
+    def home(self, name: str) -> By:
+        """Those by which the events are grouped that it is answered from."""
+        return self._home[name]
 
     def known(self, name: Any) -> Query:
         """The query of this name; raises if there is none."""
@@ -178,7 +193,10 @@ class GroupedStream:
 
     def key_types(self, by: By) -> list[pa.DataType]:
         """Of the key columns of a grouping; null as long as no key has come."""
-        return self.streams[by].core.key_types
+        if by in self.streams:
+            return self.streams[by].core.key_types
+        inside = (stream.emission.key_types for stream in self.streams.values())
+        return next((types[by] for types in inside if by in types), [pa.null()] * len(by))
 
     # -- events -------------------------------------------------------------------------------------------------------
 

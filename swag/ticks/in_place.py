@@ -14,7 +14,7 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.live import intake
-from swag.query.groupings import By, grouping_of
+from swag.query.groupings import By
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Clock
@@ -56,7 +56,7 @@ class InPlaceStream(GroupedStream):
             raise
         self.behind, self.held.missed = behind, EARLIEST
         self.queries = known | {query.label: query for query in queries}
-        self._where |= {query.label: grouping_of(query, self.default) for query in later}
+        self._note_groupings(later)
         self._follow()
 
     def _begun_behind(self) -> GroupedStream:
@@ -77,7 +77,7 @@ class InPlaceStream(GroupedStream):
             super().remove(name)
             return
         self.behind.remove(name)
-        del self.queries[name], self._where[name]
+        del self.queries[name], self._where[name], self._home[name]
         if not self.behind.queries and not any(each.undelivered for each in self.behind.emissions.values()):
             self.behind, self.held.waiting = None, Waiting()
         self._follow()
@@ -103,8 +103,8 @@ class InPlaceStream(GroupedStream):
         return super().emission(by) if self.behind is None else self.behind.emission(by)
 
     def key_types(self, by: By) -> list[pa.DataType]:
-        known = [each.streams[by].core.key_types for each, _ in self.parts if by in each.streams]
-        return next((types for types in known if types != [pa.null()]), known[0])
+        known = [super().key_types(by)] + ([] if self.behind is None else [self.behind.key_types(by)])
+        return next((types for types in known if not pa.types.is_null(types[0])), known[0]) if by else known[0]
 
     # -- events -------------------------------------------------------------------------------------------------------
 

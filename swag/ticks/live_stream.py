@@ -22,6 +22,7 @@ from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.answers import ManyAnswers, answers_of, merged
 from swag.tables.columns import Clock, clock_of, to_arrow
+from swag.tables.key_columns import key_name
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.told import Told
@@ -43,7 +44,8 @@ class LiveStream:
         self.ts, self.key = ts, key
         self.core = Core(ts, key, algorithm, epsilon, time=time, by=by)
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
-        self.emission = Emission(self.core, lambda: kind(ts, key, algorithm, epsilon))
+        own = by or (() if key is None else (key,))
+        self.emission = Emission(self.core, own, lambda by: _inside(kind, ts, by, algorithm, epsilon))
         self.queries: dict[str, Query] = {}
         self._told = Told()  # of queries that are compared as a whole
         self._read_for: list[Reading] = []
@@ -121,7 +123,7 @@ class LiveStream:
     def is_ticking(self) -> bool:
         """Does anybody but the core read events?"""
         emission = self.emission
-        return bool(emission.tickers or emission.inner or emission.chosen)
+        return bool(emission.tickers or emission.later or emission.inner or emission.chosen)
 
     @property
     def is_read(self) -> bool:
@@ -264,7 +266,7 @@ class LiveStream:
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now."""
         query = self.queries[name]
-        if query.every is not None:
+        if query.at_ticks:
             raise BadQuery(
                 f'query "{name}" answers at its ticks, not on lookup.',
                 "engine.emitted(), or register it without `every` too",
@@ -366,3 +368,10 @@ class LiveStream:
         self.emission.restore(part(state, "emission"))
         if state[0].get("told") is not None:
             self._told.restore(part(state, "told"))
+
+
+def _inside(kind: type[LiveStream], ts: str, by: tuple[str, ...], algorithm: str, epsilon: float) -> LiveStream:
+    """A stream inside of another, of the same kind. Its key of several columns is one, and those are there, too."""
+    stream = kind(ts, key_name(by), algorithm, epsilon)
+    stream.emission.by = by
+    return stream

@@ -124,7 +124,7 @@ class Lookback:
     recent: Recency = field(default_factory=Recency)
 
     def __post_init__(self) -> None:
-        self.core = Core("", self.key, own_time=self.every.per_key and self.key is not None)
+        self.core = Core("", self.key, own_time=self.key is not None and not self.of_all)
         self.core.plan.totals.by_position = True
 
     def add(self, query: Query) -> None:
@@ -154,7 +154,7 @@ class Lookback:
     @property
     def of_all(self) -> bool:
         """Ticks report every key."""
-        return self.key is not None and not self.every.per_key
+        return self.key is not None and not self.every.per_key and self.every.by is None
 
     @property
     def kept(self) -> int:
@@ -197,8 +197,9 @@ class Lookback:
         """All queries at every tick, in order."""
         segment, values = np.zeros(asked.ids.size, np.int64), None
         if keys is not None:
-            segment, values = _ranked(asked.ids, keys)
+            segment, values = ranked(asked.ids, keys)
             by = (asked.number, segment, asked.now) if self.every.per_key else (segment, asked.number)
+            by = by if self.every.by is None else (segment, asked.number, asked.now)
             order = np.lexsort((asked.place,) if self.empty else by)
             asked, segment = asked.only(order), segment[order]
         errors: list[SwagError] = []
@@ -228,7 +229,6 @@ class Lookback:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
         simple = list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
-        self.core.plan.reconsider()
         windows = dict(zip(simple, some.T, strict=True))
         columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
         speaks = []
@@ -243,7 +243,8 @@ class Lookback:
 
     def tidy(self, ids: np.ndarray) -> None:
         store = self.core.store
-        self.core.plan.totals.settle()
+        if self.core.plan.totals.totals:
+            self.core.plan.totals.settle()
         store.tidy_keys(np.unique(ids) if ids.size < FEW_KEYS else np.arange(store.key_count))
 
     def state(self) -> State:
@@ -256,7 +257,7 @@ class Lookback:
         self.recent.restore(part(state, "recent"))
 
 
-def _ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
+def ranked(ids: np.ndarray, keys: KeyTable) -> tuple[np.ndarray, pa.Array]:
     """Keys as numbers, in order of their values; and the values."""
     known, rank = np.zeros(keys.count, bool), np.empty(keys.count, np.int64)
     known[ids] = True

@@ -20,7 +20,6 @@ from swag.live.arena import group
 from swag.query.every import Every
 from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, fixed, to_arrow
-from swag.tables.waiting import Waiting
 
 MOST = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
 FARTHEST = 2**62  # further back than this is as good as for ever
@@ -269,9 +268,8 @@ class SegmentLayout:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, segments: np.ndarray, pending: Waiting, newest: np.ndarray, whole: bool) -> "SegmentLayout":
-        _, waiting, ids = pending.rows
-        ids = np.zeros(waiting.size, np.int64) if whole else ids
+    def of(cls, segments: np.ndarray, waiting: np.ndarray, ids: np.ndarray, newest: np.ndarray) -> "SegmentLayout":
+        """waiting: the times of the rows. ids: which segment each is in."""
         batch = group(ids, np.zeros(newest.size, np.int64))
         runs = np.empty(newest.size, np.int64)
         runs[segments] = -1
@@ -313,6 +311,17 @@ class Horizon:
             soonest = undecided * self.step if at_tick else max(soonest, (undecided - 1) * self.step)
         elif self.progress.kept:
             soonest = max(soonest, self.progress.closed + 1 if self.progress.closed > EARLIEST else EARLIEST)
+        return max(EARLIEST, soonest - self.far)
+
+    @property
+    def oldest_of_any(self) -> int:
+        """No tick to come of any segment will see what is not newer than this, where all are in order together."""
+        if self.depth.rows or self.progress.top == EARLIEST:
+            return EARLIEST
+        undecided = self.counters.next[self.counters.next != NEVER]
+        soonest = self.progress.top
+        if self.every.by_time and undecided.size:
+            soonest = min(soonest, (int(undecided.min()) - 1) * self.step)
         return max(EARLIEST, soonest - self.far)
 
     @property

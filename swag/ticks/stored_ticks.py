@@ -28,6 +28,7 @@ from swag.stored.ordered_rows import Requests, Stored, arrange, runs_of
 from swag.tables.columns import Clock, clock_of, column, fixed, instants, one_chunk, taken
 from swag.tables.keys import KeyTable, order_of
 from swag.ticks import schedule as schedules
+from swag.ticks.partitioned import ticks_of_partitions
 from swag.ticks.schedule import Span, TickAnswers, Ticks
 
 HARDLY = 1.5  # times as many rows as there are, in all windows together: they hardly overlap
@@ -106,15 +107,18 @@ def _few_integers(by: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array] | None:
     return keys - low, pa.array(np.arange(low, high + 1))
 
 
-def jump(queries: list[Query], every: Every, rows: Stretch) -> TickAnswers:
-    """All queries at every tick."""
+def jump(queries: list[Query], every: Every, rows: Stretch, span: Span | None = None) -> TickAnswers:
+    """All queries at every tick. span: those that are wanted, of windows that see later rows; else all."""
     simple = [leaf for query in queries for leaf in components(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
-    whole = rows.key is not None and not every.per_key
+    whole = rows.key is not None and not every.per_key and every.by is None
     later = any(sees_later(leaf.window) for leaf in simple)
-    if later:
-        ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
-        stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever})
+    ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
+    if every.by is not None:
+        stored, (requests, ticks) = rows.stored, _of_partitions(every, rows, {ever} if later else reaches, later)
+        stored, requests = (stored, requests) if later else _seen_only(stored, requests, reaches, False)
+    elif later:
+        stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever}, span)
     elif whole and all(r.by_time for r in reaches):
         rows, stored, requests, ticks = _by_time(every, rows, reaches, _read_in_place(simple, rows.table))
     else:
@@ -144,7 +148,11 @@ class _Presence:
         alone = known and len(queries) == 1 and len(leaves[0]) == 1
         self.events: list[Any] | None = None
         if grouped:
-            surely = alone and leaves[0][0].where is None and (sure or _sees_its_tick(leaves[0][0].window))
+            surely = (
+                alone
+                and leaves[0][0].where is None
+                and (sure or (every.by is None and _sees_its_tick(leaves[0][0].window)))
+            )
             self.events = None if surely else [[evaluation.events(leaf) for leaf in each] for each in leaves]
         elif every.by_time and every.anchor == "tick" and not alone:  # of one stream; `where` does not matter
             self.events = [[evaluation.events(replace(leaf, where=None)) for leaf in each] for each in leaves]
@@ -161,10 +169,11 @@ def _sees_its_tick(window: Window) -> bool:
     )
 
 
-def _each_segment(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+def _each_segment(every: Every, rows: Stretch, reaches: set[Reach], span: Span | None = None) -> tuple[Requests, Ticks]:
     """Ticks of one stream, or of every key on its own."""
     stored, step = rows.stored, every.step(rows.clock.unit)
-    span = Span.of_all(every, step, stored.ts, stored.starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
+    ahead = max(0, schedules.farthest_ahead(reaches))
+    span = span or Span.of_all(every, step, stored.ts, stored.starts, rows.end, ahead)
     since = schedules.filled_from(stored.ts, stored.starts, schedules.fewest_rows(reaches))
     ticks = schedules.schedule(every, step, stored.ts, stored.starts, span, reaches, since)
     order = None
@@ -200,9 +209,10 @@ def _by_time(
     return rows, rows.stored, *_each_key(rows, ticks, reaches)
 
 
-def _of_all(every: Every, rows: Stretch, reaches: set[Reach], since: int) -> Ticks:
+def _of_all(every: Every, rows: Stretch, reaches: set[Reach], since: int, span: Span | None = None) -> Ticks:
     step, starts = every.step(rows.clock.unit), np.array([0, rows.ts.size])
-    span = Span.of_all(every, step, rows.ts, starts, rows.end, max(0, schedules.farthest_ahead(reaches)))
+    ahead = max(0, schedules.farthest_ahead(reaches))
+    span = span or Span.of_all(every, step, rows.ts, starts, rows.end, ahead)
     return schedules.schedule(every, step, rows.ts, starts, span, reaches, np.array([since]))
 
 
@@ -221,9 +231,16 @@ def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Request
     return requests, Ticks(number, now, end, segment)
 
 
-def _later_of_all(every: Every, rows: Stretch, reaches: set[Reach]) -> tuple[Requests, Ticks]:
+def _of_partitions(every: Every, rows: Stretch, reaches: set[Reach], later: bool) -> tuple[Requests, Ticks]:
+    """Ticks of each partition of a keyed stream, for the keys in it."""
+    ids, keys = rows.keyed
+    assert ids is not None and keys is not None
+    return ticks_of_partitions(every, rows.stored, ids, keys, reaches, rows.end, later)
+
+
+def _later_of_all(every: Every, rows: Stretch, reaches: set[Reach], span: Span | None) -> tuple[Requests, Ticks]:
     """Ticks of a keyed stream as a whole, where windows hold rows that come later: for all keys there are."""
-    ticks, stored = _of_all(every, rows, reaches, schedules.NEVER), rows.stored
+    ticks, stored = _of_all(every, rows, reaches, schedules.NEVER, span), rows.stored
     place = np.arange(rows.ts.size) if stored.order is None else stored.order
     count, keys = ticks.count, stored.starts.size - 1
     end = np.empty(count * keys, np.int64)

@@ -30,6 +30,7 @@ from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
 from swag.ticks.lookback import Asked, Lookback
+from swag.ticks.partitioned import Partitions, ends_of, pairs, rows_before
 from swag.ticks.schedule import (
     FARTHEST,
     NEVER,
@@ -76,7 +77,9 @@ class Ticker:
     _horizon: Horizon | None = None  # when ticks were last decided
 
     def __post_init__(self) -> None:
-        self.whole = self.key is None or not self.every.per_key  # one count for all rows
+        self.whole = self.key is None or not (self.every.per_key or self.every.by)  # one count for all rows
+        self.ordered = self.key is not None and not self.every.per_key  # events of different keys are in order
+        self.partitions = None if self.every.by is None else Partitions(self.every.by)
         self._look_again()
 
     @property
@@ -146,12 +149,13 @@ class Ticker:
         columns, counters = self._columns(table), self.counters
         if columns.schema != self._typed:
             self._note_types(columns.schema)
-        counters.grow(1 if self.whole else segments)
+        own = ids if self.partitions is None else self.partitions.of_rows(table, ids)
+        counters.grow(1 if self.whole else segments if self.partitions is None else self.partitions.count)
         self.pending.add(columns, ts, ids)
         if self.whole:
             touched, first, counts = np.array([0]), np.array([0]), np.array([ts.size])
         else:
-            batch = group(ids, np.zeros(counters.next.size, np.int64))
+            batch = group(own, np.zeros(counters.next.size, np.int64))
             touched, first, counts = batch.keys, batch.order[batch.starts[:-1]], batch.counts
             self._touched.append(touched)
         counters.total[touched] += counts
@@ -197,19 +201,35 @@ class Ticker:
         if not self.every.by_time:
             some = np.arange(count) if self.whole else np.unique(np.concatenate([np.zeros(0, np.int64), *touched]))
             return some, counters.total[some] // step
-        last = (
-            progress.done(self.whole)[:count] // step
-        )  # an event at the very end of a slot may be followed by another
+        done = (
+            np.full(count, progress.done_of_all) if self.partitions is not None else progress.done(self.whole)[:count]
+        )
+        last = done // step  # an event at the very end of a slot may be followed by another
         if self.every.anchor == "tuple":  # … but is the one that stands for it
-            latest = np.array([progress.top]) if self.whole else progress.latest
+            latest = np.array([progress.top]) if self.whole else self._latest(progress)
             latest = latest[:count]
             last = np.where(latest % step == 0, np.maximum(last, latest // step), last)
         return np.arange(count), last
 
+    def _latest(self, progress: StreamProgress) -> np.ndarray:
+        """The latest event of each segment."""
+        if self.partitions is None:
+            return progress.latest
+        latest = np.full(self.counters.next.size, EARLIEST)
+        of_key = self.partitions.of_key[: progress.latest.size]
+        known = of_key >= 0
+        np.maximum.at(latest, of_key[known], progress.latest[: of_key.size][known])
+        return latest
+
+    def _segments(self, ids: np.ndarray) -> np.ndarray:
+        """The segments that rows of these keys are in, where each is counted by itself."""
+        return ids if self.partitions is None else self.partitions.of_key[ids]
+
     def _answered(
         self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
     ) -> TickAnswers | None:
-        layout = SegmentLayout.of(segments, self.pending, self.counters.newest, self.whole)
+        own = np.zeros(self.pending.count, np.int64) if self.whole else self._segments(self.pending.rows.ids)
+        layout = SegmentLayout.of(segments, self.pending.rows.ts, own, self.counters.newest)
         back = self._back(clock)
         ticks = self._scheduled(layout, bounds, clock, back.depth)
         if ticks.count == 0:
@@ -217,7 +237,8 @@ class Ticker:
         self.lookback.ready(clock, keys)
         self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
-            asked = (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, back)
+            ask = self._of_all if self.lookback.of_all else self._of_segments
+            asked = (ask if self.partitions is None else self._of_partitions)(layout, ticks, back)
             answers = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
             self.lookback.core.keep(everything=False)
@@ -256,6 +277,41 @@ class Ticker:
             self._fold_in(taken.size, np.flatnonzero(taken))
         return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
 
+    def _of_partitions(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
+        """Of all keys of a partition: those with a row that may be in the longest window."""
+        assert self.partitions is not None
+        keep = np.ones(layout.ts.size, bool)
+        if not back.depth.rows:
+            last = layout.starts[:-1].copy()
+            last[ticks.segment] = ticks.end
+            keep = np.arange(keep.size) >= np.repeat(last, np.diff(layout.starts))
+            keep[Seen.in_segments(layout.ts, layout.starts, ticks, back.reaches).rows] = True
+        keep &= layout.rows >= 0
+        of_key, where = self.partitions.of_key, np.flatnonzero(keep)
+        ids = self.pending.rows.ids[layout.rows[where]]
+        order = np.lexsort((where, ids))
+        ids, where = ids[order], where[order]
+        far = FARTHEST if back.depth.rows else min(back.depth.time, FARTHEST)
+        newest = self.lookback.newest(of_key.size)
+        some = newest > max(EARLIEST, int(ticks.now.min()) - far)
+        some[ids] = True
+        segment, candidates = layout.segments[ticks.segment], np.flatnonzero(some)
+        own = of_key[candidates]
+        key, tick = pairs(np.searchsorted(segment, own), ends_of(segment, own))
+        key = candidates[key]
+        upto = rows_before(ids, where, key, ticks.end[tick])
+        new = upto - np.searchsorted(ids, key)
+        there = self.lookback.rows_of(key) + new
+        newest, some = newest[key], new > 0
+        newest[some] = layout.ts[where[upto[some] - 1]]
+        now = ticks.now[tick]
+        asked = np.flatnonzero((there > 0) & (newest > np.where(now < EARLIEST + far, EARLIEST, now - far)))
+        taken = np.ones(self.pending.count, bool)
+        taken[layout.rows[~keep & (layout.rows >= 0)]] = False
+        place = layout.rows[ticks.end - 1][tick]
+        self._fold_in(taken.size, np.flatnonzero(taken))
+        return Asked(ticks.number[tick], now, key, there, place).only(asked)
+
     def _of_all(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of all keys together: those with a row in the longest window."""
         behind = int(layout.rows[0] < 0)
@@ -275,7 +331,7 @@ class Ticker:
 
     def closed(self, progress: StreamProgress, clock: Clock) -> int:
         """Every tick up to this time has come; EARLIEST: nothing is known."""
-        over = progress.done_of_all if self.whole or progress.together else progress.closed
+        over = progress.done_of_all if self.whole or self.ordered or progress.together else progress.closed
         if over == EARLIEST or not self.every.by_time:
             return over
         step = self.every.step(clock.unit)
@@ -290,6 +346,9 @@ class Ticker:
         needed[self.pending.rows.ids] = True
         if self.counters.next.size == 0:
             return needed
+        if self.partitions is not None:  # others of its partition tick, which see it
+            oldest = EARLIEST if self._horizon is None else self._horizon.oldest_of_any
+            return needed | (self.lookback.newest(count) > oldest)
         if not self.whole and not self.every.by_time and not self.lookback.empty:  # ticks are counted, and numbered
             needed[np.flatnonzero(self.counters.total[:count])] = True
         newest = self.lookback.newest(count)
@@ -297,7 +356,9 @@ class Ticker:
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, and there are no others."""
-        if not self.whole:
+        if self.partitions is not None:
+            self.partitions.renumber(kept)
+        elif not self.whole:
             self.counters.renumber(kept)
             new = new_ids(kept, int(max((each.max(initial=-1) for each in self._touched), default=-1)) + 1)
             self._touched = [ids[ids >= 0] for ids in (new[each] for each in self._touched)]
@@ -312,7 +373,7 @@ class Ticker:
         if rows.size:
             self.lookback.take(*(waiting.between(0, count) if rows.size == count else waiting.some(rows)))
         if count and not self.whole:
-            gone = waiting.ids[:count]
+            gone = self._segments(waiting.ids[:count])
             np.add.at(counters.gone, gone, 1)
             counters.newest[gone] = waiting.ts[:count]
             self.pending.drop(count)
@@ -346,6 +407,7 @@ class Ticker:
     def state(self) -> State:
         header = {"every": every_to_json(self.every), "ticks": self.ticks}
         inside = {"pending": self.pending.state(), "counters": self.counters.state(), "lookback": self.lookback.state()}
+        inside |= {} if self.partitions is None else {"partitions": self.partitions.state()}
         whole = nested(header, inside)
         return with_arrays(whole, {"types": types_to_array(self.types), "kinds": types_to_array(self.kinds)})
 
@@ -357,3 +419,5 @@ class Ticker:
         self.pending.restore(part(state, "pending"))
         self.counters.restore(part(state, "counters"))
         self.lookback.restore(part(state, "lookback"))
+        if self.partitions is not None:
+            self.partitions.restore(part(state, "partitions"))

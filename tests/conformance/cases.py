@@ -48,6 +48,8 @@ AGGREGATES = [
     (sw.corr("x", "i"), agg("corr", "x", "i")),
     (sw.quantile("x", 0.9), agg("quantile", "x", phi=0.9)),
     (sw.median("i"), agg("median", "i")),
+    (sw.sum("i + 0"), agg("sum", "i")),  # SQL over columns
+    (sw.last("LOWER(s)"), agg("last", "s")),
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0}
 HAVING = {"count": (">=", 2), "max": ("<", 3), "sum": (">", 1)}

@@ -23,6 +23,7 @@ SPECS: dict[str, Any] = {
     "partition": fr.Threshold("x", ">", 1, partition=True),
     "partition, rows": fr.Threshold("x", ">", 0, min_rows=3, partition=True),
     "partition, duration": fr.Threshold("i", ">", 0, min_duration=2, partition=True),
+    "threshold of SQL": fr.Threshold("CASE WHEN i > 0 THEN x * i END", ">", 1),
     "boundary, width": fr.Boundary("x", 1.5),
     "boundary, whole width": fr.Boundary("i", 2),
     "boundary, breaks": fr.Boundary("x", breaks=[0, 1, 2.5]),

@@ -7,9 +7,9 @@ import numpy as np
 from kernels.baselines import psoup
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from kernels.windows.sorted_runs import BLOCK
-from swag.live.baselines import PSoup
-from swag.live.rank_structures import SortedRuns
-from swag.live.structures import Dyadic, Landmark, LandmarkGroup, Structure, partials_of
+from swag.live.structures.baselines import PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, LandmarkGroup, Structure, partials_of
+from swag.live.structures.ranks import SortedRuns
 from tests.kernels.harness import Stream, check_arena
 from tests.kernels.operators import Operator
 

@@ -25,7 +25,7 @@ from swag.live.arena import Arena
 from swag.live.dictionary import Dictionary
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Retention, Store
-from swag.live.structures import Structure
+from swag.live.structures.intervals import Structure
 from swag.live.time import Time
 from swag.query.windows import Depth, Reach
 
@@ -133,7 +133,7 @@ class Stream:
 
     def registered(self) -> tuple[np.ndarray, np.ndarray]:
         """The windows that MaterializeAll was told of, as the engine asks for them."""
-        lo, hi, _ = window_edges.edges(self.store, self.keys, REGISTERED, self.store.now)
+        lo, hi, _ = window_edges.edges(self.store, self.keys, window_edges.lengths_of(REGISTERED), self.store.now)
         return self.space.to_positions(self.keys, lo, hi)
 
 

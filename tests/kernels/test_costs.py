@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
-from swag.live.structures import Dyadic, Landmark, LandmarkGroup, Running, Structure
+from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, LandmarkGroup, Running, Structure
 from swag.query.families import parts_of
 from swag.query.windows import Reach
 from tests.kernels.harness import filled

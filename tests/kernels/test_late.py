@@ -14,9 +14,9 @@ from kernels.key_filters import ci_count, ci_extrema
 from kernels.rings.timeline import HEAD
 from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
-from swag.live.rank_structures import SortedRuns
 from swag.live.store import CheckedRows, Retention
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.live.structures.intervals import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.live.structures.ranks import SortedRuns
 from swag.query.kind import Part
 from swag.query.windows import Depth
 from tests.kernels.checks import check, check_sorted_runs

@@ -11,7 +11,7 @@ from hypothesis import given
 from kernels.rings.timeline import HEAD
 from kernels.stored import distinct
 from kernels.windows import previous
-from swag.live.rank_structures import Distinct, Previous
+from swag.live.structures.ranks import DistinctRuns, Previous
 from swag.query.kind import Part
 from tests.kernels.harness import Batch, Plan, Stream, filled, plans
 from tests.kernels.operators import floats, integers
@@ -42,7 +42,7 @@ def counts_of(rows: list[tuple[Any, ...]]) -> Counter[Any]:
     return Counter(told_apart(row[0]) for row in rows)
 
 
-def check_distinct(stream: Stream, structure: Distinct) -> None:
+def check_distinct(stream: Stream, structure: DistinctRuns) -> None:
     lo, hi = stream.windows(6)
     found = structure.lookup(stream.keys, lo, hi).reshape(lo.shape)
     for k in stream.keys:
@@ -67,7 +67,7 @@ def test_distinct_values_and_modes_of_any_window(
     kind: type[Stream], values: Callable[..., np.ndarray], plan: Plan
 ) -> None:
     stream = kind(plan, values)
-    counted = Distinct(stream.space, Part("distinct", ("x",)))
+    counted = DistinctRuns(stream.space, Part("distinct", ("x",)))
     most = Previous(stream.space, Part("mode", ("x",)))
     stream.structures += [counted, most]
     for batch in plan.batches:
@@ -79,7 +79,7 @@ def test_distinct_values_and_modes_of_any_window(
 @pytest.mark.parametrize("kind", STREAMS)
 def test_thousands_of_rows(kind: type[Stream]) -> None:
     stream = kind(Plan(2, False, 0.0, 3, ()), integers)
-    structure = Distinct(stream.space, Part("distinct", ("x",)))
+    structure = DistinctRuns(stream.space, Part("distinct", ("x",)))
     stream.structures.append(structure)
     for rows in (700, 1, 15, 900, 40):
         stream.append(Batch(rows, 1000, None))
@@ -88,7 +88,7 @@ def test_thousands_of_rows(kind: type[Stream]) -> None:
 
 def test_the_table_forgets_values_that_no_row_holds() -> None:
     stream = Stream(Plan(1, False, 0.0, 3, ()), lambda rng, n, odd: rng.integers(0, 2**60, n))
-    structure = Distinct(stream.space, Part("distinct", ("x",)))
+    structure = DistinctRuns(stream.space, Part("distinct", ("x",)))
     stream.structures.append(structure)
     for _ in range(100):
         stream.append(Batch(100, 100, None))
@@ -100,7 +100,7 @@ def test_the_table_forgets_values_that_no_row_holds() -> None:
 
 def test_rings_that_are_numbered_anew_keep_their_values() -> None:
     stream = Stream(Plan(4, False, 0.0, 9, ()), few)
-    structure = Distinct(stream.space, Part("distinct", ("x",)))
+    structure = DistinctRuns(stream.space, Part("distinct", ("x",)))
     stream.structures.append(structure)
     for _ in range(5):
         stream.append(Batch(50, 30, None))
@@ -118,8 +118,8 @@ def test_rings_that_are_numbered_anew_keep_their_values() -> None:
 def test_a_table_that_is_rebuilt_from_rows_answers_the_same() -> None:
     values = np.random.default_rng(1).integers(0, 50, 5000)
     space = filled(values)
-    structure = Distinct(space, Part("distinct", ("x",)))
-    structure.rebuild(1)
+    structure = DistinctRuns(space, Part("distinct", ("x",)))
+    structure.rebuild()
     edges = np.array([[0, 17, 4000, 100]]), np.array([[5000, 17, 4001, 180]])
     found = structure.lookup(np.zeros(1, np.int64), *edges)
     assert found.tolist() == [50, 0, 1, len(set(values[100:180].tolist()))]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kernels.baselines import psoup
 from kernels.rings.timeline import HEAD, TAIL
-from swag.live.baselines import PSoup
+from swag.live.structures.baselines import PSoup
 from swag.query.kind import Part
 from tests.kernels.checks import Tree
 from tests.kernels.harness import JIT, check_arena, filled

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kernels.operators.numbers import two_sum
 from kernels.windows import running
-from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.query.kind import Part
 from tests.kernels.harness import JIT, filled
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from kernels.windows import sorted_runs
 from kernels.windows.sorted_runs import BITS, BLOCK
-from swag.live.rank_structures import SortedRuns
+from swag.live.structures.ranks import SortedRuns
 from swag.query.kind import Part
 from tests.kernels.checks import check_sorted_runs
 from tests.kernels.harness import Batch, Plan, Stream, check_arena, plans

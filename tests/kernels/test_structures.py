@@ -7,10 +7,10 @@ from hypothesis import given
 import swag as sw
 from kernels.operators import monoids
 from swag.errors import BadQuery
-from swag.live.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.planner import choose
-from swag.live.rank_structures import SortedRuns
-from swag.live.structures import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
+from swag.live.structures.intervals import Dyadic, Landmark, Running, RunningFloats, Structure
+from swag.live.structures.ranks import SortedRuns
 from swag.query.families import parts_of
 from swag.query.kind import Part
 from tests.kernels.checks import check

@@ -187,7 +187,7 @@ def test_what_can_not_be_streamed_is_said_before_anything_runs(spark, tmp_path):
         swag.spark.stream("SELECT sym, COUNT(*) FROM s [FRAME WHERE x > 1] GROUP BY sym", events, key="sym")
     with pytest.raises(sw.BadQuery, match=r'key is "sim", .* Hint: "sym"'):
         swag.spark.stream(query, events, key=["sim", "x"])
-    inner = "(SELECT sym, COUNT(*) AS n FROM s [ROWS 5, FREQUENCY 1 MINUTE] GROUP BY sym)"
+    inner = "(SELECT sym, COUNT(*) AS n FROM s [ROWS 5, EVERY 1 MINUTE] GROUP BY sym)"
     with pytest.raises(sw.UnknownColumn, match='reads "m", but the events have: tick, ts, sym, n'):
         swag.spark.stream(f"SELECT sym, MAX(m) AS q FROM {inner} [ROWS 2] GROUP BY sym", events, key="sym")
     with pytest.raises(sw.BadQuery, match=r"events are a stream.*frames\.spark\.stream"):

@@ -9,7 +9,7 @@ import pytest
 
 import frames as fr
 import swag as sw
-from swag.query.groupings import ungrouped
+from swag.query.groupings import settled
 
 M5, R3 = sw.Range("5m"), sw.Rows(3)
 
@@ -17,7 +17,7 @@ M5, R3 = sw.Range("5m"), sw.Rows(3)
 def one(text: str) -> Any:
     """The query of a statement, without what it says after GROUP BY: see the tests of groupings below."""
     [query] = sw.sql(text)
-    return ungrouped(query) if isinstance(query, sw.Query) else query
+    return settled(query) if isinstance(query, sw.Query) else query
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def one(text: str) -> Any:
             sw.Query(
                 sw.mean("n"),
                 sw.Range("1h"),
-                every=sw.Every("1h"),
+                every=sw.Every("1h", anchor="tuple"),
                 source=sw.Query(sw.count(), sw.Range("1h"), "n", "load < 30", every=sw.Every(1000)),
             ),
         ),
@@ -141,8 +141,8 @@ def test_windows(clause: str, window: Any) -> None:
     [
         ("10 TUPLES", sw.Every(10)),
         ("1 ROW", sw.Every(1)),
-        ("60", sw.Every(time=60)),
-        ("1 MINUTE", sw.Every("1m")),
+        ("60", sw.Every(time=60, anchor="tuple")),
+        ("1 MINUTE", sw.Every("1m", anchor="tuple")),
         ("1 MINUTE ANCHOR TUPLE", sw.Every("1m", anchor="tuple")),
         ("1m ANCHORED AT TICK", sw.Every("1m")),
         ("10 TUPLES PARTITIONED", sw.Every(10, per_key=True)),
@@ -151,6 +151,21 @@ def test_windows(clause: str, window: Any) -> None:
 def test_frequencies(clause: str, every: sw.Every) -> None:
     assert one(f"SELECT SUM(x) FROM t [ROWS 3, FREQUENCY {clause}]") == sw.Query(sw.sum("x"), R3, every=every)
     assert one(f"SELECT SUM(x) FROM t [FREQUENCY {clause}, ROWS 3]") == sw.Query(sw.sum("x"), R3, every=every)
+
+
+@pytest.mark.parametrize("clause", ["60", "1 MINUTE", "1 MINUTE PARTITIONED BY k"])
+def test_frequency_is_anchored_at_the_tuple_and_every_at_the_tick_unless_told_otherwise(clause: str) -> None:
+    amount, _, partitioned = clause.partition(" PARTITIONED")
+    partitioned = " PARTITIONED" + partitioned if partitioned else ""
+    grouped = "GROUP BY k" if partitioned else ""
+
+    def anchor(often: str) -> str:
+        query = one(f"SELECT SUM(x) FROM t [ROWS 3, {often}{partitioned}] {grouped}")
+        assert query.every is not None and one(str(query)) == query
+        return query.every.anchor
+
+    assert anchor(f"FREQUENCY {amount}") == anchor(f"EVERY {amount} ANCHOR TUPLE") == "tuple"
+    assert anchor(f"EVERY {amount}") == anchor(f"FREQUENCY {amount} ANCHOR TICK") == "tick"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from kernels.rings.timeline import HEAD, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.errors import SwagError
 from swag.live.alerting.beginnings import began
-from swag.live.alerting.judging import Found, SimpleRules, joined
+from swag.live.alerting.judging import Found, KeysNow, SimpleRules, joined
 from swag.live.alerting.rule_book import Judge, RuleBook
 from swag.live.alerting.watch import KEY_BITS, Watch, WatchedPairs, pairs_of
 from swag.live.grouping import Grouping
@@ -33,6 +33,7 @@ from swag.query.windows import Since, Unbounded
 from swag.tables.answers import ManyAnswers
 from swag.tables.columns import to_arrow
 
+LOOKED_AT = 1 << 20  # answers at a time
 MANY_EVENTS = 1 << 16  # once so many have come, and the longest window has passed, they are looked at unasked
 NONE = np.zeros(0, np.int64)
 
@@ -134,52 +135,57 @@ class Alerts:
     def _look(self) -> None:
         store, book = self._grouping.store, self._book
         book.follow()
-        self._kinds = {n: kind for n, kind in self._kinds.items() if book.kinds[n] == kind}
+        if self._kinds is not book.kinds:
+            self._kinds = {n: kind for n, kind in self._kinds.items() if book.kinds[n] == kind}
         self._watch.add_keys(store.key_count)
         self._watch.add_rules(max(book.rules) + 1)
         try:
-            ready = pairs_of(np.unique(pairs_of(self._watch.ready(store.now)).code))
-            self._watch.release(store.now)
+            ready = self._watch.release(store.now)
             if new := [number for number in book.rules if number not in self._kinds]:
                 rings = store.main.arena.rings[: store.key_count]
-                for judge in book.judges_of(new):
-                    self._look_at(judge, np.flatnonzero(rings[:, TAIL] > rings[:, HEAD]), WatchedPairs(NONE, NONE))
-            touched = np.unique(np.concatenate([NONE, *self._touched]))
-            for judge in book.judges if len(new) < len(book.rules) else ():
-                self._look_at(judge, touched, ready.chosen(np.flatnonzero(np.isin(ready.rule, judge.numbers))))
+                keys = np.flatnonzero(rings[:, TAIL] > rings[:, HEAD])
+                self._look_at_keys(book.judges_of(new), keys, WatchedPairs(NONE, NONE))
+            if len(new) < len(book.rules):
+                touched = np.unique(np.concatenate([NONE, *self._touched]))
+                self._look_at_keys(book.judges, touched, _without(ready, touched))
         except Exception:
             self._kinds = {}  # what left the queue is found again by a look at all
             raise
         self._kinds = book.kinds
 
-    def _look_at(self, judge: Judge, keys: np.ndarray, ready: WatchedPairs) -> None:
-        now = self._grouping.store.now
-        passes, side = judge.judge(ready, np.array([now]))
+    def _look_at_keys(self, judges: list[Judge], keys: np.ndarray, ready: WatchedPairs) -> None:
+        """At all rules of some keys, and at pairs of others that are ready."""
+        store = self._grouping.store
+        step = max(1, LOOKED_AT // max(judge.breadth for judge in judges))
+        for begin in range(0, max(1, keys.size), step):
+            some = KeysNow(store, keys[begin : begin + step], store.now)
+            place = self._book.judge_of[ready.rule]
+            for i, judge in enumerate(judges):
+                self._look_at(judge, some, ready.chosen(np.flatnonzero(place == i)))
+            ready = WatchedPairs(NONE, NONE)
+
+    def _look_at(self, judge: Judge, keys: KeysNow, ready: WatchedPairs) -> None:
+        passes, side = judge.judge(ready, np.array([keys.now]))
         changed = passes != (self._watch.flags(ready) & watching.PASSING > 0)
-        found = joined([judge.look(keys, self._watch, now), Found(ready, side, changed)])
+        found = joined(judge.look(keys, self._watch), Found(ready, side, changed))
         self._flip(judge, found.pairs.chosen(np.flatnonzero(found.flipped)))
-        watched = np.flatnonzero(found.side != watching.NOT_WATCHED)
-        _, first = np.unique(found.pairs.code[watched] | found.side[watched] << KEY_BITS, return_index=True)
-        pairs, side = found.pairs.chosen(watched[first]), found.side[watched[first]]
-        new = np.flatnonzero(self._watch.flags(pairs) & (watching.WATCHED << side) == 0)
-        pairs, side = pairs.chosen(new), side[new]
-        self._watch.add(pairs, side, judge.due(pairs, side, now))
+        watched = self._watch.flags(found.pairs) & (watching.WATCHED << found.side) > 0
+        new = np.flatnonzero((found.side != watching.NOT_WATCHED) & ~watched)
+        pairs, side = found.pairs.chosen(new), found.side[new]
+        self._watch.add(pairs, side, judge.due(pairs, side, keys.now))
 
     def _flip(self, judge: Judge, pairs: WatchedPairs) -> None:
         """These are otherwise than when last seen."""
-        pairs = pairs_of(np.unique(pairs.code))
         if not pairs.key.size:
             return
         passed = self._watch.flags(pairs) & watching.PASSING
-        rules, place = np.unique(pairs.rule, return_inverse=True)
-        born = np.array([self._book.born[number] for number in rules.tolist()])
-        since = np.maximum(born[place], self._since)
+        since = np.maximum(self._book.born_at[pairs.rule], self._since)
         ts = began(self._grouping, judge, pairs, passed == 0, since)
         self._watch.mark(pairs, (passed == 0) * watching.PASSING, passed)
         code, before = self._changed
         self._changed = np.concatenate([code, pairs.code]), np.concatenate([before, ts])
         if self._changed[0].size > MANY_EVENTS:
-            self._net([])  # of those that changed back and forth, nothing is left
+            self._drop_what_is_as_told()
 
     def keep_rows(self) -> None:
         """Rows are kept from which it is told what happens from now on."""
@@ -202,12 +208,12 @@ class Alerts:
         rows = np.concatenate([NONE, *(some for some, _ in pieces)])
         order = np.empty(rows.size, np.int64)
         order[rows] = np.arange(rows.size)
-        which = self._book.places(names)[pairs.rule]
+        asked = self._book.asked(names)
         passes = pa.array(self._watch.flags(pairs) & watching.PASSING > 0)
-        kinds = {name: self._book.types[self._book.numbers[name]] for name in names}
         values = [values for _, values in pieces]
         key = self._keys(pairs.key)
-        return ManyAnswers(names, kinds, which, key, values, order, [to_arrow(ts, None, clock.type)], [passes])
+        when, which = to_arrow(ts, None, clock.type), asked.place[pairs.rule]
+        return ManyAnswers(names, asked.kinds, which, key, values, order, [when], [passes])
 
     def _keys(self, ids: np.ndarray) -> pa.Array | None:
         store = self._grouping.store
@@ -222,24 +228,28 @@ class Alerts:
         self._watch.mark(pairs, passes * watching.TOLD, ~passes * watching.TOLD)
         self._telling = [], WatchedPairs(NONE, NONE)
 
-    def _net(self, names: list[str]) -> tuple[WatchedPairs, np.ndarray]:
-        """Pairs of these rules that are otherwise than was told, in order of rules and keys, and since when."""
+    def _drop_what_is_as_told(self) -> None:
+        """Of pairs that changed back and forth nothing is left."""
         code, ts = self._changed
         code, last = np.unique(code[::-1], return_index=True)
         pairs, ts = pairs_of(code), ts[::-1][last]
         flags = self._watch.flags(pairs)
         net = np.flatnonzero((flags & watching.PASSING > 0) != (flags & watching.TOLD > 0))
-        pairs, ts = pairs.chosen(net), ts[net]
-        self._changed = pairs.code, ts
-        place = self._book.places(names)[pairs.rule]
+        self._changed = code[net], ts[net]
+
+    def _net(self, names: list[str]) -> tuple[WatchedPairs, np.ndarray]:
+        """Pairs of these rules that are otherwise than was told, in order of rules and keys, and since when."""
+        self._drop_what_is_as_told()
+        pairs, ts = pairs_of(self._changed[0]), self._changed[1]
+        place = self._book.asked(names).place[pairs.rule]
         order = np.argsort(np.where(place < 0, LATEST, place << KEY_BITS | pairs.key))[: np.count_nonzero(place >= 0)]
         return pairs.chosen(order), ts[order]
 
     def _pieces(self, pairs: WatchedPairs) -> Iterator[tuple[np.ndarray, pa.Array]]:
         """The answers of pairs, null where a window is empty; and which of them they are of."""
         now = self._grouping.store.now
-        for judge in self._book.judges:
-            some = np.flatnonzero(np.isin(pairs.rule, judge.numbers))
+        for place, judge in enumerate(self._book.judges):
+            some = np.flatnonzero(self._book.judge_of[pairs.rule] == place)
             alike = [some] if isinstance(judge, SimpleRules) else [some[pairs.rule[some] == n] for n in judge.numbers]
             for rows in alike:
                 if rows.size:
@@ -266,3 +276,9 @@ class Alerts:
         self._watch.restore(part(state, "watch"))
         if header["active"]:
             self.keep_rows()
+
+
+def _without(pairs: WatchedPairs, keys: np.ndarray) -> WatchedPairs:
+    """Those of other keys than these, which are in order."""
+    at = np.minimum(np.searchsorted(keys, pairs.key), keys.size - 1)
+    return pairs.chosen(np.flatnonzero(keys[at] != pairs.key)) if keys.size else pairs

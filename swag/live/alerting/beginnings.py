@@ -6,6 +6,7 @@ import numpy as np
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings import moves
+from kernels.rings.pairs import PairWindows
 from swag.live.alerting.watch import WatchedPairs
 from swag.live.grouping import Grouping
 
@@ -18,17 +19,13 @@ def began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndarr
     since: it was otherwise then (or nothing was known, EARLIEST). Where events that came later have changed how it
     stood at that very instant, that is when it began.
     """
-    found = np.empty(pairs.key.size, np.int64)
-    counts = sum(_counted(grouping, pairs, windows, since)[0] for windows in judge.windows(pairs))
-    block = np.cumsum(counts) // ASKED
-    for each in np.unique(block):
-        some = np.flatnonzero(block == each)
-        found[some] = _began(grouping, judge, pairs.chosen(some), passing[some], since[some])
-    return found
-
-
-def _began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndarray, since: np.ndarray) -> np.ndarray:
-    pair, instant = _moves(grouping, judge, pairs, since)
+    windows = judge.windows(pairs)
+    counted = [_counted(grouping, pairs, each, since) for each in windows]
+    if pairs.key.size > 1 and sum(starts[-1] for starts in counted) > ASKED:
+        halves = np.array_split(np.arange(pairs.key.size), 2)
+        return np.concatenate([began(grouping, judge, pairs.chosen(h), passing[h], since[h]) for h in halves])
+    drifting = judge.drifting(pairs)  # these are asked now, too
+    pair, instant = _moves(grouping, pairs, list(zip(windows, counted, strict=True)), since, drifting)
     passes, _ = judge.judge(pairs.chosen(pair), instant)
     otherwise = passes != passing[pair]
     starts = np.searchsorted(pair, np.arange(pairs.key.size + 1))
@@ -38,17 +35,22 @@ def _began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndar
     return np.where(starts[1:] > starts[:-1], np.append(instant, 0)[first], since)
 
 
-def _moves(grouping: Grouping, judge: Any, pairs: WatchedPairs, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(pair, instant), in order, each once: `since`, and when an event entered a window of a pair or left it."""
+def _moves(
+    grouping: Grouping,
+    pairs: WatchedPairs,
+    counted: list[tuple[PairWindows, np.ndarray]],
+    since: np.ndarray,
+    drifting: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(pair, instant), in order, each once: `since`, when an event entered a window of a pair or left it, and now for
+    those that drift."""
     known = np.flatnonzero(since > EARLIEST)
-    drifting = judge.drifting(pairs)  # these are asked now, too
     which, when = [known, drifting], [since[known], np.full(drifting.size, grouping.store.now)]
-    for windows in judge.windows(pairs):
-        counts, starts = _counted(grouping, pairs, windows, since)
+    for windows, starts in counted:
         out = np.empty(starts[-1], np.int64)
         if out.size:
             _run(grouping, pairs, windows, since, starts, out)
-        which.append(np.repeat(np.arange(pairs.key.size), counts))
+        which.append(np.repeat(np.arange(pairs.key.size), np.diff(starts)))
         when.append(out)
     pair, instant = np.concatenate(which), np.concatenate(when)
     order = np.lexsort((instant, pair))
@@ -57,14 +59,20 @@ def _moves(grouping: Grouping, judge: Any, pairs: WatchedPairs, since: np.ndarra
     return np.delete(pair, again), np.delete(instant, again)
 
 
-def _counted(grouping: Grouping, pairs: WatchedPairs, windows: Any, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _counted(grouping: Grouping, pairs: WatchedPairs, windows: PairWindows, since: np.ndarray) -> np.ndarray:
+    """Where the instants of each pair begin, and the end."""
     starts = np.zeros(pairs.key.size + 1, np.int64)
     _run(grouping, pairs, windows, since, starts, np.zeros(0, np.int64))
-    return np.diff(starts), starts
+    return starts
 
 
 def _run(
-    grouping: Grouping, pairs: WatchedPairs, windows: Any, since: np.ndarray, starts: np.ndarray, out: np.ndarray
+    grouping: Grouping,
+    pairs: WatchedPairs,
+    windows: PairWindows,
+    since: np.ndarray,
+    starts: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     store = grouping.store
     moves.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)

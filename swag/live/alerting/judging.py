@@ -19,9 +19,10 @@ from kernels.rings.timeline import HEAD, TAIL
 from swag.live import window_edges
 from swag.live.alerting.watch import Watch, WatchedPairs
 from swag.live.grouping import Grouping
-from swag.live.indexing.bounds import Bounds, bounds_of, carrier, plain_values
+from swag.live.indexing.bounds import Bounds, bounds_of, carrier
 from swag.live.indexing.rules import windows_of
-from swag.live.store import EVERY_EVENT
+from swag.live.lookups import Edges
+from swag.live.store import EVERY_EVENT, Store
 from swag.query.kind import KINDS
 from swag.query.lowering import components, lower
 from swag.query.query import Query
@@ -29,7 +30,6 @@ from swag.query.windows import reach
 
 CLOSE = 1e-9  # float sums this near to a threshold may be on either side of it, by how they were added up
 STEPS = 4  # of a bisection
-LOOKED_AT = 1 << 20  # answers at a time
 
 
 class Found(NamedTuple):
@@ -40,11 +40,27 @@ class Found(NamedTuple):
     flipped: np.ndarray
 
 
-def joined(found: list[Found]) -> Found:
-    none = np.zeros(0, np.int64)
-    rule, key = (np.concatenate([none, *(each.pairs[i] for each in found)]) for i in (0, 1))
-    side = np.concatenate([none, *(each.side for each in found)])
-    return Found(WatchedPairs(rule, key), side, np.concatenate([none.astype(bool), *(each.flipped for each in found)]))
+def joined(one: Found, other: Found) -> Found:
+    rule, key = (np.concatenate(both) for both in zip(one.pairs, other.pairs, strict=True))
+    return Found(WatchedPairs(rule, key), *(np.concatenate([one[i], other[i]]) for i in (1, 2)))
+
+
+class KeysNow:
+    """Some keys at one time. It owns where windows begin and end among their rows: each set of windows is searched for
+    once, whatever the number of families that ask over it."""
+
+    def __init__(self, store: Store, ids: np.ndarray, now: int) -> None:
+        self.ids, self.now, self._store = ids, now, store
+        self._edges: dict[bytes, Edges] = {}
+
+    def edges(self, windows: PairWindows) -> Edges:
+        """A row per key, a column per window."""
+        lengths = np.stack(windows, axis=1, dtype=np.int64, casting="unsafe")
+        of = lengths.tobytes()
+        if of not in self._edges:
+            lo, hi, _ = window_edges.edges(self._store, self.ids, lengths, self.now)
+            self._edges[of] = lo, hi
+        return self._edges[of]
 
 
 class SimpleRules:
@@ -60,8 +76,9 @@ class SimpleRules:
         self._grouping, self._query = grouping, queries[0]
         self._counts = self._query.aggregate.kind == "count" and route.mask == route.presence == EVERY_EVENT
         windows = {reach(query.window, clock.unit): query for query in queries}
-        asked = {each: n for n, each in enumerate(windows)}
-        self._windows = windows_of(list(windows.values()), clock.unit)
+        in_order = sorted(windows, key=lambda each: (each.by_time, each.far, each.near))  # as in other families
+        asked = {each: n for n, each in enumerate(in_order)}
+        self._windows = windows_of([windows[each] for each in in_order], clock.unit)
         question = np.array([asked[reach(query.window, clock.unit)] for query in queries])
         order = np.argsort(question, kind="stable")
         self.numbers, self._question = np.array(numbers)[order], question[order]
@@ -85,42 +102,42 @@ class SimpleRules:
         """Those that events of the keys move through."""
         return [taken(self._windows, self._question[self._place[pairs.rule]])]
 
-    def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
-        count = self._windows.far.size
-        found = []
-        step = max(1, LOOKED_AT // count)
-        for begin in range(0, keys.size, step):
-            some = keys[begin : begin + step]
-            which = np.tile(np.arange(count), some.size)
-            seen = self._seen(np.repeat(some, count), taken(self._windows, which), np.array([now]))
-            found.append(self._look(some, watch, seen))
-        return joined(found)
+    @property
+    def breadth(self) -> int:
+        """How many answers a look at one key takes."""
+        return int(self._windows.far.size)
 
-    def _look(self, keys: np.ndarray, watch: Watch, seen: SeenPairs) -> Found:
-        room = max(1024, 4 * keys.size)
+    def look(self, keys: KeysNow, watch: Watch) -> Found:
+        ids, room = keys.ids, max(1024, 4 * keys.ids.size)
+        seen = self._seen(ids, keys.edges(self._windows))
         while True:
             out = np.empty((3, room), np.int64)
-            n = watching.look(keys, watch.rows, watch.bits, seen, self._rules, tuple(out))
+            n = watching.look(ids, watch.rows, watch.bits, seen, self._rules, tuple(out))
             if n <= room:
                 key, rule, what = out[:, :n]
-                return Found(WatchedPairs(self.numbers[rule], keys[key]), what & 3, what >= watching.FLIPPED)
+                return Found(WatchedPairs(self.numbers[rule], ids[key]), what & 3, what >= watching.FLIPPED)
             room = n
 
     def judge(self, pairs: WatchedPairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which pass, at one time or each at its own, and the side from which each is to be watched."""
         rule = self._place[pairs.rule]
-        seen = self._seen(pairs.key, taken(self._windows, self._question[rule]), instants)
+        lo, hi = self._edges(pairs, instants)
+        seen = self._seen(pairs.key, (lo[:, None], hi[:, None]))
         passes, side = np.empty(rule.size, bool), np.empty(rule.size, np.int64)
         watching.judge_each(rule, seen, self._rules, passes, side)
         return passes, side
 
-    def _seen(self, ids: np.ndarray, windows: PairWindows, instants: np.ndarray) -> SeenPairs:
-        store = self._grouping.store
-        lo, hi = window_edges.edges_of_pairs(store, ids, windows, instants)
-        values, present = self._grouping.lookups.over(self._query, ids, lo, hi)
-        plain, valid = plain_values(values, self._rules.low.dtype)
-        there = present if valid is None else present & valid
-        return SeenPairs(plain, np.ascontiguousarray(there), lo < store.main.arena.rings[ids, TAIL])
+    def _edges(self, pairs: WatchedPairs, instants: np.ndarray) -> Edges:
+        return window_edges.edges_of_pairs(self._grouping.store, pairs.key, self.windows(pairs)[0], instants)
+
+    def _seen(self, ids: np.ndarray, edges: Edges) -> SeenPairs:
+        values, there = self._numbers(ids, edges)
+        reached = edges[0] < self._grouping.store.main.arena.rings[ids, TAIL][:, None]
+        return SeenPairs(values.reshape(-1), there.reshape(-1), reached.reshape(-1))
+
+    def _numbers(self, ids: np.ndarray, edges: Edges) -> tuple[np.ndarray, np.ndarray]:
+        values, there = self._grouping.lookups.numbers(self._query, ids, edges)
+        return values.astype(self._rules.low.dtype, copy=False), there
 
     def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
         """Until then they certainly stay as they are if no event comes."""
@@ -157,19 +174,17 @@ class SimpleRules:
             middle = np.maximum(np.minimum((first + last + 1) >> 1, last - 1), first)
             if (middle <= first).all():
                 break
-            values, present = self._grouping.lookups.over(self._query, keys, middle, end)
-            unchanged = self._unchanged(rule, side, values, present)
+            values, there = self._numbers(keys, (middle[:, None], end[:, None]))
+            unchanged = self._unchanged(rule, side, values[:, 0], there[:, 0])
             first, last = np.where(unchanged, middle, first), np.where(unchanged, last, middle)
         return first
 
-    def _unchanged(self, rule: np.ndarray, side: np.ndarray, values: pa.Array, present: np.ndarray) -> np.ndarray:
+    def _unchanged(self, rule: np.ndarray, side: np.ndarray, plain: np.ndarray, there: np.ndarray) -> np.ndarray:
         low, high, kind = self._rules.low[rule], self._rules.high[rule], self._rules.kind[rule]
-        plain, valid = plain_values(values, low.dtype)
         inner, outer = self._rules.inner[:, rule], self._rules.outer[:, rule]
         passes = (plain >= low) & (plain <= high)
         passes &= (kind != LOSING) | ((plain >= inner[0]) & (plain <= inner[1]))
         fails = ~((plain >= outer[0]) & (plain <= outer[1])) & (plain == plain)
-        there = present if valid is None else present & valid
         return there & np.where(side == watching.PASSES, passes, fails)
 
     def answers(self, pairs: WatchedPairs, now: int) -> tuple[pa.Array, np.ndarray]:
@@ -208,20 +223,19 @@ class ComposedRules:
             PairWindows(*(np.ascontiguousarray(each[place, i]) for each in self._windows)) for i in range(self._count)
         ]
 
-    def look(self, keys: np.ndarray, watch: Watch, now: int) -> Found:
-        found = []
-        step = max(1, LOOKED_AT // self.numbers.size)
-        for begin in range(0, keys.size, step):
-            some = keys[begin : begin + step]
-            _, passes = self._answer(list(self._queries.values()), some, now)
-            pairs = WatchedPairs(np.tile(self.numbers, some.size), np.repeat(some, self.numbers.size))
-            flags = watch.flags(pairs)
-            flipped = passes.reshape(-1) != (flags & watching.PASSING > 0)
-            side = self._side(pairs)
-            side[flags & (watching.WATCHED << side) > 0] = watching.NOT_WATCHED
-            of_interest = np.flatnonzero(flipped | (side != watching.NOT_WATCHED))
-            found.append(Found(pairs.chosen(of_interest), side[of_interest], flipped[of_interest]))
-        return joined(found)
+    @property
+    def breadth(self) -> int:
+        return int(self.numbers.size)
+
+    def look(self, keys: KeysNow, watch: Watch) -> Found:
+        _, passes = self._answer(list(self._queries.values()), keys.ids, keys.now)
+        pairs = WatchedPairs(np.tile(self.numbers, keys.ids.size), np.repeat(keys.ids, self.numbers.size))
+        flags = watch.flags(pairs)
+        flipped = passes.reshape(-1) != (flags & watching.PASSING > 0)
+        side = self._side(pairs)
+        side[flags & (watching.WATCHED << side) > 0] = watching.NOT_WATCHED
+        of_interest = np.flatnonzero(flipped | (side != watching.NOT_WATCHED))
+        return Found(pairs.chosen(of_interest), side[of_interest], flipped[of_interest])
 
     def _side(self, pairs: WatchedPairs) -> np.ndarray:
         rings = self._grouping.store.main.arena.rings

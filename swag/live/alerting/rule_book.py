@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,17 @@ from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import has_bounds
 from swag.query.kind import KINDS
 from swag.query.query import Query
+from swag.tables.answers import one_of_each
 
 NONE = np.zeros(0, np.int64)
 Judge = SimpleRules | ComposedRules
+
+
+class AskedRules(NamedTuple):
+    """About rules that are asked for together."""
+
+    place: np.ndarray  # by the number of a rule: its place among them, or -1
+    kinds: dict[str, pa.DataType]  # of their answers, each with one rule that answers so
 
 
 class RuleBook:
@@ -32,11 +40,14 @@ class RuleBook:
         self.numbers: dict[str, int] = {}
         self.born: dict[int, int] = {}  # when they were registered
         self.judges: list[Judge] = []
+        self.judge_of = NONE  # by number: the place of its judge
+        self.born_at = NONE  # by number: `born`
         self.types: dict[int, pa.DataType] = {}
         self.kinds: dict[int, int] = {}
         self._routes: Any = None  # of the plan, when it was last followed
         self._over_sums: dict[Any, list[int]] = {}
         self._growing: set[int] = set()
+        self._asked: tuple[list[str], AskedRules] | None = None
 
     def add(self, queries: Iterable[Query], now: int) -> None:
         free = (number for number in count() if number not in self.rules)
@@ -53,11 +64,14 @@ class RuleBook:
             self._routes = None
         return number
 
-    def places(self, names: list[str]) -> np.ndarray:
-        """By the number of a rule its place among these names, or -1."""
-        place = np.full(max(self.rules, default=0) + 1, -1)
-        place[[self.numbers[name] for name in names]] = np.arange(len(names))
-        return place
+    def asked(self, names: list[str]) -> AskedRules:
+        """About these; as long as rules are the same, worked out once."""
+        if self._asked is None or self._asked[0] != names:
+            place = np.full(max(self.rules, default=0) + 1, -1)
+            place[[self.numbers[name] for name in names]] = np.arange(len(names))
+            kinds = {name: self.types[self.numbers[name]] for name in names}
+            self._asked = names, AskedRules(place, one_of_each(kinds))
+        return self._asked[1]
 
     # -- families -----------------------------------------------------------------------------------------------------
 
@@ -77,7 +91,11 @@ class RuleBook:
         if self._routes is not routes or self._growing != growing:
             self._routes, self._growing = routes, growing
             self.judges = self.judges_of(list(self.rules))
-            self.types, self.kinds = self._types(), self._kinds()
+            self.judge_of, self.born_at = np.zeros((2, max(self.rules, default=-1) + 1), np.int64)
+            self.born_at[list(self.born)] = list(self.born.values())
+            for place, judge in enumerate(self.judges):
+                self.judge_of[judge.numbers] = place
+            self.types, self.kinds, self._asked = self._types(), self._kinds(), None
 
     def _sums(self) -> dict[Any, list[int]]:
         """The rules over sums that an index may serve, by it. As long as there is one, no value is negative."""

@@ -67,20 +67,20 @@ class Watch:
 
     def _give_rows(self, keys: np.ndarray) -> None:
         """A row for each of these keys that has none."""
-        keys = keys[self.rows[keys] == 0]
-        if not keys.size:
+        new = keys[self.rows[keys] == 0]
+        if not new.size:
             return
-        keys = np.unique(keys)
-        free = np.flatnonzero(self._owner[1:] < 0) + 1
-        if free.size < keys.size:
+        new, free = np.unique(new), np.flatnonzero(self._owner[1:] < 0) + 1
+        if free.size < new.size:
             free = self._emptied()
-        if free.size < keys.size:
-            more = max(ROOM, keys.size, self._owner.size)
+            new = np.unique(keys[self.rows[keys] == 0])  # some of the others may have given theirs back just now
+        if free.size < new.size:
+            more = max(ROOM, new.size, self._owner.size)
             self._owner = np.concatenate([self._owner, np.full(more, -1)])
             self.bits = np.vstack([self.bits, np.zeros((more, self.bits.shape[1]), np.uint8)])
             free = np.flatnonzero(self._owner[1:] < 0) + 1
-        chosen = free[: keys.size]
-        self._owner[chosen], self.rows[keys] = keys, chosen
+        chosen = free[: new.size]
+        self._owner[chosen], self.rows[new] = new, chosen
 
     def _emptied(self) -> np.ndarray:
         """Rows of zeros go back; returns all that are free."""
@@ -109,18 +109,15 @@ class Watch:
 
     # -- the queue ----------------------------------------------------------------------------------------------------
 
-    def ready(self, now: int) -> np.ndarray:
-        """The codes of those whose time has come, with their sides."""
-        first = self._code[: np.searchsorted(self._due, now, "right")]
-        return np.concatenate([first, *(code[due <= now] for due, code in self._fresh)])
-
-    def release(self, now: int) -> None:
-        """Those whose time has come leave the queue."""
-        code = self.ready(now)
-        self.mark(pairs_of(code), np.zeros(code.size), watching.WATCHED << sides_of(code))
+    def release(self, now: int) -> WatchedPairs:
+        """Those whose time has come leave the queue; each of them once, from whatever sides it was watched."""
         begin = np.searchsorted(self._due, now, "right")
+        code = np.concatenate([self._code[:begin], *(code[due <= now] for due, code in self._fresh)])
+        pairs = pairs_of(code)
+        self.mark(pairs, np.zeros(code.size), watching.WATCHED << sides_of(code))
         self._due, self._code = self._due[begin:], self._code[begin:]
         self._fresh = [(due[due > now], code[due > now]) for due, code in self._fresh]
+        return pairs_of(np.unique(pairs.code))
 
     def add(self, pairs: WatchedPairs, side: np.ndarray, due: np.ndarray) -> None:
         """Pairs that are not in the queue from that side; where nothing is ever due they stay out of it."""

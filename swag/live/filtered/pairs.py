@@ -65,10 +65,13 @@ class Pairs:
             self._keys, self._codes = keys, None
 
     def find(self, filters: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """The rings of filters and keys, pair by pair."""
+        """The rings of all keys for each of these filters, one after the other."""
+        filters = filters[:, None]
         if self.slots:
-            return np.where((keys < self._keys) & (filters < self.slots), 1 + keys * self.slots + filters, 0)
-        return np.maximum(self._table.find(pa.array((filters << KEY_BITS) | keys), "pair"), 0)
+            rings = np.where((keys < self._keys) & (filters < self.slots), 1 + keys * self.slots + filters, 0)
+            return rings.reshape(-1)
+        pairs = ((filters << KEY_BITS) | keys).reshape(-1)
+        return np.maximum(self._table.find(pa.array(pairs), "pair"), 0)
 
     def of_filter(self, number: int) -> np.ndarray:
         """Its rings. They are put in order of filters once for as long as none is new."""

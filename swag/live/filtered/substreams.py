@@ -136,7 +136,7 @@ class Substreams(Space):
 
     def located_each(self, masks: Sequence[Mask], keys: np.ndarray) -> np.ndarray:
         numbers = np.array([self.filters[mask.where or EACH] for mask in masks], np.int64)
-        return self._pairs.find(np.repeat(numbers, keys.size), np.tile(keys, numbers.size))
+        return self._pairs.find(numbers, keys)
 
     def keys_of(self, mask: Mask) -> np.ndarray:
         """The keys that have rows of a filter, in order."""

@@ -8,16 +8,26 @@ import numpy as np
 
 from kernels.operators import monoids
 from kernels.windows import registers, totals
-from kernels.windows.registers import Pool, Sums
+from kernels.windows.registers import Pool, RegisterSums
 from kernels.windows.totals import Runs
 from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
-from swag.query.kind import HASHED, Part
+from swag.query.kind import HASHED, KINDS, Part
 from swag.tables.columns import fixed
 
 What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
 Values = Callable[[str], np.ndarray]  # a column by its name
-NO_MONOID = ("quantile", "distinct", "mode")  # families whose partials can not be combined without the rows
+EXTREMES = ("min", "max", "arg_max", "arg_min")  # families whose partials are values of their columns, one of each
+NO_MONOID = ("quantile", "distinct", "mode")  # families of which no partial is kept
+
+
+def can_run(aggregate: Aggregate) -> bool:
+    """Can it be told from what is kept of rows, without them, at any later time?"""
+    kind = KINDS[aggregate.kind]
+    if aggregate.kind in ("first", "last"):
+        return True
+    families = [what.family for what in whats_of(aggregate) if isinstance(what, Part)]
+    return not kind.at_ends and not kind.timed and not set(families) & set(NO_MONOID)
 
 
 def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
@@ -39,8 +49,9 @@ class Accumulator(ABC):
     Asked of it: to take runs of rows, a copy for some keys (`taken`), and the partials as aggregates are lowered from.
     """
 
-    def __init__(self, what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> None:
-        self.what, self.dtype = what, np.dtype(dtype)
+    def __init__(self, what: What, dtypes: Any, arrays: list[np.ndarray] | None = None) -> None:
+        """dtypes: of its columns."""
+        self.what, self.dtypes = what, tuple(map(np.dtype, dtypes))
         self.arrays = self.empty() if arrays is None else arrays
 
     @abstractmethod
@@ -58,10 +69,10 @@ class Accumulator(ABC):
         self.arrays = [np.concatenate([each, np.zeros(size - each.size, each.dtype)]) for each in self.arrays]
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
-        return type(self)(self.what, self.dtype, [each[keys] for each in self.arrays])
+        return type(self)(self.what, self.dtypes, [each[keys] for each in self.arrays])
 
 
-class FloatSum(Accumulator):
+class FloatTotal(Accumulator):
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0), np.zeros(0)]
 
@@ -72,7 +83,7 @@ class FloatSum(Accumulator):
         return self.arrays[0]
 
 
-class IntegerSum(Accumulator):
+class IntegerTotal(Accumulator):
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0, np.int64), np.zeros(0)]
 
@@ -100,13 +111,15 @@ class Folded(Accumulator):
 
     def empty(self) -> list[np.ndarray]:
         assert isinstance(self.what, Part)
-        state = monoids.empty_state(operator(self.what), self.dtype, 0)
+        state = monoids.empty_state(operator(self.what), self.dtypes, 0)
         return [np.zeros(0, np.int64), *(state if isinstance(state, tuple) else [state])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         assert isinstance(self.what, Part)
         own = [fixed(values(name)) for name in self.what.columns]
-        columns = own[0] if len(own) == 1 else tuple(each.astype(np.float64, copy=False) for each in own)
+        if self.what.family == "comoments":  # one kernel for columns of all types
+            own = [each.astype(np.float64, copy=False) for each in own]
+        columns = own[0] if len(own) == 1 else tuple(own)
         try:
             totals.fold(operator(self.what), columns, runs, self.arrays[0], self._state)
         except Exception as why:
@@ -117,7 +130,7 @@ class Folded(Accumulator):
     @property
     def _state(self) -> Any:
         state = self.arrays[1:]
-        of_several = isinstance(monoids.empty_state(operator(self.what), self.dtype, 0), tuple)  # type: ignore[arg-type]
+        of_several = isinstance(monoids.empty_state(operator(self.what), self.dtypes, 0), tuple)  # type: ignore[arg-type]
         return tuple(state) if of_several else state[0]
 
     def partial(self) -> Any:
@@ -130,11 +143,11 @@ class Folded(Accumulator):
         return found
 
 
-class End(Accumulator):
+class EndTotal(Accumulator):
     """first or last."""
 
     def empty(self) -> list[np.ndarray]:
-        return [np.zeros(0, self.dtype)]
+        return [np.zeros(0, self.dtypes[0])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         assert isinstance(self.what, tuple)
@@ -183,15 +196,15 @@ class Registers(Accumulator):
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         hashes, progress = fixed(values(columns_of(self.what)[0])), np.zeros(2, np.int64)
-        while not registers.note(hashes, runs, self._pool, Sums(*self.arrays[:2]), progress):
+        while not registers.note(hashes, runs, self._pool, RegisterSums(*self.arrays[:2]), progress):
             every = np.arange(self.arrays[0].size)
             self.arrays[2:] = copied(self._pool, every, registers.DENSE + int(self._pool.size.sum()))
 
     def partial(self) -> np.ndarray:
-        return registers.estimate(Sums(*self._arrays[:2]))
+        return registers.estimate(RegisterSums(*self._arrays[:2]))
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
-        found = Registers(self.what, self.dtype, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
+        found = Registers(self.what, self.dtypes, [*(each[keys] for each in self._arrays[:2]), *self.empty()[2:]])
         found._of = (self._of and (self._of[0], self._of[1][keys])) or (self, keys)
         return found
 
@@ -205,12 +218,20 @@ def copied(pool: Pool, keys: np.ndarray, spare: int) -> list[np.ndarray]:
     return [other.offset, other.size, other.used, other.words]
 
 
-def accumulator(what: What, dtype: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
-    """For a column of this type."""
+def accumulator(what: What, dtypes: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
+    """For columns of these types."""
     if not isinstance(what, Part):
-        return End(what, dtype, arrays)
+        return EndTotal(what, dtypes, arrays)
     if what.family == "registers":
-        return Registers(what, dtype, arrays)
+        return Registers(what, dtypes, arrays)
     if what.family == "sum":
-        return (FloatSum if np.dtype(dtype).kind == "f" else IntegerSum)(what, dtype, arrays)
-    return Folded(what, dtype, arrays)
+        return (FloatTotal if np.dtype(dtypes[0]).kind == "f" else IntegerTotal)(what, dtypes, arrays)
+    return Folded(what, dtypes, arrays)
+
+
+def held_by(each: Accumulator) -> dict[str, np.ndarray]:
+    """Of an accumulator whose partials are values: those, by their columns."""
+    if isinstance(each, EndTotal):
+        return {columns_of(each.what)[0]: each.arrays[0]}
+    of_values = isinstance(each.what, Part) and each.what.family in EXTREMES
+    return dict(zip(columns_of(each.what), each.arrays[1:], strict=True)) if of_values else {}

@@ -19,8 +19,7 @@ from swag.durable.state import State
 from swag.live.arena import Batch, Column
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, values_of
-from swag.live.unbounded.accumulators import Accumulator, What, accumulator, columns_of, whats_of
-from swag.query.kind import Part
+from swag.live.unbounded.accumulators import Accumulator, What, accumulator, columns_of, held_by, whats_of
 from swag.query.query import Query
 
 NO_ROWS = np.zeros(0, np.int64)
@@ -33,7 +32,7 @@ class RowsThatCount(NamedTuple):
     until: Any
 
 
-class Words(NamedTuple):
+class HeldWords(NamedTuple):
     """Numbers of words that the dictionary must not forget, as a space holds them."""
 
     raw: dict[str, Column]
@@ -114,7 +113,7 @@ class Total:
     def _accumulate(self, whats: dict[What, Accumulator | None], runs: Runs, values: Any, n: np.ndarray) -> None:
         for what, each in whats.items():
             if each is None:
-                whats[what] = each = accumulator(what, values(columns_of(what)[0]).dtype)
+                whats[what] = each = accumulator(what, [values(name).dtype for name in columns_of(what)])
                 each.grow(n.size)
             each.take(runs, values, n)
         n[runs.slots] += runs.last - runs.first
@@ -134,12 +133,12 @@ class Total:
                 found._accumulate(found.whats, runs, self.columns.__getitem__, found.n)
         return found
 
-    def words(self) -> Iterator[Words]:
-        for what, each in self.whats.items():
-            if each is not None and not isinstance(what, Part):
-                yield Words({what[1]: Column(each.arrays[0])})
+    def words(self) -> Iterator[HeldWords]:
+        for each in self.whats.values():
+            for name, values in {} if each is None else held_by(each).items():
+                yield HeldWords({name: Column(values)})
         for name, values in self.columns.items():
-            yield Words({name: Column(values)})
+            yield HeldWords({name: Column(values)})
 
     @property
     def bytes(self) -> int:
@@ -149,8 +148,9 @@ class Total:
     def state(self, names: dict[What, list[Any]]) -> State:
         """names: whose each is, a query's, and which of its own."""
         made = [each for each in self.whats.values() if each is not None]
-        header = {"mask": self.of.mask.to_json(), "until": self.of.until, "columns": list(self.columns),
-                  "made": [[*names[each.what], str(each.dtype), len(each.arrays)] for each in made]}  # fmt: skip
+        saved = [[*names[each.what], " ".join(map(str, each.dtypes)), len(each.arrays)] for each in made]
+        header = {"mask": self.of.mask.to_json(), "until": self.of.until, "columns": list(self.columns)}
+        header["made"] = saved
         arrays = {"n": self.n, "newest": self.newest, "ts": self.ts, "ids": self.ids}
         arrays |= {f"column {i}": each for i, each in enumerate(self.columns.values())}
         arrays |= {f"{i} {j}": array for i, each in enumerate(made) for j, array in enumerate(each.arrays)}
@@ -160,6 +160,6 @@ class Total:
         header, arrays = state
         self.n, self.newest, self.ts, self.ids = (arrays[name] for name in ("n", "newest", "ts", "ids"))
         self.columns = {name: arrays[f"column {i}"] for i, name in enumerate(header["columns"])}
-        for i, (label, place, dtype, count) in enumerate(header["made"]):
+        for i, (label, place, dtypes, count) in enumerate(header["made"]):
             what = whats_of(queries[label].aggregate)[place]
-            self.whats[what] = accumulator(what, dtype, [arrays[f"{i} {j}"] for j in range(count)])
+            self.whats[what] = accumulator(what, dtypes.split(), [arrays[f"{i} {j}"] for j in range(count)])

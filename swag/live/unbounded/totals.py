@@ -14,10 +14,10 @@ from swag.errors import BadQuery, SumOverflow, TooFarBack
 from swag.live.arena import Batch
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
-from swag.live.unbounded.accumulators import NO_MONOID, Accumulator, Folded, IntegerSum, What, whats_of
-from swag.live.unbounded.total import RowsThatCount, Total, Words
-from swag.query.families import lower, result_type
-from swag.query.kind import KINDS, Part
+from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerTotal, What, can_run, whats_of
+from swag.live.unbounded.total import HeldWords, RowsThatCount, Total
+from swag.query.families import lower, result_type, unit_of
+from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.query.user_calls import failed
 from swag.query.windows import Unbounded, reach
@@ -46,8 +46,7 @@ class Totals:
 
     def check(self, query: Query) -> None:
         of = query.aggregate
-        without = [each for each in whats_of(of) if isinstance(each, Part) and each.family in NO_MONOID]
-        if without:
+        if not can_run(of):
             raise BadQuery(
                 f'query "{query.title}": an engine keeps no rows for {query.window!r}, and {of} takes them.',
                 "sw.evaluate over stored events, or a window that ends: sw.Range(…)",
@@ -113,7 +112,7 @@ class Totals:
         for total in self.totals.values():
             total.renumber(kept)
 
-    def words(self) -> Iterable[Words]:
+    def words(self) -> Iterable[HeldWords]:
         return (word for total in self.totals.values() for word in total.words())
 
     # -- answers ------------------------------------------------------------------------------------------------------
@@ -159,16 +158,16 @@ class Totals:
             nothing = pa.nulls(view.n.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
         partials = [self._partial(query, each, view.n) for each in made if each is not None]
-        if aggregate.kind in ("first", "last"):
-            name, there = aggregate.columns[0], view.n > 0
-            known = name in words.tables
-            return words.values(name, partials[0], there) if known else to_arrow(partials[0], there, kind)
-        return to_arrow(*lower(aggregate, view.n, partials), kind)
+        values, valid = lower(aggregate, view.n, partials)
+        if KINDS[aggregate.kind].answers == "as the column" and aggregate.columns[0] in words.tables:
+            return words.values(aggregate.columns[0], values, np.ones(values.size, bool) if valid is None else valid)
+        unit = unit_of(aggregate, kinds)
+        return to_arrow(values if unit == 1 else values / unit, valid, kind)
 
     def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
         if isinstance(of, Folded) and of.failed is not None:
             raise failed(f'query "{query.title}": lift or combine', of.failed) from of.failed
-        if isinstance(of, IntegerSum) and of.wrapped.any():
+        if isinstance(of, IntegerTotal) and of.wrapped.any():
             if query.aggregate.kind == "sum":
                 raise SumOverflow(
                     f'query "{query.title}" sums to about {of.about[of.wrapped][0]:.3g}, which does not fit int64.',

@@ -50,5 +50,5 @@ def _in_range(squares: np.ndarray) -> np.ndarray:
 
 
 COV = of_two(cov, "COV", most=1) | of_two(cov, "COVAR", "COVAR_SAMP") | of_two(lambda x, y: cov(x, y, 0), "COVAR_POP")
-register(Kind("cov", lower, "comoments", columns=(2, 2), options=("ddof",), statements=COV))
-register(Kind("corr", lower, "comoments", columns=(2, 2), statements=of_two(corr, "CORR")))
+register(Kind("cov", lower, "comoments", columns=(2, 2), options=("ddof",), degrees=(1, 1), statements=COV))
+register(Kind("corr", lower, "comoments", columns=(2, 2), degrees=(0, 0), statements=of_two(corr, "CORR")))

@@ -75,6 +75,7 @@ for _build, _columns in ((decayed_sum, 1), (decayed_mean, 1), (decayed_count, 0)
             columns=(_columns, _columns),
             options=("half_life",),
             timed=True,
+            degrees=(1,) * _columns,
             statements={
                 _name: Function(
                     _build, f"{_name}({', '.join(_given)})", _columns, least=1, most=1, constant="a half-life"

@@ -40,5 +40,5 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
 
 VAR = of_one(var, "VAR", most=1) | of_one(var, "VARIANCE", "VAR_SAMP") | of_one(lambda x: var(x, 0), "VAR_POP")
 STD = of_one(std, "STD", most=1) | of_one(std, "STDDEV", "STDDEV_SAMP") | of_one(lambda x: std(x, 0), "STDDEV_POP")
-register(Kind("var", lower, "moments", options=("ddof",), statements=VAR))
-register(Kind("std", lower, "moments", options=("ddof",), statements=STD))
+register(Kind("var", lower, "moments", options=("ddof",), degrees=(2,), statements=VAR))
+register(Kind("std", lower, "moments", options=("ddof",), degrees=(1,), statements=STD))

@@ -39,8 +39,12 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
 
 def ranks(aggregate: Aggregate, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantile: the rank (from 0) of the element in a window of n rows, and how far to go to the next one."""
-    phi = aggregate.phi or 0.0
-    if aggregate.method == "floor":
+    return ranks_of(aggregate.phi or 0.0, aggregate.method, n)
+
+
+def ranks_of(phi: Any, method: str | None, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for one fraction, or for several at once."""
+    if method == "floor":
         rank = np.maximum(np.floor(phi * n).astype(np.int64), 1) - 1
         return rank, np.zeros(n.shape)
     virtual = np.maximum(n - 1, 0) * phi
@@ -62,8 +66,9 @@ register(
         "quantile",
         lower,
         "quantile",
-        reads="what has an order",
+        reads="numbers and times",
         options=("phi", "method"),
+        degrees=(1,),
         statements=of_one(median, "MEDIAN")
         | {"QUANTILE": Function(quantile, "QUANTILE(x, 0.99), or QUANTILE(x, 0.99, 'linear')", least=1, most=2)},
     )

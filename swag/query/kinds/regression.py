@@ -56,6 +56,6 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
 
 
 SLOPE, INTERCEPT, R2 = of_two(slope, "REGR_SLOPE"), of_two(intercept, "REGR_INTERCEPT"), of_two(r2, "REGR_R2")
-register(Kind("slope", lower, "comoments", columns=(2, 2), statements=SLOPE))
-register(Kind("intercept", lower, "comoments", columns=(2, 2), statements=INTERCEPT))
-register(Kind("r2", lower, "comoments", columns=(2, 2), statements=R2))
+register(Kind("slope", lower, "comoments", columns=(2, 2), degrees=(1, -1), statements=SLOPE))
+register(Kind("intercept", lower, "comoments", columns=(2, 2), degrees=(1, 0), statements=INTERCEPT))
+register(Kind("r2", lower, "comoments", columns=(2, 2), degrees=(0, 0), statements=R2))

@@ -59,14 +59,15 @@ def lower_weighted(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> 
         return np.where(weights == 0, np.nan, weighted / weights), n > 0
 
 
-register(Kind("sum", lower, "sum", answers="sums", statements=of_one(sum, "SUM")))
-register(Kind("mean", lower, "sum", statements=of_one(mean, "AVG", "MEAN")))
+register(Kind("sum", lower, "sum", answers="sums", degrees=(1,), statements=of_one(sum, "SUM")))
+register(Kind("mean", lower, "sum", degrees=(1,), statements=of_one(mean, "AVG", "MEAN")))
 register(
     Kind(
         "wmean",
         lower_weighted,
         parts=products_and_weights,
         columns=(2, 2),
+        degrees=(1, 0),
         statements={"WMEAN": Function(wmean, "WMEAN(x, weight)", columns=2)},
     )
 )

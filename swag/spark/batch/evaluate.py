@@ -15,7 +15,7 @@ from swag.query.over_frames import frames_on_spark
 from swag.query.over_statement import OverStatement
 from swag.query.query import Query
 from swag.spark import schema
-from swag.spark.asked import columns_read
+from swag.spark.asked import columns_read, refuse_embedded_only
 from swag.spark.batch import groupings
 from swag.spark.batch import ticks as whole
 from swag.spark.batch.cuts import Halo
@@ -54,6 +54,8 @@ def evaluate(
         raise BadQuery("it is a statement with OVER ( … ).", 'swag.spark.sql("SELECT …", events=df)')
     if alone is not None:
         return frames_on_spark().evaluate(alone, events, ts, list(grouping_of(alone, default)), layout)
+    for query in asked:
+        refuse_embedded_only(query, default)
     groups = by_grouping(asked, default)
     if not all(query.is_plain for query in asked):
         by, queries = one_of(groups)

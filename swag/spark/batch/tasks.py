@@ -191,7 +191,8 @@ class SortedBlock:
         starts = np.append(self.starts, self.t.size)
         columns = [one_chunk(table.column(name)) for name in (*self._named("e"), "t")]
         events = pa.Table.from_arrays(columns, names=[*self.task.read, free(" t", self.task.read)])
-        events = with_derived(events, list(self.task.queries))
+        for query in self.task.queries:
+            events = with_derived(events, query) if query.reads_sql else events
         return Stored(events, self.task.clock, t, starts if before is None else before[starts], None, None)
 
     def _runs(self, rows: np.ndarray) -> np.ndarray:

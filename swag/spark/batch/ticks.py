@@ -151,7 +151,9 @@ def answers(task: TickTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     if task.key is not None:
         who = pa.array(keys.ids(table)) if by_number else table.column(task.known_by)
         events = events if task.key in events.column_names else events.append_column(task.key, who)
-    found = evaluate_ticks(list(task.queries), events, None, task.ts, task.key, _end(task, table))
+    found = evaluate_ticks(
+        list(task.queries), events, None, task.ts, () if task.key is None else (task.key,), _end(task, table)
+    )
     out = []
     for name, column in zip(found.column_names, found.columns, strict=True):
         out += keys.columns(column.to_numpy()) if by_number and name == task.key else [column]

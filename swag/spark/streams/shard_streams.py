@@ -45,6 +45,7 @@ class RecordedStream(LiveStream):
 
     def __init__(self, ts: str, key: str | None, algorithm: str = "auto", epsilon: float = 0.2) -> None:
         super().__init__(ts, key, algorithm, epsilon)
+        self.emission.views = False  # ticks are taken from tickers as they are
         self.given: list[pa.Table] = []
         self._batches: list[tuple[int, Batch]] = []  # each with the numbering of keys that it is by
         self.replaying, self.watermark = False, NOTHING
@@ -108,9 +109,10 @@ class Kept:
     def _parts(self, name: str) -> Iterator[tuple[Any, ...]]:
         above = weakref.proxy(self)
         for query, answers in self.stream.emission.inner.items():
-            yield answers.stream, self.unit, f"{name} {fingerprint(query)}", above, query.every
-        for where, chosen in self.stream.emission.chosen.items():
-            yield chosen.stream, self.unit, f"{name} {digest(where)}", above, None
+            assert isinstance(query, Query)  # a stream refuses several at once
+            yield answers.stream(None), self.unit, f"{name} {fingerprint(query)}", above, query.every
+        for events, chosen in self.stream.emission.chosen.items():
+            yield chosen.stream, self.unit, f"{name} {digest(str(events.where))}", above, None
 
     def _keeping(self) -> list[Query]:
         """What undecided ticks, and lookups of a part that is a moment ahead, can still see, as windows that end now:

@@ -10,10 +10,11 @@ import pyarrow as pa
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
+from swag.query.groupings import stages
 from swag.query.lowering import readers, simple_ones
-from swag.query.query import Query
+from swag.query.query import Query, Several
 from swag.query.reading import Reading
-from swag.query.windows import Unbounded
+from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import grouped_by
 from swag.spark.places import col, named, numbered, placed
@@ -60,6 +61,8 @@ def stream(
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
     asked = grouped_by(asked, key_names(key))
+    if any(isinstance(stage, Several) for query in asked for stage in stages(query)):
+        raise BadQuery("a Spark stream reads one aggregate of a statement in FROM.", "a statement for each of them")
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
     wanted = Reading((each for query in asked for each in readers(query)), ts, key).of_events(events.columns)
@@ -108,6 +111,11 @@ def windows_job(
 
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
     for each in simple_ones(asked):
+        if sees_later(each.window):
+            raise BadQuery(
+                f'query "{each.title}": {each.window!r} takes what comes after a tick; no stream of Spark waits.',
+                "swag.spark.evaluate over stored events",
+            )
         if isinstance(each.window, Unbounded):
             raise BadQuery(
                 f'query "{each.title}": a stream of Spark keeps the events that windows hold, and {each.window!r} lets '

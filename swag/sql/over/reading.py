@@ -188,7 +188,7 @@ class OverParser(Parser):
         if self._is_name() and self.word not in _FRAMES:
             found.base_start, found.base = self.here, self.name("the name of a window", OVER).lower()
         if self._match(TokenType.PARTITION_BY):
-            found.partition = self._partition()
+            found.partition = self._partition_by()
         if self._match(TokenType.ORDER_BY):
             found.order = self._time_order()
         if self.word in _FRAMES:
@@ -206,7 +206,7 @@ class OverParser(Parser):
             self.expected("PARTITION BY, ORDER BY and the frame in this order", OVER)
         self.expected("PARTITION BY, ORDER BY, ROWS, RANGE or )", OVER)
 
-    def _partition(self) -> list[tuple[Any, int]]:
+    def _partition_by(self) -> list[tuple[Any, int]]:
         found: list[tuple[Any, int]] = []
         while not found or self._match(TokenType.COMMA):
             start, tree = self.here, self._parse_disjunction()

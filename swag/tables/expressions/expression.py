@@ -10,7 +10,7 @@ import pyarrow as pa
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.conjuncts import Conjuncts, conjuncts, is_node, written
 from swag.tables.expressions.compiling import Compiler
-from swag.tables.expressions.rows import Part, RowFailed, Rows
+from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 
 LONGEST = 100_000  # characters
 HINT = "numbers with numbers, text in '…' with text; \"…\" is the name of a column"
@@ -30,8 +30,8 @@ class RowExpression(NamedTuple):
     conjuncts: Conjuncts
     is_column: bool
 
-    def rows(self, table: pa.Table, places: Any = None) -> Rows:
-        return Rows(table.select(sorted(self.columns)), table.num_rows, places)
+    def rows(self, table: pa.Table, places: Any = None) -> BatchRows:
+        return BatchRows(table.select(sorted(self.columns)), table.num_rows, places)
 
 
 @lru_cache(maxsize=1 << 16)  # one takes a millisecond, and of many filters all are asked for now and then

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from swag.tables import arithmetic
 from swag.tables.comparing import compared
 from swag.tables.expressions import instants
-from swag.tables.expressions.rows import Part, RowFailed, Rows
+from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 from swag.tables.expressions.types import alike
 
 NOTHING = pa.scalar(None)
@@ -82,7 +82,7 @@ def either(links: Sequence[Part]) -> Part:
     return partial(_joined, links, pc.or_kleene, True)
 
 
-def _joined(links: Sequence[Part], join: Callable[[Any, Any], Any], decided: bool, rows: Rows) -> Any:
+def _joined(links: Sequence[Part], join: Callable[[Any, Any], Any], decided: bool, rows: BatchRows) -> Any:
     """decided: what one link is, the whole is, whatever the others are."""
     try:
         return reduce(join, (truth(link(rows)) for link in links))
@@ -96,16 +96,16 @@ def _joined(links: Sequence[Part], join: Callable[[Any, Any], Any], decided: boo
     return pa.array(found, pa.bool_())
 
 
-def _of(link: Part, rows: Rows) -> pa.Array:
+def _of(link: Part, rows: BatchRows) -> pa.Array:
     return rows.whole(truth(link(rows)))
 
 
-def _in_turn(links: Sequence[Part], rows: Rows) -> list[Part]:
+def _in_turn(links: Sequence[Part], rows: BatchRows) -> list[Part]:
     """Those that can be computed of all rows first: they may leave out what others can not be computed of."""
     return sorted(links, key=lambda link: _fails(link, rows))
 
 
-def _fails(link: Part, rows: Rows) -> bool:
+def _fails(link: Part, rows: BatchRows) -> bool:
     try:
         link(rows)
     except RowFailed:
@@ -113,7 +113,7 @@ def _fails(link: Part, rows: Rows) -> bool:
     return False
 
 
-def satisfied(links: Sequence[Part], rows: Rows) -> np.ndarray:
+def satisfied(links: Sequence[Part], rows: BatchRows) -> np.ndarray:
     """Which rows satisfy every link. One that is false or unknown settles it: the others need not be computed of it."""
     try:
         return _true(reduce(pc.and_kleene, (truth(link(rows)) for link in links)), rows)
@@ -128,7 +128,7 @@ def satisfied(links: Sequence[Part], rows: Rows) -> np.ndarray:
     return found
 
 
-def _true(values: Any, rows: Rows) -> np.ndarray:
+def _true(values: Any, rows: BatchRows) -> np.ndarray:
     return np.asarray(rows.whole(pc.fill_null(values, False)))
 
 
@@ -139,7 +139,7 @@ def case(branches: Sequence[tuple[Part, Part]], default: Part | None) -> Part:
     """CASE WHEN … THEN … ELSE … END."""
     last = default or (lambda rows: NOTHING)
 
-    def chosen(rows: Rows) -> Any:
+    def chosen(rows: BatchRows) -> Any:
         try:
             conditions = [truth(condition(rows)) for condition, _ in branches]
             return _choose(conditions, alike(*(value(rows) for _, value in branches), last(rows)))
@@ -156,7 +156,7 @@ def _choose(conditions: list[Any], values: list[Any]) -> Any:
     return found
 
 
-def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: Rows) -> pa.Array:
+def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: BatchRows) -> pa.Array:
     left, places, pieces = np.arange(rows.count), [], []
     for condition, value in branches:
         some = rows.at(left)
@@ -170,7 +170,7 @@ def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: Rows)
 def coalesce(values: Sequence[Part]) -> Part:
     """The first that is not null."""
 
-    def first(rows: Rows) -> Any:
+    def first(rows: BatchRows) -> Any:
         try:
             return pc.coalesce(*alike(*(value(rows) for value in values)))
         except RowFailed:
@@ -187,7 +187,7 @@ def coalesce(values: Sequence[Part]) -> Part:
     return first
 
 
-def _typed(value: Part, rows: Rows) -> pa.Array:
+def _typed(value: Part, rows: BatchRows) -> pa.Array:
     """Where no row comes, nothing is computed but the type."""
     try:
         return rows.whole(value(rows))

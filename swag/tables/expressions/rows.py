@@ -1,7 +1,7 @@
 """The rows that an expression is computed over, and which of them it can not be computed of.
 
-A part of an expression is a function of `Rows`, and gives an array of Arrow, or a scalar where it is the same for all
-rows. Nothing is masked: a branch that only some rows take is given those rows, once computing it of all has failed.
+A part of an expression is a function of `BatchRows`, and gives an array of Arrow, or a scalar where it is the same for
+all rows. Nothing is masked: a branch that only some rows take is given those, once computing it of all has failed.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swag.tables.columns import decoded, one_chunk, taken
 
-Part = Callable[["Rows"], Any]
+Part = Callable[["BatchRows"], Any]
 MOST_SHOWN = 4  # columns of a row that is refused
 
 
@@ -27,8 +27,8 @@ class RowFailed(Exception):
         self.shown = f", where {shown}" if shown else ""
 
 
-class Rows:
-    """Rows of a batch: the columns that an expression reads, how many rows these are, and which of the batch."""
+class BatchRows:
+    """BatchRows of a batch: the columns that an expression reads, how many rows these are, and which of the batch."""
 
     def __init__(self, table: pa.Table, count: int | None = None, places: np.ndarray | None = None) -> None:
         self.table, self.places = table, places
@@ -37,10 +37,10 @@ class Rows:
     def column(self, name: str) -> pa.Array:
         return one_chunk(decoded(self.table.column(name)))
 
-    def at(self, rows: np.ndarray) -> "Rows":
+    def at(self, rows: np.ndarray) -> "BatchRows":
         """Some of them, by their numbers here."""
         places = rows if self.places is None else self.places[rows]
-        return Rows(taken(self.table, rows), rows.size, places)
+        return BatchRows(taken(self.table, rows), rows.size, places)
 
     def place(self, row: int) -> int:
         """The number that a row has in the batch."""
@@ -57,7 +57,7 @@ class Rows:
         return pa.nulls(self.count, values.type) if not values.is_valid else pa.repeat(values, self.count)
 
 
-def applied(kernel: Callable[..., Any], what: str, rows: Rows, arguments: list[Any]) -> Any:
+def applied(kernel: Callable[..., Any], what: str, rows: BatchRows, arguments: list[Any]) -> Any:
     """kernel(*arguments); if values are to blame for its failing, which is the first row that they are of."""
     try:
         return kernel(*arguments)

@@ -11,7 +11,7 @@ from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.live.space import Space
 from swag.live.store import Store
-from swag.live.structures import Partials, Structure, allocated, extended, partials_of
+from swag.live.structures.intervals import Partials, Structure, allocated, extended, partials_of
 from swag.query.families import operator
 from swag.query.kind import Part
 from swag.query.windows import Reach
@@ -142,7 +142,7 @@ class MaterializeAll(Structure):
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the windows are now."""
         if self.store is not None:
-            all_rows = window_edges.edges(self.store, KEY, self.reaches, self.store.now)[:2]
+            all_rows = window_edges.edges(self.store, KEY, window_edges.lengths_of(self.reaches), self.store.now)[:2]
             lo, hi = self.space.to_positions(KEY, *all_rows)
             return lo[0], hi[0]
         head, tail = self.rings[0, HEAD], self.rings[0, TAIL]

@@ -12,7 +12,7 @@ from kernels.windows import previous, sorted_runs
 from swag.durable.state import State
 from swag.live.arena import Column
 from swag.live.space import Space
-from swag.live.structures import Partials, Structure
+from swag.live.structures.intervals import Partials, Structure
 from swag.query.kind import Part
 
 SMALLEST = 64  # places of a table of values
@@ -113,7 +113,7 @@ class Previous(Remade):
         return {"table": self.table}
 
 
-class Distinct(Previous):
+class DistinctRuns(Previous):
     """How many values are different: ranks among the sorted runs of where they were before."""
 
     name, update_cost, lookup_cost = "B-INT-QNT of previous rows", "O(log N)", "O(log² W)"

@@ -32,7 +32,7 @@ SUBJECTS: dict[str, list[str]] = {
     "frames": ["frames_*"],
     "frequency": ["frequency"],
     "late": ["late"],
-    "sql": ["sql"],
+    "sql": ["sql", "over"],
     "spark": ["spark_batch"],
     "spark-features": ["spark_features"],
     "spark-one-key": ["spark_one_key", "spark_frames"],

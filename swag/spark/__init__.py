@@ -8,11 +8,12 @@ from swag.errors import NEEDS_SPARK
 _WHERE = {  # no module is named as what it holds: an import of it would take the name
     "evaluate": "swag.spark.batch.evaluate",
     "filter_substreams": "swag.spark.batch.filter_substreams",
+    "sql": "swag.spark.batch.over",
     "stream": "swag.spark.streams.stream",
     "warm": "swag.spark.warming",
     "Layout": "swag.spark.batch.layout",
 }
-__all__ = ["Layout", "evaluate", "filter_substreams", "stream", "warm"]
+__all__ = ["Layout", "evaluate", "filter_substreams", "sql", "stream", "warm"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import swag as sw
-from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS
+from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, THERE_ARE
 from swag.sql.hints import NODES, UNSUPPORTED
 
 LINES = [line for line in Path(__file__).with_name("mistakes.txt").read_text().splitlines() if line and line[0] != "#"]
-MISTAKES = list(zip(LINES[::2], (line.strip() for line in LINES[1::2]), strict=True))
+SAID = [line.strip().replace("{THERE_ARE}", THERE_ARE) for line in LINES[1::2]]
+MISTAKES = list(zip(LINES[::2], SAID, strict=True))
 
 
 @pytest.mark.parametrize(("marked", "says"), MISTAKES)

@@ -47,11 +47,12 @@ AGGREGATES = [
         "COUNT(DISTINCT s)", "COUNT(DISTINCT x)", "MIN(x)", "MAX(f)", "MAX(x - j)", "STDDEV(f)", "VAR_POP(f)",
         "STDDEV_POP(x)", "VAR_SAMP(x)",
         "MEDIAN(f)", "MEDIAN(x)", "QUANTILE_CONT(f, 0.25)", "COUNT_IF(b)", "COUNT_IF(x > 1)", "COVAR_POP(f, g)",
-        "COVAR_SAMP(f, g)", "REGR_SLOPE(f, g)", "AVG(CASE WHEN b THEN f END)", "SUM(COALESCE(x, 0))", "MAX(LENGTH(s))",
+        "COVAR_SAMP(f, g)", "AVG(CASE WHEN b THEN f END)", "SUM(COALESCE(x, 0))", "MAX(LENGTH(s))",
         "PRODUCT(x)",
     )),
     *(Function(text, "other") for text in (
-        "MIN(d)", "MAX(d)", "BOOL_AND(b)", "BOOL_OR(b)", "MIN(b)",
+        "MIN(d)", "MAX(d)", "MIN(s)", "MAX(s)", "MIN(m)", "MAX(m)", "SUM(m)", "BOOL_AND(b)", "BOOL_OR(b)",
+        "MIN(b)", "REGR_SLOPE(f, g)", "CORR(f, g)",
     )),
     *(Function(text, "other", True) for text in (
         "ARG_MAX(s, x)", "ARG_MIN(x, f)", "MAX_BY(d, f)", "ANY_VALUE(x)", "ANY_VALUE(s)",

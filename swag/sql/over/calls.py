@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from swag.errors import BadQuery
 from swag.query import kinds
 from swag.query.aggregates import Aggregate
 from swag.query.over_statement import ROW, TIME, WHOLE, Call
@@ -128,17 +129,18 @@ class Calls:
             value = self.terms.value(arguments[0], name, FURTHER[name])
             if name == "ANY_VALUE":
                 return kinds.first(value)
-            return kinds.quantile(value, self._constant(call, arguments[1], name), method="linear")
+            return self._quantile(call, value, arguments[1])
         found = self.terms.read(call, start)
         if not isinstance(found, Aggregate):
             raise self.wrong(call, "OVER belongs to a window function.", "SUM(x) OVER (ORDER BY ts)")
         return found
 
-    def _constant(self, call: Node, node: Node, name: str) -> Any:
+    def _quantile(self, call: Node, value: str, phi: Node) -> Aggregate:
+        number = isinstance(phi, exp.Literal) and not phi.is_string
         try:
-            return float(node.sql()) if isinstance(node, exp.Literal) and not node.is_string else None
-        except ValueError:
-            raise self.wrong(call, f"{name} takes a number there.", FURTHER[name]) from None
+            return kinds.quantile(value, float(phi.this) if number else phi.sql("duckdb"), method="linear")
+        except BadQuery as why:
+            raise self.wrong(call, why.message, FURTHER["QUANTILE_CONT"]) from None
 
     # -- positions ----------------------------------------------------------------------------------------------------
 

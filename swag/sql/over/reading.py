@@ -66,13 +66,12 @@ class OverParser(Parser):
     def _source(self, found: OverSelect) -> None:
         if not self._match(TokenType.FROM):
             self.no_from()
-        start = self.here
-        self._from(found)
-        if not isinstance(found.source, str):
-            raise wrong(
-                self.sql, start, "a statement in FROM is not supported beside OVER ( … ).",
+        if self._match(TokenType.L_PAREN, advance=False):
+            self.unsupported(
+                "a statement in FROM beside OVER ( … )",
                 "FROM events WHERE …; or evaluate the inner statement first, and this one over its table",
-            )  # fmt: skip
+            )
+        self._from(found)
         if found.clause.start:
             raise wrong(
                 self.sql, found.clause.start, "a window in brackets is not supported beside OVER ( … ).",

@@ -35,9 +35,9 @@ from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.groupings import one_or_several
 from swag.tables.columns import Clock, as_table, column
-from swag.tables.durations import Duration
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
+from swag.tables.times.durations import Duration
 
 NUMBER, KEY, START, END = range(4)  # of an interval; of an open frame: where it begins, and its last piece ended
 

@@ -25,8 +25,8 @@ from swag.query.aggregates import Aggregate
 from swag.query.groupings import By
 from swag.query.reading import with_aggregated
 from swag.tables.columns import as_table, column, room, taken
-from swag.tables.durations import Duration
 from swag.tables.key_columns import joined, key_name
+from swag.tables.times.durations import Duration
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from frames.tables import pieces_of, united
 from frames.theory import satisfies
 from swag.errors import BadQuery, BadType
 from swag.tables.columns import as_table
-from swag.tables.durations import Duration, in_units
+from swag.tables.times.durations import Duration, in_units
 
 
 def tumbling_windows(

@@ -14,8 +14,8 @@ from swag.arguments import LARGEST, check_name, key_columns
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.groupings import By
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, one_chunk, to_arrow
-from swag.tables.durations import Duration, in_units
 from swag.tables.keys import KeyTable
+from swag.tables.times.durations import Duration, in_units
 
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 Key = str | Sequence[str] | None  # as users name it: a column, several, or none

@@ -22,8 +22,8 @@ from swag.query.groupings import By, grouping_of, levels, one_or_several, shown_
 from swag.query.query import Query, check_names
 from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
-from swag.tables.durations import Duration, length
 from swag.tables.key_columns import apart
+from swag.tables.times.durations import Duration, length
 from swag.ticks.arrivals import Arrivals
 from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream

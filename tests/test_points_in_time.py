@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from swag.tables.columns import Clock
-from swag.tables.durations import NANOSECONDS, in_units
+from swag.tables.times.durations import NANOSECONDS, in_units
 
 EPOCH = dt.datetime(1970, 1, 1)
 NEW_YORK = ZoneInfo("America/New_York")

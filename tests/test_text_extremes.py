@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.live.words import Words
+from swag.live.vocabulary.words import Words
 from tests import oracle
 from tests.oracle_aggregates import Agg
 

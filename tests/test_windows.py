@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.tables.durations import canonical, nanoseconds
+from swag.tables.times.durations import canonical, nanoseconds
 from tests import oracle
 from tests.oracle import Q, mismatches
 from tests.test_evaluate import AGGREGATES, WHERE, WILD, events, ours, pieces, table

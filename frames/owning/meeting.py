@@ -11,8 +11,8 @@ from frames.finding.layout import LaidOut, laid_out
 from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels.frames import fill as frame_fill
 from swag.tables.columns import Clock, column, one_chunk, room
-from swag.tables.durations import Duration
 from swag.tables.keys import KeyTable
+from swag.tables.times.durations import Duration
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
 from swag.tables.columns import Clock, Field, is_discrete
-from swag.tables.durations import in_units
+from swag.tables.times.durations import in_units
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from swag.arguments import LARGEST, is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
-from swag.tables.durations import length
+from swag.tables.times.durations import length
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float

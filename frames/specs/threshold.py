@@ -11,7 +11,7 @@ from swag.arguments import LARGEST, is_whole
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
 from swag.query.as_json import duration_from_json, duration_to_json
-from swag.tables.durations import Duration, canonical, in_units
+from swag.tables.times.durations import Duration, canonical, in_units
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from swag.live import intake, window_edges
 from swag.live.alerting.alerts import Alerts
 from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
-from swag.live.dictionary import Dictionary
 from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.store import CheckedRows
 from swag.live.time import Time
+from swag.live.vocabulary.dictionary import Dictionary
 from swag.query.kind import TIME
 from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query

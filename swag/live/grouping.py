@@ -10,7 +10,6 @@ from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.composites import Shared
-from swag.live.dictionary import Dictionary
 from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Satisfied
 from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
@@ -18,7 +17,8 @@ from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.store import CheckedRows, Store
 from swag.live.time import Time
-from swag.live.words import Renumbering
+from swag.live.vocabulary.dictionary import Dictionary
+from swag.live.vocabulary.words import Renumbering
 from swag.query.query import Query
 
 

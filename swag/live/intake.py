@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
 from swag.errors import BadType
-from swag.live.dictionary import Dictionary
 from swag.live.store import Store
+from swag.live.vocabulary.dictionary import Dictionary
 from swag.query.reading import Reading
 from swag.tables.columns import (
     AS_THEY_ARE,

@@ -14,11 +14,11 @@ from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
 from swag.live.arena import Batch, NewRows, group
-from swag.live.dictionary import Dictionary
 from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Satisfied
 from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.time import Time
+from swag.live.vocabulary.dictionary import Dictionary
 from swag.query.kind import HASHED, TIME, factors
 from swag.query.windows import Depth
 from swag.tables import decay

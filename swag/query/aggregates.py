@@ -8,8 +8,8 @@ from swag.errors import BadQuery, nearest
 from swag.query.as_call import shown
 from swag.query.expression import Operators
 from swag.query.kind import KINDS, Kind, UserDefined
-from swag.tables.durations import canonical, length
 from swag.tables.expressions.derived import column_name
+from swag.tables.times.durations import canonical, length
 
 
 @dataclass(frozen=True)

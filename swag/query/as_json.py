@@ -18,7 +18,7 @@ from swag.query.query import Events, Query, Several, Source, queries_in
 from swag.query.user_defined import dtype_of
 from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.tables.constants import from_json, to_json
-from swag.tables.durations import Duration
+from swag.tables.times.durations import Duration
 
 
 def duration_to_json(duration: Duration | None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from swag.arguments import LARGEST, is_option, is_whole, key_columns
 from swag.errors import BadQuery
 from swag.query.as_call import called, shown
-from swag.tables.durations import Duration, canonical, in_units, is_duration, nanoseconds
+from swag.tables.times.durations import Duration, canonical, in_units, is_duration, nanoseconds
 
 Anchor = Literal["tick", "tuple"]
 EXAMPLES = 'sw.Every(1000) counts rows, sw.Every("1m") or sw.Every(time=60) is time'

@@ -40,8 +40,8 @@ from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
 from swag.tables.decimals import sum_type
-from swag.tables.durations import in_units
 from swag.tables.keys import is_groupable, is_spelled
+from swag.tables.times.durations import in_units
 
 
 def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:

@@ -16,9 +16,9 @@ import numpy as np
 from swag.arguments import check_flag, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
-from swag.tables.calendars import SPELT, Period, check_zone, longest, period_starts
 from swag.tables.columns import Clock
-from swag.tables.durations import Duration, canonical, distance, in_units
+from swag.tables.times.calendars import SPELT, Period, check_zone, longest, period_starts
+from swag.tables.times.durations import Duration, canonical, distance, in_units
 
 Closed = Literal["right", "left", "both", "none"]
 

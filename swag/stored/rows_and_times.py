@@ -19,8 +19,8 @@ from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables import decay
 from swag.tables.columns import AS_THEY_ARE, column
-from swag.tables.durations import in_units
 from swag.tables.lists import lists, ranges
+from swag.tables.times.durations import in_units
 
 
 class ExtremeRow(Aggregator):

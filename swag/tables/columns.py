@@ -13,7 +13,7 @@ from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, 
 from swag.tables import decimals
 from swag.tables.inputs import sentence, table_of
 from swag.tables.plain import ENCODED, plain
-from swag.tables.points import SMALLEST, point, whole_number
+from swag.tables.times.points import SMALLEST, point, whole_number
 
 LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
 AS_THEY_ARE = (pa.int64(), pa.float64())  # the types that kernels are given

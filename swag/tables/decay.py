@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swag.tables.durations import in_units
+from swag.tables.times.durations import in_units
 
 _NAMES = re.compile(r"(?:(?P<x>.*) \* )?2\^\(ts / (?P<weight>[\w.]+)\)|ts // (?P<turns>[\w.]+)", re.DOTALL)
 

@@ -16,7 +16,7 @@ from swag.live import intake
 from swag.query.groupings import By
 from swag.query.query import Query
 from swag.tables.columns import clock_of, taken
-from swag.tables.durations import Duration, in_units
+from swag.tables.times.durations import Duration, in_units
 from swag.tables.waiting import NO_IDS, TimedRows
 from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.held import Held, later_of

@@ -28,8 +28,8 @@ from swag.spark.batch.layout import Layout, pieces_of
 from swag.spark.places import all_columns, col, free, named, numbered, placed
 from swag.spark.portable import in_workers, portable_aggregate
 from swag.tables.columns import Clock
-from swag.tables.durations import Duration
 from swag.tables.expressions.derived import of_events
+from swag.tables.times.durations import Duration
 
 DEFAULT = Layout()
 Key = str | list[str] | None

@@ -22,8 +22,8 @@ from swag.spark.streams.packing import Pack, shard_numbers
 from swag.spark.streams.shard import Job
 from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime, instants_of
-from swag.tables.durations import Duration
 from swag.tables.expressions.derived import of_events
+from swag.tables.times.durations import Duration
 
 EVENTS, STATES = "events", "states"
 NOTHING = np.iinfo(np.int64).min

@@ -8,7 +8,7 @@ from kernels.operators import decayed as operator
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Function, Kind, Part, register
 from swag.tables import decay
-from swag.tables.durations import Duration, in_units
+from swag.tables.times.durations import Duration, in_units
 
 
 def decayed_sum(column: str, half_life: Duration) -> Aggregate:

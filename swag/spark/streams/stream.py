@@ -26,7 +26,7 @@ from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS, Windows, frequencies
 from swag.spark.streams.watermark import EventTime
 from swag.tables.answers import own_name
-from swag.tables.durations import Duration
+from swag.tables.times.durations import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

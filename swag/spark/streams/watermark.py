@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.errors import BadQuery, BadType
-from swag.tables.durations import Duration, in_units, nanoseconds
+from swag.tables.times.durations import Duration, in_units, nanoseconds
 
 SHIFT = 1 << 52
 TIME = pa.timestamp("us", tz="UTC")  # the column that Spark's watermark follows

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from swag.query.over_statement import ENDLESS_ROWS, WHOLE
 from swag.query.windows import Range, Rows, Unbounded, Window
-from swag.tables.durations import distance
+from swag.tables.times.durations import distance
 
 ENDLESS_TIME = "-1000000000d"  # further ahead than any two timestamps lie apart
 ENDLESS_UNITS = -(2**64)

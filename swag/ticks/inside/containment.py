@@ -14,7 +14,7 @@ import numpy as np
 
 from swag.query.every import Every
 from swag.query.query import Query
-from swag.tables.durations import is_duration, nanoseconds
+from swag.tables.times.durations import is_duration, nanoseconds
 from swag.ticks.schedule import TickAnswers
 from swag.ticks.ticker import Ticker
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from swag.arguments import LARGEST
 from swag.errors import BadEvents, BadQuery
-from swag.tables.durations import NANOSECONDS
+from swag.tables.times.durations import NANOSECONDS
 
 Period = Literal["1h", "1d", "1w", "1mo"]
 SPELT: dict[Period, tuple[str, ...]] = {

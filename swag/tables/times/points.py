@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swag.arguments import LARGEST
 from swag.errors import BadQuery, BadType
-from swag.tables.durations import NANOSECONDS
+from swag.tables.times.durations import NANOSECONDS
 
 SMALLEST = -(2**63)
 _FINER = {"ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9)}

@@ -1,6 +1,6 @@
 """Columns that are no numbers, as an engine keeps them: every value once, in the words of its column.
 
-Rows hold the numbers of words (swag/live/words.py). Values that no row holds any more are forgotten now and then, so
+Rows hold the numbers of words (swag/live/vocabulary/words.py). Values that no row holds any more are forgotten now and then, so
 that a column of order numbers, each seen once, takes no more memory than the rows that are kept.
 """
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
 from swag.live.space import Space
-from swag.live.words import Renumbering, Words
+from swag.live.vocabulary.words import Renumbering, Words
 from swag.query.reading import Reading
 from swag.tables import decimals
 from swag.tables.columns import Field, column, decoded_type, is_discrete, is_number, one_chunk

@@ -72,6 +72,7 @@ POSITIONS = [
     )),
     *(Function(text, "number") for text in ("RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()")),
 ]  # fmt: skip
+RANKS = ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST")
 NUMBERED = ("ROW_NUMBER", "LAG", "LEAD", "NTILE")  # which go by rows, whatever the frame
 AROUND = [
     "{0}",
@@ -171,7 +172,9 @@ def statements(draw: Any, ties: bool, stamps: bool) -> tuple[str, str]:
             named.append(f"w{number} AS ({window.ours()})")
         alias = f"c{number}"
         ours.append(f"{around.format(f'{function.text}{filtered} OVER {over}')} AS {alias}")
-        call = f"{function.text}{filtered} OVER ({window.theirs(function.by_place, by_rows)})"
+        of_peers = name in RANKS  # which know no frames, and take events of the same ts for one
+        there = window._replace(frame="").ours() if of_peers else window.theirs(function.by_place, by_rows)
+        call = f"{function.text}{filtered} OVER ({there})"
         call = f"COALESCE({call}, 0)" if name == "COUNT_IF" else call  # theirs is null of no rows, ours 0
         theirs.append(f"{around.format(call)} AS {alias}")
     where = f" WHERE {draw(st.sampled_from(CONDITIONS))}" if draw(st.booleans()) else ""

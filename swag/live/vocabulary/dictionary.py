@@ -1,7 +1,7 @@
 """Columns that are no numbers, as an engine keeps them: every value once, in the words of its column.
 
-Rows hold the numbers of words (swag/live/vocabulary/words.py). Values that no row holds any more are forgotten now and then, so
-that a column of order numbers, each seen once, takes no more memory than the rows that are kept.
+Rows hold the numbers of words (swag/live/vocabulary/words.py). Values that no row holds any more are forgotten now and
+then, so that a column of order numbers, each seen once, takes no more memory than the rows that are kept.
 """
 
 from collections.abc import Callable, Iterable

@@ -109,6 +109,7 @@ class Engine:
         return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
 
     def _check_hold(self) -> None:
+        """Refuse hold=False without `lateness`, or with an algorithm that takes events in order only."""
         check_flag(self.hold, "hold")
         if self.hold:
             return
@@ -124,6 +125,7 @@ class Engine:
             )
 
     def _check_grouping(self, query: Query) -> None:
+        """Refuse a query that is grouped by the time, or by any key where the engine's algorithm knows one stream."""
         by = grouping_of(query, self._streams.default)
         if self.ts in by:
             raise BadQuery(f'query "{query.label}" groups by "{self.ts}", which is the time.', 'by="…"')

@@ -65,6 +65,7 @@ def _of_core(core: Core) -> str:
 
 
 def _head(core: Core, queries: int, kept: int, size: int, held: int) -> list[str]:
+    """The first two lines of a plan: queries, key, order and algorithm; events seen and kept, keys, memory."""
     core.plan.settle()
     core.filters.prepare()
     stream = f'one stream per "{core.key}"' if core.key else "one stream"
@@ -176,6 +177,7 @@ def _ticker(ticker: Ticker) -> list[str]:
 
 
 def _group(group: Group) -> list[str]:
+    """The lines of a group: what its queries share, the structure chosen, what it costs, why, and how often used."""
     structure = group.structure
     rows = group.space.label()
     return [

@@ -123,6 +123,7 @@ class Features:
     # -- which queries ------------------------------------------------------------------------------------------------
 
     def _known(self, columns: list[str], names: tuple[str, ...] | None) -> Prepared:
+        """What was worked out for these features (None: all) and entity columns; anew if queries have changed since."""
         of, version = (names, *columns), self._streams.version
         found = self._prepared.get(of)
         if found is None or not found.fits(version):
@@ -133,6 +134,7 @@ class Features:
         return found
 
     def _prepare(self, columns: list[str], names: tuple[str, ...] | None, version: int) -> Prepared:
+        """Work out who answers a set of features: the streams, and each feature's place in the rows of the table."""
         chosen = self._chosen(set(columns)) if names is None else [self._named(name, columns) for name in names]
         for name in chosen:
             if name in columns:
@@ -163,6 +165,7 @@ class Features:
         return [query.label for query in some if columns.issuperset(streams.grouping(query.label))]
 
     def _named(self, name: Any, columns: list[str]) -> str:
+        """A feature by its name; refused if it answers at ticks, or if the entities lack a column of its key."""
         query = self._streams.known(name)
         if query.at_ticks:
             raise BadQuery(f'query "{name}" answers at its ticks, so it is no feature.', f'engine.emitted("{name}")')

@@ -49,6 +49,7 @@ def shown(wanted: bool | None) -> Iterator[Progress]:
 
 
 def _tell(progress: Progress, over: threading.Event) -> None:
+    """In a thread: after some patience, keep the line of progress on stderr up to date, and wipe it out once over."""
     started, line = time.monotonic(), ""
     if over.wait(PATIENCE):
         return

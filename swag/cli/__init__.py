@@ -45,6 +45,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A misspelt command is refused with the names of all commands, and the nearest one as a hint."""
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-"):
             close = difflib.get_close_matches(args[0], known, n=1)

@@ -167,6 +167,8 @@ def _chunk_by_chunk(
     queries: list[Query], source: Files, columns: list[str], ts: str, key: By,
     requests: pa.Table | None, size: int, sink: Any, advance: Any,
 ) -> None:  # fmt: skip
+    """Answers at events, ticks or requests, while files are read a chunk at a time; all of them go to the sink."""
+
     def chunks() -> Iterator[pa.Table]:
         for table in source.batches(columns, size):
             yield table

@@ -24,6 +24,7 @@ SHOWN = ("trades_60s", "volume_5m", "bought_5m", "vwap_15m", "std_30m", "high_60
 
 
 def show(count: int, symbols: int, seed: int) -> None:
+    """All of `swag demo` on a terminal: measure windows together and apart, then print one section after the other."""
     console = Console(highlight=False)
     asked, alone = demo.queries(), demo.sample()
     console.print(f"[bold]swag {sw.__version__}[/]: {len(asked)} windows over one stream of trades\n")
@@ -54,6 +55,7 @@ def show(count: int, symbols: int, seed: int) -> None:
 
 
 def _answers(console: Console, answers: pa.Table, now: datetime, windows: int, took: float) -> None:
+    """The demo's section of answers: some windows of a few symbols, from the busiest on, and how long a lookup took."""
     busiest = answers.sort_by([("trades_60m", "descending")])["symbol"].to_pylist()
     chosen = [busiest[i] for i in (0, 1, 2, 10, 100, 1000) if i < len(busiest)]
     _title(console, f"Answers at {now:%H:%M:%S}, for {len(chosen)} of {answers.num_rows:,} symbols")
@@ -86,6 +88,7 @@ def _saved(
     measured: int,
     batches: int,
 ) -> None:
+    """The demo's section of savings: structures, memory and time, together and one by one; some answers are checked."""
     queries = len(asked)
     scale = queries / measured
     _title(console, "What sharing saved")
@@ -160,6 +163,7 @@ def _filters(console: Console, engine: sw.Engine, symbols: int) -> None:
 
 
 def _features(console: Console, events: pa.Table, asked: list[sw.Query], seed: int) -> None:
+    """The demo's section of features: all windows at requests of the past, evaluated over the stored trades."""
     wanted = demo.requests(events, REQUESTS, seed)
     started = time.perf_counter()
     features = evaluate(asked, events, at=wanted, ts="ts", key="symbol")
@@ -196,6 +200,7 @@ def _warm(console: Console, few: pa.Table, asked: list[sw.Query]) -> None:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Progress]:
+    """Bars for what the demo measures, with the time elapsed; nothing where the output is no terminal."""
     columns = (
         TextColumn("  {task.description}"),
         BarColumn(None),

@@ -78,6 +78,7 @@ class Sink:
 
     @contextmanager
     def _possible(self) -> Iterator[None]:
+        """What the file system or Arrow has against writing these answers, as one line about the output file."""
         try:
             yield
         except OSError as why:

@@ -67,6 +67,7 @@ def _partitions(statement: OverStatement) -> list[str]:
 
 
 def _notes(query: Query) -> list[str]:
+    """Lines below a query in `swag explain`: what it is computed from and reads, and when and for whom it answers."""
     notes = []
     if not query.is_simple and not query.is_relation:
         parts = ", ".join(part.title for part in lower(query).answered)
@@ -84,6 +85,7 @@ def _notes(query: Query) -> list[str]:
 
 
 def _candidates(query: Query) -> str:
+    """How keys that pass a query's HAVING are found, as `swag explain` says it: by an index, or by checking all."""
     guard = query if query.is_simple else lower(query).guard
     kind = "" if guard is None else guard.aggregate.kind
     suffix = guard is not None and isinstance(guard.window, Range) and guard.window.until == 0

@@ -62,6 +62,7 @@ def ticks() -> list[sw.Query]:
 
 
 def specs() -> list[Any]:
+    """Frames of every kind, to be detected when everything is compiled: threshold, delta, boundary, aggregate."""
     fr = frames_package()
     return [
         fr.Threshold("x", ">", 2.0),
@@ -76,6 +77,7 @@ def specs() -> list[Any]:
 
 
 def _windows(table: pa.Table, key: str | None) -> None:
+    """Warm windows: queries, filters and ticks in engines, in order and late, and the same table as stored events."""
     asked = [*queries(), *(filters() if key is not None else [])]
     for lateness in (None, "4s"):
         use_engine(sw.Engine, {"ts": "ts", "key": key, "lateness": lateness}, [*asked, *ticks()], table)
@@ -88,6 +90,7 @@ def _windows(table: pa.Table, key: str | None) -> None:
 
 
 def _frames(table: pa.Table, key: str | None) -> None:
+    """Warm frames: every kind detected and summarized over the table, one filled, and one found by a detector."""
     fr = frames_package()
     for spec in specs():
         found = fr.detect(spec, table, key=key)

@@ -14,6 +14,7 @@ from swag.cli.warm_jobs import everything
 
 
 def show() -> None:
+    """`swag warm` on a terminal: where compiled kernels are kept, how many were compiled, and how long that took."""
     console = Console(highlight=False)
     console.print(f"compiling all kernels into {cache_folder()}")
     started = time.perf_counter()

@@ -103,6 +103,7 @@ def _prefix(target: Path) -> str:
 
 
 def _begin(target: Path) -> Draft:
+    """A new .part file beside the target, locked by this process, with the mode of the file that it will replace."""
     while True:
         path = target.with_name(f"{_prefix(target)}{secrets.token_hex(4)}{ENDING}")
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), "w+b")
@@ -127,6 +128,7 @@ def _lock(handle: int, wait: bool = False) -> bool:
 
 
 def _remove_leftovers(target: Path) -> None:
+    """Remove the .part files beside the target that nobody writes any more: killed processes have lost their locks."""
     prefix, found = _prefix(target), []
     with suppress(OSError), os.scandir(target.parent) as entries:
         found = [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(ENDING)]

@@ -72,6 +72,7 @@ def _advanced(saved: Any, arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _store(saved: dict[str, Any], header: dict[str, Any], arrays: Arrays, types: dict[str, pa.DataType]) -> State:
+    """The store of a format 2 snapshot: its keys and spaces, and the rows kept, with names in place of numbers."""
     kept = {"rows": saved["keep_rows"], "time": saved["keep_time"], "tidy": saved["tidy"]}
     events = {"events": saved["events"], "forgotten": saved.get("forgotten", EARLIEST)}
     keys: State | None = (
@@ -113,6 +114,7 @@ def _plan(header: dict[str, Any], arrays: Arrays) -> State:
 
 
 def _group(entry: dict[str, Any], masks: list[dict[str, Any]], arrays: Arrays) -> State:
+    """A group of a format 2 plan: its queries, its structure by the name of today, and the partials that this held."""
     same = ("family", "columns", "queries", "reason", "levels", "log_width", "regret")
     updates, lookups, own_updates, own_lookups = entry["counted"]
     header = {name: entry[name] for name in same} | {
@@ -141,6 +143,7 @@ def _held(entry: dict[str, Any], arrays: Arrays) -> State:
 
 
 def _emission(saved: dict[str, Any] | None, arrays: Arrays, parse: Parse) -> State:
+    """What a format 2 snapshot says of ticks, if anything: tickers, streams inside, and ticks not fetched yet."""
     saved = saved or {"tickers": [], "inner": [], "chosen": [], "since": {}, "top": EARLIEST, "outbox": []}
     header = {"since": saved["since"], "top": saved["top"], "errors": saved.get("errors", [])}
     header["outbox"] = [entry["query"] for entry in saved["outbox"]]
@@ -157,6 +160,7 @@ def _emission(saved: dict[str, Any] | None, arrays: Arrays, parse: Parse) -> Sta
 
 
 def _ticker(entry: dict[str, Any], arrays: Arrays, parse: Parse) -> State:
+    """A ticker of format 2: rows that wait for their tick, its counters, and the core that ticks look back at."""
     rows = dict(zip(("table", "ts", "ids"), (arrays[i] for i in entry["rows"]), strict=False))
     names = ("next", "total", "gone", "newest"), ("links", "latest", "seen")
     counters = {name: arrays[i] for name, i in zip(names[0], entry["counters"], strict=True)}

@@ -115,6 +115,7 @@ class Files:
 
 
 def _joined(one: pa.Schema, other: pa.Schema, path: Path) -> pa.Schema:
+    """The columns of two files in types that hold the values of both; path: the second, for when there are none."""
     fields = []
     for a, b in zip(one, other, strict=True):
         try:

@@ -73,6 +73,7 @@ class Source:
         self.names: list[str] = self._schema.names
 
     def _look(self) -> pa.Schema:
+        """The schema of the file, and of Parquet the number of rows; a CSV without rows or commas is refused."""
         if self.kind == "parquet":
             with pa.parquet.ParquetFile(self.path) as file:
                 self.rows = file.metadata.num_rows

@@ -22,6 +22,7 @@ class KeyRows:
     _rows: list[pa.Table] = field(default_factory=list)
 
     def ids(self, table: pa.Table) -> np.ndarray:
+        """The number of each row's key; of a key that is new, its columns are kept."""
         column = one_chunk(table.column(self.known_by))
         if self._table is None:
             self._table = KeyTable(column.type)

@@ -34,6 +34,7 @@ def told(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     )
 
     def run(batches: Any) -> Any:  # inside a function: so it is sent as code, and needs nothing of ours to arrive
+        """In a worker: unpack the function and run it on batches; a missing module is told with the Python there."""
         import pickle
         import sys
 

@@ -93,6 +93,7 @@ def key_names(key: str | list[str] | tuple[str, ...] | None) -> list[str]:
 
 
 def check_key(each: StructField) -> None:
+    """Refuse a key column of a Spark type that is no key: arrays, maps, variants, and text with a collation."""
     if _holds(each.dataType, ArrayType | MapType | VariantType):
         raise BadType(
             f'a key of type {each.dataType.simpleString()} ("{each.name}") can not be grouped by.',

@@ -245,6 +245,7 @@ def _pieces(
     events: DataFrame, by: list[str], keys: pa.Table, large: list[Large], starts: list[np.ndarray],
     since: list[list[int]], tasks: int,
 ) -> CutPieces:  # fmt: skip
+    """The pieces of large substreams, from where each begins and sees events: as a small DataFrame, and as arrays."""
     at: list[int] = []
     columns: dict[str, list[int]] = {"since": [], "start": [], "until": []}
     for each, own, seen in zip(large, starts, since, strict=True):

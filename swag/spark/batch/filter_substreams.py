@@ -144,6 +144,7 @@ def _events(task: FilterTask, table: pa.Table, keys: KeyRows) -> pa.Table:
 
 
 def _answers(task: FilterTask, engine: Engine, keys: KeyRows, time: int) -> Iterator[pa.RecordBatch]:
+    """In a worker: the keys that pass each filter at one of the times, asked of the task's engine, as answers."""
     if not engine.stats()["events"]:
         return
     engine.advance(task.clock.value(time))

@@ -96,6 +96,7 @@ class Passage:
         cls, groups: dict[By, list[Query]], names: list[str], events: DataFrame, at: DataFrame | None, ts: str,
         keys: list[str], layout: Layout,
     ) -> "Passage":  # fmt: skip
+        """Rows before the first grouping: all inputs are checked, and requests stand among the events."""
         asked = [query for some in groups.values() for query in some]
         types = checked_inputs(asked, events, at, ts, keys)
         simple = [each for query in asked for each in components(query)]

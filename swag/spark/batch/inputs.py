@@ -35,6 +35,7 @@ def checked_inputs(asked: list[Query], events: DataFrame, at: DataFrame | None, 
 
 
 def _same_key(events: DataFrame, at: DataFrame, name: str) -> None:
+    """Refuse requests that lack a key column of the events, or have it in another type."""
     if name not in at.columns:
         raise UnknownColumn(
             f'requests need a column "{name}", but have: {", ".join(at.columns)}.', nearest(name, at.columns)

@@ -43,6 +43,7 @@ def sql(text: str, *, ts: str = "ts", **frames: DataFrame) -> DataFrame:
 
 
 def _frame(streams: set[Any], frames: dict[str, DataFrame]) -> DataFrame:
+    """The DataFrame that statements read, by its name after FROM; one that was not given, or several, are refused."""
     if len(streams) > 1:
         raise BadQuery(f"the statements read {len(streams)} streams.", "a call for each")
     [stream] = streams
@@ -65,6 +66,7 @@ class OverTask:
 
 
 def _evaluate(statement: OverStatement, events: DataFrame, ts: str) -> DataFrame:
+    """A statement with OVER: rows go to tasks by partition, in order of arrival; answers are sorted behind them."""
     keys = _partition(statement, events)
     alone = replace(statement, order=(), limit=None, offset=0)
     types = evaluate_over(statement, schema.empty_table(events), ts, Progress()).schema
@@ -79,6 +81,7 @@ def _evaluate(statement: OverStatement, events: DataFrame, ts: str) -> DataFrame
 
 
 def _partition(statement: OverStatement, events: DataFrame) -> list[str]:
+    """The columns of PARTITION BY, one list for all windows; expressions, or several partitions, are refused."""
     partitions = list(statement.by_partition())
     if len(partitions) > 1:
         shown = "; ".join(", ".join(each) or "none" for each in partitions)

@@ -49,6 +49,7 @@ class TickTask:
 def evaluate(
     asked: list[Query], events: DataFrame, at: DataFrame | None, ts: str, keys: list[str], layout: Layout
 ) -> DataFrame:
+    """Queries with `every` or `source` over a DataFrame: spread by key where all count per key, else in one task."""
     if at is not None:
         if any(query.every is not None for query in asked):
             raise BadQuery("queries with `every` say themselves when they answer; `at` asks for other times.")
@@ -82,6 +83,7 @@ def evaluate(
 
 
 def _key_name(asked: list[Query], keys: list[str], known_by: str, taken: list[str]) -> str | None:
+    """What a task calls the key: its column, or a free name for numbers, which no query may read as that column."""
     if not keys:
         return None
     if known_by == "k0":
@@ -138,6 +140,7 @@ def _end(task: TickTask, table: pa.Table) -> int | None:
 
 
 def answers(task: TickTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker: all rows of a task as one stored table, and its ticks; numbered keys get their columns back."""
     process.begin()
     kept = list(batches)
     if not sum(batch.num_rows for batch in kept):

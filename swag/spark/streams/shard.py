@@ -72,6 +72,7 @@ class Shards(StatefulProcessor):
         self._store = handle.getMapState("pieces", StructType([number]), StructType([content]))
 
     def handleInputRows(self, key: Any, rows: Iterable[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Called by Spark where rows came: their pieces as tables, in order of kind and place, and a step over them."""
         frames = list(rows)
         pieces = [
             piece for frame in frames for piece in zip(frame["kind"], frame["place"], frame["piece"], strict=True)

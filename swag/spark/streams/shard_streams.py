@@ -51,6 +51,7 @@ class RecordedStream(LiveStream):
         self.replaying, self.watermark = False, NOTHING
 
     def take(self, table: pa.Table, checked: bool = False) -> Incoming | None:
+        """Take rows and note them for the log; nothing while replaying, as its own rows are in the log."""
         if self.replaying or table.num_rows == 0:
             return None
         table = self.reading.extended(table) if self.reading.derived else table

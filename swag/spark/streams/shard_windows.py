@@ -102,6 +102,7 @@ class ShardWindows:
                 kept.restore(written[kept.rows])
 
     def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
+        """Bring streams to where the log is: apply events up to the watermark, drop what was answered or sent."""
         self.restore(state)
         self.answered = state[0]["answered"]
         self._promise(upto)
@@ -134,6 +135,7 @@ class ShardWindows:
         self._apply(self.events.leave(upto), upto)
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        """A trigger: take events and requests, apply what the watermark has passed, answer, and name what to log."""
         self.latest = self.ahead = None
         step = Step(counts={EVENTS: 0, REQUESTS: 0, "late": 0, "lookups": 0})
         self._take(step, fresh.get(EVENTS), self.events, EVENTS, upto)
@@ -280,6 +282,7 @@ class ShardWindows:
         return asked
 
     def _requested_of(self, kept: Kept, queries: list[Query], asked: pa.Table, late: bool) -> dict[str, Any]:
+        """One stream's answers at requests, by query: null if late; of a key never seen, as before any event."""
         plan, store = self.plan, kept.stream.core.store
         ids = np.zeros(asked.num_rows, np.int64)
         if store.events == 0 or late:
@@ -317,6 +320,7 @@ class ShardWindows:
         return nested({"answered": self.answered}, {"streams": [kept.state() for kept in self.streams]})
 
     def wakes(self) -> int | None:
+        """The first instant not to be slept through if no row comes: for rows that wait, filters, and slots of time."""
         events, asked = self.events.first, self.requests.first
         found = [] if events is None else [events]
         found += [] if asked is None else [max(kept.known_at(asked) for kept in self._read)]

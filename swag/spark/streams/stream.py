@@ -83,6 +83,7 @@ def _keyed_by_several(
     asked: list[Query], events: "DataFrame", requests: "DataFrame | None", ts: str, key: list[str],
     lateness: Duration | None, shards: int | None, metrics: str,
 ) -> "DataFrame":  # fmt: skip
+    """A stream by a list of key columns: several are joined into one for the shards, and taken apart in the answers."""
     keys = key_names(key)
     if len(keys) < 2:
         one = keys[0] if keys else None
@@ -236,6 +237,7 @@ def normal(table: pa.Schema, ts: str, time: EventTime) -> pa.Schema:
 def requests_schema(
     requests: "DataFrame", events: pa.Schema, queries: list[Query], ts: str, key: str | None
 ) -> pa.Schema:
+    """The Arrow types of the requests' columns; refused if ts is not as in the events, or a query is named like one."""
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     columns_of(requests, wanted, "requests")
     every = columns_of(requests, dict.fromkeys(requests.columns, ""), "requests")

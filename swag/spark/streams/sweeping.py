@@ -27,6 +27,7 @@ class Sweep:
             log.rewrite(self._next(entries, batch), shrink)
 
     def _next(self, entries: list[Segment], batch: int) -> list[Segment]:
+        """The segments to look over now: those after the last one swept, or from the first again, up to a limit."""
         later = [entry for entry in entries if entry.number > self.swept]
         run: list[Segment] = []
         for entry in later or entries:

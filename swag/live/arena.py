@@ -127,6 +127,7 @@ class Arena:
         return self.rings.nbytes + sum(column.data.nbytes for column in self.columns)
 
     def _resize(self, keys: np.ndarray, coming: np.ndarray) -> None:
+        """Rings that fit the rows kept and coming: others get a place elsewhere, or all rings are laid out anew."""
         wanted = np.empty(keys.size, np.int64)
         if timeline.fitting(self.rings, keys, coming, wanted):
             return
@@ -186,6 +187,7 @@ class Arena:
             self._repack(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def _move(self, keys: np.ndarray, offsets: np.ndarray, capacities: np.ndarray, size: int | None) -> None:
+        """Rings to other offsets and capacities, in all columns. size: that of new arrays; None: within the same."""
         for column in self.columns:
             source, entries = column.data, None if size is None else size >> column.shift
             target = source if entries is None else np.zeros((*source.shape[:-1], entries), source.dtype)

@@ -384,6 +384,7 @@ class Core:
         return self.grouping.complete_since(list(self.queries.values()))
 
     def state(self) -> State:
+        """The time of the stream, its dictionary, grouping and alerts; its queries are known to who registered them."""
         header = {"now": self.time.now, "closed": self.time.closed, "asked": self.asked, "missed": self.missed}
         inside: Parts = {
             "dictionary": self.dictionary.state(),

@@ -89,6 +89,7 @@ class FeaturePlan:
         return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)
 
     def _block(self, places: list[int], which: list[int]) -> Block:
+        """A block of queries that differ in their windows alone, by their places; which: the window of each."""
         route, parts = self.route(places[0]), []
         states = {(mask, part): (i, asked) for i, (mask, part, asked) in enumerate(in_turn(self._asked))}
         for part, by in zip(route.parts or (), route.served_by, strict=True):

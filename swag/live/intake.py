@@ -192,6 +192,7 @@ def _foreign(name: str, kind: pa.DataType, known: pa.DataType) -> BadType:
 
 
 def _same_type(name: str, new: Field, seen: Dictionary) -> Field:
+    """A column of a batch, if it is of the type it has had; nulls alone take that type, anything else is refused."""
     known = seen.types.get(name)
     if known is None or is_as_known(new.type, known):
         return new

@@ -168,6 +168,7 @@ class Lookups:
     def _columns(
         self, queries: list[Query], which: list[int], ids: np.ndarray, edges: Edges, instants: Any
     ) -> tuple[list[pa.Array], np.ndarray]:
+        """A column per query from the edges of windows, and which keys have an event. which: the window of each."""
         if not self.plan.settled:
             self.plan.settle()
         one = Request(self, ids, edges, instants)
@@ -275,6 +276,7 @@ class Request:
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
+        """The answers of an aggregate over window `w`, a row per key, from the partials that structures gave."""
         kind = route.kind
         if route.parts is None:  # registered later, and nothing has come since
             nothing = pa.nulls(self.ids.size, route.type)

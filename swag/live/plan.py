@@ -127,6 +127,7 @@ class Plan:
         return any(bool((space.raw[name].data < 0).any()) for name in wide)
 
     def remove(self, queries: list[Query]) -> None:
+        """These are not asked any more: rows are kept for the other queries alone, and unused structures go."""
         for query in queries:
             del self.queries[query.label]
             if isinstance(query.window, Unbounded):
@@ -276,6 +277,7 @@ class Plan:
         return moments if (mask.home, moments) in self.groups else part
 
     def _route(self, query: Query) -> Route:
+        """Where a query is answered from as of now: its rows, its parts, who serves those, and the type of answers."""
         mask, aggregate = self.mask(query), query.aggregate
         own = parts_of(aggregate)
         serving = tuple(self._serving(mask, part) for part in own)
@@ -336,6 +338,7 @@ class Plan:
                     space.add_raw(name, values_of(name, found).dtype.type)
 
     def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
+        """Groups, raw columns, spaces and filters that no query needs any more go, and what was noted of columns."""
         for key in [key for key in self.groups if key not in wanted]:
             self.groups.pop(key).structure.drop()
         names: dict[Mask, set[str]] = {}

@@ -102,6 +102,7 @@ class Group:
             self.use(Choice(type(self.structure), self.reason))
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
+        """The partials of windows from its structure; where a user's function raises, from one that stands in."""
         self._note_lookups(lo, hi)
         while True:
             try:
@@ -167,6 +168,7 @@ class Group:
         self._unnoted = 0
 
     def state(self) -> State:
+        """Its part, rows and queries, the structure with its partials, and what was asked of it so far."""
         header = {
             "family": self.part.family, "columns": list(self.part.columns), "mask": self.space.mask.to_json(),
             "queries": self.queries, "reason": self.reason,
@@ -242,6 +244,7 @@ def prefers_running(part: Part) -> bool:
 
 
 def _running(part: Part, dtype: np.dtype, forced: bool, seen: Group | None) -> Choice:
+    """Running intervals; of float sums certified ones, or base intervals once too many of these were uncertain."""
     if part.family != "sum" or dtype != np.float64:
         return Choice(Running, "asked for" if forced else "subtractable, and integers come back exactly: O(1) for both")
     if not forced and seen is not None and isinstance(seen.structure, RunningFloats):

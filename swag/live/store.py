@@ -237,6 +237,7 @@ class Store:
         return Batch(by_time[batch.order], batch.keys, batch.starts)
 
     def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
+        """The error for a row that is older than what was applied of its key, or promised; the hint says how late."""
         assert self.clock is not None
         same_key = rows.ids[:row] == rows.ids[row]
         applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=EARLIEST)))
@@ -278,6 +279,7 @@ class Store:
         return runs
 
     def _append_masked(self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray) -> NewRows:
+        """Of a batch, the rows that count in a space of some; every row of the main space gets its rank there."""
         chosen = rows.chosen[space.mask]
         counted = np.ones(rows.ts.size, np.bool_) if chosen is None else chosen
         assert space.rank is not None
@@ -292,6 +294,7 @@ class Store:
             timeline.scatter(fixed(values_of(name, fields)), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
+        """Rows of the main space that no window reaches go. coming: so many more of each key are about to be taken."""
         if self.retention.everything:
             return
         rings = self.main.arena.rings
@@ -395,6 +398,7 @@ class Store:
     # -- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
+        """The rows kept: times, spaces, how far back, what is lost of each key; and the keys, if they are its own."""
         header = {
             "events": self.events, "forgotten": self.forgotten, "tidy": self._next_to_tidy,
             "rows": self.retention.depth.rows, "time": self.retention.depth.time or None,
@@ -407,6 +411,7 @@ class Store:
         return with_arrays(whole, arrays | key_type)
 
     def restore(self, state: State) -> None:
+        """Rows, keys and spaces that were handed over; of older versions, a space of one filter joins the others."""
         header, arrays = state
         self.events, self.forgotten, self._next_to_tidy = header["events"], header["forgotten"], header["tidy"]
         self.retention = Retention(Depth(header["time"] or 0, header["rows"]))

@@ -97,6 +97,7 @@ class Turns:
             self._guard.notify_all()
 
     def _wait_to_look(self) -> None:
+        """Until nobody is alone inside; who waits to change something goes first, but only one of them."""
         before = self._changes
         self._to_look += 1
         try:
@@ -128,6 +129,7 @@ def beside(method: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(method)
     def shared(*args: P.args, **options: P.kwargs) -> R:
+        """The method beside others that look; alone, from its start, if something has to be changed first."""
         owner: Any = args[0]
         try:
             with owner.turns.beside():

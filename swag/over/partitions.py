@@ -27,6 +27,7 @@ class Partitions:
         return self._names[text]
 
     def _found(self, text: str) -> str:
+        """The name of the key column for an item of PARTITION BY: its own, or one of numbers, added to the table."""
         expression = compiled(text)
         for name in sorted(expression.columns):
             column(self.table, name, "PARTITION BY reads")

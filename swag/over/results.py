@@ -33,6 +33,7 @@ class Results:
         return found if rows is None else found.take(pa.array(rows))
 
     def _select(self, item: Item | Star) -> None:
+        """A selected column, or for a star those of the events, without some and with others replaced."""
         if isinstance(item, Item):
             self._add(item.name, self._value(item.text), item.start)
             self.known.setdefault(item.name, self.columns[item.name])
@@ -72,6 +73,7 @@ class Results:
     # -- which rows, in which order -----------------------------------------------------------------------------------
 
     def _rows(self) -> np.ndarray | None:
+        """The rows that QUALIFY, ORDER BY, LIMIT and OFFSET leave, in order; None: all as they are."""
         said, rows = self.statement, None
         if said.qualify is not None:
             rows = np.flatnonzero(holds(said.qualify, self._scope(compiled(said.qualify).columns)))

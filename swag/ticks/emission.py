@@ -217,6 +217,7 @@ class Emission(Inside):
         return StreamProgress(latest, self.top, closed, kept or bool(self.inner))
 
     def _decide(self, ticker: Ticker, progress: StreamProgress) -> TickAnswers | None:
+        """The answers of the ticks of a ticker that are decided by now; what is wrong with them waits to be told."""
         assert self.core.time.clock is not None
         try:
             answers = ticker.decide(progress, self.core.time.clock, self.core.store.keys)
@@ -232,6 +233,7 @@ class Emission(Inside):
         return answers.front(self.core.time.clock, every, self._tick, self.ts, self.key)
 
     def _send(self, ticker: Ticker, answers: TickAnswers) -> None:
+        """The answers of a ticker, and of the queries contained in its own, to where `emitted` fetches them."""
         front = self.front(answers, ticker.every)
         for query, values, speaks in zip(ticker.queries.values(), answers.columns, answers.speaks, strict=True):
             self._put(query.label, front.append_column(self._value, values), speaks)
@@ -332,6 +334,7 @@ class Emission(Inside):
     # -- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
+        """Its tickers, the streams inside, errors that nobody was told of, and the ticks that nobody has fetched."""
         header = {
             "since": self.since, "top": self.top, "contained": list(self.contained),
             "errors": [[type(why).__name__, why.message, why.hint] for why in self.errors],

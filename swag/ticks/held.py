@@ -121,6 +121,7 @@ class Held:
         slots: Iterable[int],
         together: bool,
     ) -> np.ndarray:
+        """Which of these events are late: behind what was applied of their key when they came, or in a slot passed."""
         due = due_before(ts, self.now, self.lateness)
         if not (ts < due).any():
             return np.zeros(ts.size, bool)

@@ -73,6 +73,7 @@ class InPlaceStream(GroupedStream):
         return made
 
     def remove(self, name: str) -> None:
+        """A query goes, here or behind; with its last one that stream goes, unless ticks are still to be fetched."""
         if self.behind is None or name not in self.behind.queries:
             super().remove(name)
             return
@@ -119,6 +120,7 @@ class InPlaceStream(GroupedStream):
             self.behind.restart()
 
     def take(self, table: pa.Table) -> int:
+        """Events into their places at once; where something is decided later, they also wait for the stream behind."""
         if self.behind is None:
             return super().take(table)
         self.forget_keys()

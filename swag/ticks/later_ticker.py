@@ -42,6 +42,7 @@ class LaterTicker(Ticker):
     _clock: Clock | None = None
 
     def add(self, query: Query) -> None:
+        """One more query whose windows see later rows; refused if it counts by partitions, or a window is no Range."""
         if self.partitions is not None:
             raise BadQuery(
                 f'query "{query.title}": where windows lie ahead or see peers, an engine does not count by '
@@ -67,6 +68,7 @@ class LaterTicker(Ticker):
         """What a user's function raises of rows is said when a tick sees them."""
 
     def take(self, table: Any, ts: np.ndarray, ids: np.ndarray, segments: int, clock: Clock) -> None:
+        """Keep rows that were applied; a new segment begins with the first slot whose window sees ahead to its row."""
         before = self.counters.next.copy()
         super().take(table, ts, ids, segments, clock)
         if not self.every.by_time or self.every.anchor == "tuple" or not ts.size:
@@ -102,6 +104,7 @@ class LaterTicker(Ticker):
     def _answered(
         self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
     ) -> TickAnswers | None:
+        """The answers of ticks whose windows are over, made as over stored events from the rows that wait."""
         table, ts, ids = self.pending.rows
         if not ts.size:
             return None

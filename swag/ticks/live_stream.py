@@ -168,6 +168,7 @@ class LiveStream:
         return batch
 
     def _tried(self, table: pa.Table, functions: bool) -> Incoming:
+        """A batch that was read and checked; the keys that it brought are taken back if it is refused."""
         assert self.core.time.clock is not None
         batch = self.core.read(table, ReadOnce(table, self.ts, self.core.time.clock))
         try:

@@ -68,6 +68,7 @@ def _over_answers(
 def _relations(
     queries: list[Query], source: Source, table: pa.Table, at: Any, ts: str, home: By, by: By, end: int
 ) -> pa.Table:
+    """Queries without a window, over stored events: relations over the answers at each tick of what they read."""
     if at is not None or not all(query.is_relation for query in queries):
         raise BadQuery(
             "queries without a window answer at each tick of what they read; others, and `at`, at other times.",

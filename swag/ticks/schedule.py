@@ -170,6 +170,7 @@ def _counted(fill) -> Ticks:  # type: ignore[no-untyped-def]
 
 
 def _filled(wanted: int, fill) -> Ticks:  # type: ignore[no-untyped-def]
+    """So many ticks, written by a kernel; refused if they are more than fit at once."""
     if wanted > MOST:
         raise BadQuery(
             f"{wanted:,} ticks at once are more than {MOST:,}.",

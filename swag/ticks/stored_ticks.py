@@ -331,6 +331,7 @@ class Seen:
         end: np.ndarray,
         wanted: Iterable[Reach],
     ) -> "Seen":
+        """From requests (runs, times, ends) and how far back windows reach: the rows that some window of them sees."""
         reaches = list(wanted)
         lo, edge, ends = end.copy(), np.empty_like(end), np.empty_like(end)
         for back in {(r.by_time, min(r.far, schedules.FARTHEST)) for r in reaches}:

@@ -129,6 +129,7 @@ class Ticker:
         self._checked = None if wide else columns.schema
 
     def _check_types(self, columns: pa.Table, clock: Clock) -> None:
+        """Refuse columns of other types than so far; where some are new, find the types of answers without a row."""
         for name, kind in ((f.name, f.type) for f in columns.schema):
             known = self.types.get(name, kind)
             if not pa.types.is_null(kind) and not intake.is_as_known(decoded_type(kind), decoded_type(known)):
@@ -228,6 +229,7 @@ class Ticker:
     def _answered(
         self, segments: np.ndarray, bounds: np.ndarray, clock: Clock, keys: KeyTable | None
     ) -> TickAnswers | None:
+        """Ticks within the bounds of these segments, scheduled and looked up; None if none has anything to say."""
         own = np.zeros(self.pending.count, np.int64) if self.whole else self._segments(self.pending.rows.ids)
         layout = SegmentLayout.of(segments, self.pending.rows.ts, own, self.counters.newest)
         back = self._back(clock)

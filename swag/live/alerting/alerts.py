@@ -77,6 +77,7 @@ class Alerts:
         return name in self._book.numbers
 
     def remove(self, name: str) -> None:
+        """A query alerts no more: what was seen of its rule, and is still to be told of it, is forgotten."""
         number = self._book.remove(name)
         if number is not None:
             self._kinds = {each: kind for each, kind in self._kinds.items() if each != number}
@@ -133,6 +134,7 @@ class Alerts:
         self.keep_rows()
 
     def _look(self) -> None:
+        """New rules at all keys that have rows, the others at keys that were touched and pairs that are due."""
         store, book = self._grouping.store, self._book
         book.follow()
         if self._kinds is not book.kinds:
@@ -165,6 +167,7 @@ class Alerts:
             ready = WatchedPairs(NONE, NONE)
 
     def _look_at(self, judge: Judge, keys: KeysNow, ready: WatchedPairs) -> None:
+        """By one judge: keys and pairs that are ready are judged, changes noted, and who is to be watched is queued."""
         passes, side = judge.judge(ready, np.array([keys.now]))
         changed = passes != (self._watch.flags(ready) & watching.PASSING > 0)
         found = joined(judge.look(keys, self._watch), Found(ready, side, changed))

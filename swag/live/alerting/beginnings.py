@@ -74,5 +74,6 @@ def _run(
     starts: np.ndarray,
     out: np.ndarray,
 ) -> None:
+    """The kernel that finds when events moved into windows of pairs or out of them; with an empty `out`, it counts."""
     store = grouping.store
     moves.moves(store.main.arena.rings, store.ts.data, pairs.key, (since, store.now), windows, starts, out)

@@ -108,6 +108,7 @@ class SimpleRules:
         return int(self._windows.far.size)
 
     def look(self, keys: KeysNow, watch: Watch) -> Found:
+        """All rules of the family for some keys, in one kernel call; again, if it found more than there is room for."""
         ids, room = keys.ids, max(1024, 4 * keys.ids.size)
         seen = self._seen(ids, keys.edges(self._windows))
         while True:
@@ -228,6 +229,7 @@ class ComposedRules:
         return int(self.numbers.size)
 
     def look(self, keys: KeysNow, watch: Watch) -> Found:
+        """All rules for some keys, answered by the core; found is what flipped, or is not watched yet."""
         _, passes = self._answer(list(self._queries.values()), keys.ids, keys.now)
         pairs = WatchedPairs(np.tile(self.numbers, keys.ids.size), np.repeat(keys.ids, self.numbers.size))
         flags = watch.flags(pairs)

@@ -107,6 +107,7 @@ class RuleBook:
         return found
 
     def judges_of(self, numbers: list[int]) -> list[Judge]:
+        """Rules by their numbers, in families to be judged: simple ones by aggregate and rows, the others together."""
         routes = self._routes
         families: dict[Any, list[int]] = {}
         composed = []

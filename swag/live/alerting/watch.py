@@ -175,6 +175,7 @@ class Watch:
         return sum(each.nbytes for each in (self.rows, self.bits, self._owner, self._due, self._code))
 
     def state(self) -> State:
+        """The bits of rules and keys, and the queue with all that waited beside it sorted in."""
         if self._fresh:
             self._sort_in()
         arrays: dict[str, np.ndarray] = {

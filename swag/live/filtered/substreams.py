@@ -151,6 +151,7 @@ class Substreams(Space):
         return lo, hi
 
     def kept_rows(self, mask: Mask, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `Space.kept_rows`, for a filter: the keys, positions in the main space and slots here of all its rows."""
         own = self._pairs.of_filter(self.filters[mask.where or EACH])
         self.expire_with_parent(own, own)
         rings = self.arena.rings[own]

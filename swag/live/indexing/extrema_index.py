@@ -38,6 +38,7 @@ class ExtremaIndex(SubstreamIndex):
         return super().serves(longest, conditions) and bool(np.isin(self._ladder(conditions), self.state.ladder).all())
 
     def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
+        """By the nearest threshold of the ladder: keys that reach it, or those that are present and do not."""
         reaching = self._turned(op) in (">", ">=")
         step = None if v != v else self._step(op, v)
         if v != v or (step is None and reaching):

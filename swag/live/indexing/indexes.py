@@ -178,6 +178,7 @@ class CountIndex(SubstreamIndex):
         return ci_levels.relaxation(self.state.p)
 
     def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
+        """For > and >= a walk by the least count that satisfies; for < and <= the present keys that are not beyond."""
         if op in (">", ">="):
             return self._at_least(self._least(op, v), x)
         most = self._most(op, v)
@@ -316,6 +317,7 @@ class SumIndex(CountIndex):
         return super().decided(far, op, v, now, near)
 
     def _least(self, op: Op, v: float) -> int | None:
+        """The least sum, in units where it is of floats, lowered by what their rounding may be off."""
         if self.floats:
             if v != v:
                 return None
@@ -348,6 +350,7 @@ class SumIndex(CountIndex):
             self.rest[keys] = 0
 
     def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
+        """Values into CI-SUM, floats as whole units (what is left over is carried on), in steps as there is room."""
         assert values is not None
         if self.floats:
             self.scale = self.scale or _scale(values)

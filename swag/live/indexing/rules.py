@@ -106,6 +106,7 @@ class Rules:
     # -- preparing ----------------------------------------------------------------------------------------------------
 
     def _prepare(self, queries: list[Query]) -> None:
+        """Rules into families that an index serves, and others; once for as long as rules and plan are the same."""
         routes = self.grouping.plan.routes
         if routes is self._routes and queries == self._asked:
             return

@@ -126,6 +126,7 @@ class MaterializeAll(Structure):
         return out
 
     def _materialize(self) -> None:
+        """Every window that is kept slides on to where it is now, and its answer is renewed."""
         if not self.rings.shape[0]:
             return
         ring = self.rings[0]

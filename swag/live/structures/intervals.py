@@ -275,6 +275,7 @@ class Landmark(Structure):
             group.redo(self, keys, counts, again)
 
     def lookup(self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> Partials:
+        """Each window from the group of its width; groups for widths that were never asked for are made."""
         out = monoids.empty_state(self.op, self.dtypes, lo.size)
         self.lookups += lo.size
         widths = np.maximum(hi - lo, 0)
@@ -326,6 +327,7 @@ class LandmarkGroup:
         return landmark.Landmarks(self.wmin, prefix, longer, suffix, self.arena.rings)
 
     def update(self, owner: Landmark, keys: np.ndarray, counts: np.ndarray) -> None:
+        """New rows of some keys into its landmark intervals; of a batch longer than it is deep, only the last ones."""
         self.arena.add_keys(owner.rings.shape[0])
         coming = np.minimum(counts, self.depth)
         skipped = counts - coming  # a batch longer than the group is deep

@@ -115,6 +115,7 @@ class Folded(Accumulator):
         return [np.zeros(0, np.int64), *(state if isinstance(state, tuple) else [state])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
+        """Fold runs of rows into the partials of their keys; what a user's function raises is kept until asked for."""
         assert isinstance(self.what, Part)
         own = [fixed(values(name)) for name in self.what.columns]
         if self.what.family == "comoments":  # one kernel for columns of all types

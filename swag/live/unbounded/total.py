@@ -68,6 +68,7 @@ class Total:
                     each.grow(self.n.size)
 
     def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on: of others, partials and rows that wait are forgotten."""
         self.grow(int(kept.max(initial=-1)) + 1)
         number = np.full(max(self.n.size, int(self.ids.max(initial=-1)) + 1), -1)
         number[kept] = np.arange(kept.size)
@@ -78,6 +79,7 @@ class Total:
         self.whats = {what: None if each is None else each.taken(kept) for what, each in self.whats.items()}
 
     def take(self, rows: CheckedRows, batch: Batch, now: int, delay: int) -> None:
+        """The rows of a batch that count: folded in at once, or kept until `delay` has passed since their time."""
         counted = rows.chosen[Mask(self.of.mask.where, self.of.mask.required)]
         own = batch if counted is None else batch.only(counted)
         if delay == 0:

@@ -69,6 +69,7 @@ class Totals:
         whats |= {what: whats.get(what) for what in whats_of(query.aggregate)}
 
     def remove(self, query: Query) -> None:
+        """An unbounded query goes, and with it the totals and partials that no other is computed from."""
         del self.queries[query.label], self.since[query.label]
         needed: dict[RowsThatCount, set[What]] = {}
         for each in self.queries.values():
@@ -88,6 +89,7 @@ class Totals:
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def take(self, rows: CheckedRows, batch: Batch) -> None:
+        """A batch into every total, each with the delay for which its rows have to wait."""
         store = self.store
         if self.by_position:
             positions = np.empty(rows.ts.size, np.int64)
@@ -150,6 +152,7 @@ class Totals:
         )
 
     def _column(self, query: Query, view: Total) -> pa.Array:
+        """The answers of an unbounded query, one for each key of `view`, its total as of the time asked for."""
         aggregate, words = query.aggregate, self.store.dictionary
         kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
         kind, whats = result_type(aggregate, kinds), whats_of(aggregate)
@@ -165,6 +168,7 @@ class Totals:
         return to_arrow(values if unit == 1 else values / unit, valid, kind)
 
     def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
+        """What an answer is lowered from; raises where a user's function did, or where a sum asked for is too large."""
         if isinstance(of, Folded) and of.failed is not None:
             raise failed(f'query "{query.title}": lift or combine', of.failed) from of.failed
         if isinstance(of, IntegerTotal) and of.wrapped.any():

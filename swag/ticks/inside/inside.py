@@ -69,6 +69,7 @@ class Inside:
                     self._check_step(inside.every)
 
     def _check(self, query: Query) -> None:
+        """Refuse a query whose ticks, aggregates or windows do not go with this stream, its key and its time."""
         if query.every is not None and query.every.per_key and self.key is None and query.by is None:
             raise BadQuery(
                 f'query "{query.label}": {query.every!r} counts per key, but this engine has none.', 'key="…"'
@@ -132,6 +133,7 @@ class Inside:
             self.since[query.label] = max(self.since[query.label], instant)
 
     def remove(self, query: Query) -> None:
+        """A query goes; tickers and streams inside that only it has read go with it."""
         self.since.pop(query.label, None)
         if query.label in self.relations:
             self.relations.pop(query.label).labels.remove(query.label)
@@ -174,6 +176,7 @@ class Inside:
         return self.inner[source]
 
     def _made_answers(self, source: Query | Several, flowing: bool) -> Answers:
+        """Answers from a ticker that is registered, where it has all of these queries; else with one of their own."""
         queries = queries_in(source)
         registered = self.tickers.get(source.every) if source.every is not None else None
         names = tuple(query.label for query in queries)

@@ -79,6 +79,7 @@ class Counting:
         self.counts = np.zeros(1, np.int64)
 
     def take(self, table: pa.Table, step: int) -> np.ndarray:
+        """The places of the rows of a batch that F_n picks: every `step`-th of a partition, counted on from before."""
         if self.by and self.known is None:
             self.known = KeyTable(joined(table, self.by).column(key_name(self.by)).type)
         ids = partitions(table, self.by, self.known)

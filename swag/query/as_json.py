@@ -54,6 +54,7 @@ def source_to_json(source: Source | None) -> dict[str, Any] | None:
 
 
 def every_to_json(every: Every | None) -> Any:
+    """How often a query answers (EVERY), as JSON: by rows or time, from which anchor, key by key or not."""
     if every is None:
         return None
     return {
@@ -170,6 +171,7 @@ def source_from_json(entry: Any, given: dict[str, Query], path: Path) -> Source 
 
 
 def window_to_json(window: Window | None) -> dict[str, Any] | None:
+    """A window as JSON; a query of several windows of its own has None."""
     if window is None:
         return None
     if isinstance(window, Rows):
@@ -183,6 +185,7 @@ def window_to_json(window: Window | None) -> dict[str, Any] | None:
 
 
 def window_from_json(entry: dict[str, Any] | None) -> Window | None:
+    """The window that JSON names. Files of before `peers` have windows without."""
     if entry is None:
         return None
     if "rows" in entry:

@@ -96,6 +96,7 @@ def _clause(query: "Query") -> str:
 
 
 def window(of: Window) -> str:
+    """A window as it stands in brackets: ROWS 1000, RANGE 5 MINUTES CLOSED LEFT, SINCE 1 DAY."""
     if isinstance(of, Since):
         return f"SINCE 1 {PERIODS[of.period]}" + (f" AT TIME ZONE '{of.tz}'" if of.tz else "")
     if isinstance(of, Rows):
@@ -151,6 +152,7 @@ def _leaf(of: Aggregate | Windowed) -> str:
 
 
 def call(of: Aggregate) -> str:
+    """An aggregate as the call that reads back as it: COUNT(*), MEDIAN(x), QUANTILE(x, 0.9)."""
     if of.kind == "count" and not of.columns:
         return "COUNT(*)"
     if of.kind == "quantile" and of.name == f"median({of.texts[0]})":

@@ -54,6 +54,7 @@ def holds(term: Any, columns: Columns) -> np.ndarray:
 
 
 def _value(term: Any, columns: Columns) -> Any:
+    """The value of a part of an expression: a column, or the constant that it is."""
     if not isinstance(term, Expression):
         if not isinstance(term, Operators):
             return term

@@ -216,6 +216,7 @@ def _with_leaves(term: Any, change: Callable[[Windowed], Windowed]) -> Any:
 
 
 def _operand(value: Any) -> Any:
+    """What an operator may stand between: aggregates, expressions and constants; anything else is refused, and NaN."""
     if isinstance(value, Operators):
         return value
     value = constants.plain(value)
@@ -227,6 +228,7 @@ def _operand(value: Any) -> Any:
 
 
 def _check(term: Expression) -> None:
+    """Raise if an operator is given too few operands, constants alone, or conditions where numbers belong."""
     op, operands = term.op, term.operands
     arity = _ARITY.get(op, -1)
     if arity is not None and len(operands) != arity:

@@ -15,6 +15,7 @@ from swag.query.windows import WINDOWS
 
 
 def normal(aggregate: Any, window: Any, having: Any) -> tuple[Any, Any, Any]:
+    """The aggregate, the window and the condition of a query in the form that all have who mean the same."""
     if window is not None and not isinstance(window, WINDOWS):
         raise BadQuery(f"{window!r} is no window.", 'sw.Rows(1000) or sw.Range("5m")')
     if aggregate is None:

@@ -39,6 +39,7 @@ def try_out(aggregate: Aggregate, kind: pa.DataType | None = None) -> None:
 
 @cache
 def _try_of(aggregate: Aggregate, column: Any) -> None:
+    """Try lift, combine, lower and invert of a user-defined aggregate on a column of this type of Numba's."""
     user = aggregate.user
     assert user is not None
     partial = _type_of(user.identity)

@@ -194,6 +194,7 @@ class Reach:
 
 @lru_cache(maxsize=4096)  # a lookup asks for it twice, and reading "5m" takes as long as the kernels
 def reach(window: Window, unit: str | None) -> Reach:
+    """A window as kernels are given it, with durations in the unit of ts."""
     if isinstance(window, Rows):
         return Reach(False, int(window.n), int(window.until))
     if isinstance(window, Since):

@@ -43,6 +43,7 @@ class Clauses(Guessing):
     """Methods of the parser (dialect.py) that read clauses, beginning after the bracket."""
 
     def clause(self: Any) -> Clause:
+        """All that stands in a pair of brackets: clauses between commas, up to the ] itself."""
         found = Clause(self.here)
         while True:
             start, word = self.here, self.word
@@ -59,6 +60,7 @@ class Clauses(Guessing):
         return found
 
     def _one_clause(self: Any, found: Clause) -> None:
+        """One clause of a bracket, by its first word: a window, FREQUENCY or FRAME. Of each there is one at most."""
         word = self.word
         if word in _WINDOWS and (found.window is not None or found.frame is not None):
             self.unsupported("a second window", "one window in brackets; another by OVER: SUM(x) OVER [ROWS 1000]")
@@ -107,6 +109,7 @@ class Clauses(Guessing):
         return self._range() if word == "RANGE" else self._rows()
 
     def _range(self: Any) -> Range | Unbounded:
+        """What follows RANGE: its lengths of time, CLOSED and PEERS."""
         far, near = self._extent(self.duration)
         if far is None:
             return Unbounded(near, self._match_text_seq("PEERS") or False)
@@ -124,6 +127,7 @@ class Clauses(Guessing):
         return Unbounded() if far is None else Rows(far, near)
 
     def _since(self: Any) -> Since:
+        """What follows SINCE: a period of the calendar, and AT TIME ZONE."""
         hint = _HINTS["SINCE"]
         if self._curr.text == "1":
             self._advance()
@@ -174,6 +178,7 @@ class Clauses(Guessing):
         return -edge if isinstance(edge, int) else f"-{edge}"
 
     def _frequency(self: Any, anchor: str) -> tuple[Every, tuple[str, ...]]:
+        """What follows FREQUENCY: so many rows or so much time, ANCHOR, PARTITIONED; and the columns that it names."""
         amount = self.duration(FREQUENCY_HINT)
         if isinstance(amount, int) and self._match_texts(ROWS):
             options: dict[str, Any] = {"rows": amount}
@@ -234,6 +239,7 @@ class Clauses(Guessing):
         return ""
 
     def _in_unit(self: Any, number: str, unit: str, start: int) -> str:
+        """A number and a word for a unit as a duration: 5 MINUTES is 5m. What has no fixed length is refused."""
         if not _NUMBER.fullmatch(number) or len(number) > 18:
             raise wrong(self.sql, start, f"expected a duration, found {number[:20]} {unit[:20]}.", "5 MINUTES")
         if unit in _LONGER and number.isdigit():

@@ -63,6 +63,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         return clause
 
     def select(self) -> Select:
+        """SELECT with all its clauses, in their order; one in FROM ends with its parenthesis."""
         found, outside = Select(self.here), self.clause_now
         self.clause_now = "SELECT"
         self._advance()
@@ -118,6 +119,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
                 return
 
     def _item(self) -> tuple[Any, str | None, int]:
+        """One item of what is selected: its tree, the name that AS gives it, and its offset."""
         start = self.here
         if self._match(TokenType.STAR, advance=False):
             self.unsupported("* beside others", "aggregates, e.g. COUNT(*)")
@@ -133,6 +135,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         self.expected("an aggregate or the column of GROUP BY", "leave the comma out" if comma else STATEMENT)
 
     def _alias(self) -> str | None:
+        """The name after AS, which may be left out before a plain word; None if there is none."""
         said = self._match(TokenType.ALIAS)
         plain = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
         called = self._next.token_type == TokenType.L_PAREN or self.is_frequency()  # SUM(x) AVG(y) lacks a comma
@@ -145,6 +148,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         return None
 
     def _from(self, found: Select) -> None:
+        """What is read: a stream or a statement in parentheses, with an alias and a window in brackets."""
         self.clause_now = "FROM"
         if self._match(TokenType.L_PAREN):
             if not self._match(TokenType.SELECT, advance=False):
@@ -180,6 +184,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         self.expected("the name of a stream, or a statement in parentheses", hint)
 
     def _columns(self) -> list[str]:
+        """The columns of GROUP BY, by name; expressions are refused."""
         names = []
         while True:
             self._refuse_grouping()
@@ -228,6 +233,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         return self.expression(Over(this=this, **over)) if over else this
 
     def _filter(self) -> dict[str, Any]:
+        """FILTER (WHERE …) of a call: the tree of its condition, and its text."""
         example = "FILTER (WHERE price > 20)"
         if not self._match(TokenType.L_PAREN):
             self.expected("( after FILTER", example)
@@ -240,6 +246,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
         return {"where": tree, "text": text}
 
     def _own_window(self) -> Any:
+        """The window in brackets after OVER; parentheses and names are refused here (over/reading.py reads those)."""
         example = "OVER [RANGE 5 MINUTES], or OVER [ROWS 1000]"
         if self._match(TokenType.L_PAREN, advance=False):
             keyed = self._next.token_type == TokenType.PARTITION_BY

@@ -37,6 +37,7 @@ def frame_clause(parser: Any) -> Any:
 
 
 def _threshold(parser: Any) -> Any:
+    """FRAME WHERE column > number, FOR so long or so many tuples, PARTITION: a spec of threshold frames."""
     start = parser.here
     column, op, c = _comparison(parser, start)
     options: dict[str, Any] = {}
@@ -70,6 +71,7 @@ def _comparison(parser: Any, start: int) -> tuple[str, str, Any]:
 
 
 def _aggregate(parser: Any, word: str) -> Any:
+    """FRAME UNTIL or WHILE, an aggregate compared with a number: a spec of aggregate frames."""
     start = parser.here
     hint = FRAMES[word]
     term = Terms(parser.sql, set()).read(parser._condition(hint), start)
@@ -83,6 +85,7 @@ def _aggregate(parser: Any, word: str) -> Any:
 
 
 def _delta(parser: Any) -> Any:
+    """FRAME DELTA, the columns with their limits, and MEASURE: a spec of delta frames."""
     limits: dict[str, Any] = {}
     ops = set()
     while True:
@@ -103,6 +106,7 @@ def _delta(parser: Any) -> Any:
 
 
 def _grid(parser: Any) -> Any:
+    """FRAME GRID, columns with the width of their cells or the breaks between them: a spec of boundary frames."""
     cells: dict[str, Any] = {}
     while True:
         _by_itself(parser)
@@ -129,6 +133,7 @@ def _numbers(parser: Any) -> list[Any]:
 
 
 def _number(parser: Any, hint: str) -> Any:
+    """A number in a FRAME clause, with its sign."""
     sign = -1 if parser._match(TokenType.DASH) else 1
     if not parser._match(TokenType.NUMBER):
         parser.expected("a number", hint)
@@ -140,6 +145,7 @@ def _number(parser: Any, hint: str) -> Any:
 
 
 def _inner(text: str, inner: Select) -> BadSQL:
+    """The error for frames of a statement in FROM: they are found in all events of a stream."""
     if inner.star is None:
         return wrong(
             text,
@@ -154,6 +160,7 @@ def _inner(text: str, inner: Select) -> BadSQL:
 
 
 def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, int]], where: Any, having: Any) -> Any:
+    """A statement with a FRAME clause as a query over frames; windows inside of frames are refused."""
     if not isinstance(select.source, str):
         raise _inner(text, select.source)
     for term, _, start in values:

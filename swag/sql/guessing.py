@@ -58,6 +58,7 @@ class Guessing(_Base):
         return f"[{word} {words[number]}]" if word else ""
 
     def _not_closed_here(self: Any, found: "Clause") -> None:
+        """Something follows a clause inside of brackets: a comma or a ] was forgotten, or the unit belongs to RANGE."""
         guess = self._guess() if self.word else ""
         if self.word in WORDS or guess.startswith("EVERY"):
             hint = f"a comma before it: [RANGE 1 HOUR, {self.word + ' …' if self.word in WORDS else guess}]"

@@ -23,6 +23,7 @@ def is_constant(node: Any) -> bool:
 
 
 def constant(node: Any) -> Any:
+    """The Python value of a literal, or of a word for a type with a text."""
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     if isinstance(node, exp.Literal):

@@ -47,6 +47,7 @@ def parse_clause(text: str) -> Clause:
 
 
 def _parsed(text: str, read: Callable[[Parser, str, list[Token]], Any]) -> list[Any]:
+    """What `read` makes of each statement of a text, by the parser that it needs; errors of sqlglot become BadSQL."""
     dialect = Swag()
     try:
         tokens = dialect.tokenize(text)

@@ -62,6 +62,7 @@ class Refusing(_Base):
         self.expected("SELECT", hint)
 
     def no_from(self: Any) -> None:
+        """Something else than FROM follows what is selected: say what it is, or what was meant."""
         self._refuse_by_name()
         self._refuse_misspelt(("FROM",))
         self._refuse_order(("FROM",))
@@ -101,6 +102,7 @@ class Refusing(_Base):
         return f"leave the {self.word} out: nothing is open" if closes else ""
 
     def _refuse_by_name(self: Any) -> None:
+        """A clause that other SQL has, and ours has not, such as JOIN: refused, with what to write instead."""
         known = UNSUPPORTED.get(self.word.split(" ")[0])
         if known is not None and self.word not in self.clauses:
             self.unsupported(*known)
@@ -122,6 +124,7 @@ class Refusing(_Base):
             self.expected(" or ".join(follow), meant(self.word, follow, 0.7))
 
     def _refuse_order(self: Any, follow: tuple[str, ...]) -> None:
+        """A clause that comes twice, or out of order. follow: those that may come next."""
         if self.word not in self.clauses or self.word in follow:
             return
         if self.word == self.clause_now:

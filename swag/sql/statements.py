@@ -86,6 +86,7 @@ def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
 
 
 def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
+    """The queries of one SELECT, one for each aggregate that is selected; or the one over its frames."""
     if select.star is not None:
         raise wrong(
             text, select.star, "SELECT * is not supported here.",

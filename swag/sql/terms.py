@@ -71,6 +71,7 @@ class Terms:
         return self._of_events(node, _sql(node), f"{what}(…)", what)
 
     def _no_column(self, node: Node, what: str, hint: str) -> BadSQL:
+        """The error for something else than a column where `what` takes columns by name."""
         self._refuse_by_name(node)
         if isinstance(node, Over) or (isinstance(node, exp.Anonymous) and node.name.upper() in EXAMPLES):
             inner = "FROM (SELECT SUM(x) AS s FROM t [ROWS 10]) [ROWS 5]"
@@ -100,6 +101,7 @@ class Terms:
             raise self.wrong(node, why.message, WRITTEN.get(type(node), EXPECTED)) from None
 
     def _known(self, node: Node) -> Any:
+        """The aggregate, expression or constant that a node of the tree stands for; other nodes are refused by name."""
         if isinstance(node, exp.Paren):
             return self._term(node.this)
         if is_constant(node):
@@ -136,6 +138,7 @@ class Terms:
         raise self.wrong(node, f'the column "{node.name}" stands outside any aggregate.', f'LAST("{node.name}")')
 
     def _binary(self, op: str, node: Node) -> Any:
+        """An operator of two terms; of two plain numbers, the number that they come to."""
         left, right = self._term(node.this), self._term(node.expression)
         if isinstance(left, Operators) or isinstance(right, Operators):
             return Expression(op, (left, right))
@@ -214,6 +217,7 @@ class Terms:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def _call(self, node: Node) -> Any:
+        """A function by its name: an aggregate, ABS, COALESCE or PERCENTILE_CONT."""
         call, ordered = (node.this, node.expression) if isinstance(node, exp.WithinGroup) else (node, None)
         if not isinstance(call, exp.Anonymous):
             raise self.wrong(node, f"{_shown(node)} is not supported.", EXPECTED)
@@ -229,6 +233,7 @@ class Terms:
         return self._aggregate(node, name, given)
 
     def _aggregate(self, node: Node, name: str, given: list[Node]) -> Any:
+        """An aggregate from its columns and constants, as many as it takes. COUNT(DISTINCT x) is one, too."""
         function = AGGREGATES[name]
         if (
             name == "COUNT"
@@ -264,6 +269,7 @@ class Terms:
         return Expression(name.lower(), terms)
 
     def _percentile(self, call: Node, name: str, ordered: Node) -> Any:
+        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), which is a quantile by the method "linear"."""
         if name != "PERCENTILE_CONT":
             raise self.wrong(
                 call, f"{name} does not go WITHIN GROUP.", NOT_OURS.get(name) or EXAMPLES.get(name, PERCENTILE)
@@ -313,6 +319,7 @@ def _shown(node: Node) -> str:
 
 
 def _sql(node: Node) -> str:
+    """A tree as SQL again, to be shown in a message."""
     from sqlglot import ErrorLevel
 
     if isinstance(node, Over):

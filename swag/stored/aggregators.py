@@ -126,6 +126,7 @@ class Count(Aggregator):
         return Output(requests, np.int64, least=0)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: how many rows lie between its edges."""
         (output,) = outputs.values()
 
         def answer(block: RequestBlock) -> None:
@@ -143,6 +144,7 @@ class End(Aggregator):
         return Output(requests, np.int64)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: the input rows of the first or last event between its edges."""
         ((aggregate, output),) = outputs.items()
         rows = self.selection.rows
 
@@ -173,7 +175,10 @@ class Swept(Aggregator):
         return answer if aggregate.user is None else self._saying_what_raised(answer, aggregate)
 
     def _saying_what_raised(self, answer: Answer, aggregate: Aggregate) -> Answer:
+        """The same answers; what a user's function raises is told with the aggregate and the rows it was given."""
+
         def told(block: RequestBlock) -> None:
+            """Answer a block of windows; an error of a user's function becomes ours, with the rows of the block."""
             try:
                 answer(block)
             except SwagError:
@@ -221,6 +226,7 @@ class Extreme(Aggregator):
         return Output(requests, self.column().dtype)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: by the chunk's table of extremes if that pays, else by a sweep."""
         ((aggregate, output),) = outputs.items()
         find = self._table(chunk, aggregate) or self._sweep(chunk, aggregate)
 
@@ -257,6 +263,7 @@ class Quantile(Aggregator):
         return Output(requests, np.float64 if aggregate.method == "linear" else self.column().dtype)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: a cursor for each quantile slides over the ranks of rows."""
         a, b = self.rows(chunk)
         order = chunk.once((self, "order"), lambda: ranked.rank(self.column()[a:b]))
         cursors = {aggregate: chunk.once((self, aggregate), lambda: ranked.room(*order)) for aggregate in outputs}
@@ -264,6 +271,7 @@ class Quantile(Aggregator):
             ranked.empty(ranking)
 
         def answer(block: RequestBlock) -> None:
+            """Slide the cursors over a block of windows; linear quantiles are between two neighbouring ranks."""
             lo, hi = block.lo - a, block.hi - a
             for aggregate, output in outputs.items():
                 slot = output.slot(block)

@@ -50,6 +50,7 @@ class Distinct(Aggregator):
         return Output(requests, np.int64, least=0)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: how many values are different, by a cursor over linked rows."""
         output, *others = outputs.values()  # whoever would put up with an approximation gets the same
         rows, cursor = linked(self.selection, self.columns[0]), np.zeros(3, np.int64)
 
@@ -68,6 +69,7 @@ class Mode(Aggregator):
         return Output(requests, np.int64)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: the input row of the mode, by a contest that counts each value."""
         (output,) = outputs.values()
         rows, input_rows = linked(self.selection, self.columns[0]), self.selection.rows
         contest = distinct.contest(int(rows.ids.max(initial=0)) + 1)

@@ -102,6 +102,7 @@ class AnswerColumn:
     events: Output | None
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
+        """The answers as an Arrow column, in the unit they should have; null where `having` does not hold."""
         answers, condition = self.part.array(self.output, self.type), self.query.condition
         answers = answers if self.unit == 1 else pc.divide(answers, self.unit)
         if condition is None:
@@ -156,6 +157,7 @@ class Evaluation:
         )
 
     def _add(self, query: Query) -> AnswerColumn:
+        """A simple query to be answered, by the part and output that equal ones share."""
         aggregate, window = query.aggregate, reach(query.window, self.stored.clock.unit)
         kinds, selection = self._read(query)
         part, output = self._share(aggregate, window, kinds, selection)
@@ -236,6 +238,7 @@ class Evaluation:
             size *= 2
 
     def _answer(self, chunk: Chunk) -> None:
+        """Answer the requests of one chunk: for every window, block after block, by all parts that ask for it."""
         for window, parts in self.windows.items():
             answers = [(part.selection, part.start(chunk, outputs)) for part, outputs in parts.items()]
             for first in range(chunk.first, chunk.last, chunks.BLOCK):
@@ -246,6 +249,7 @@ class Evaluation:
         chunk.made.clear()  # what was built is of no use to other chunks, of which there may be many
 
     def refuse_overflow(self) -> None:
+        """Raise if a sum of integers did not fit int64, with the first input row where that is so."""
         for found in self.columns:
             if isinstance(found.part, IntegerSums):
                 rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]

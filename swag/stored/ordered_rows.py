@@ -134,6 +134,7 @@ class Selection:
 
     @classmethod
     def of(cls, stored: Stored, masks: list[np.ndarray]) -> "Selection":
+        """The rows that all masks let count; without any, or where all rows count, nothing is copied."""
         chosen = np.logical_and.reduce(masks) if masks else None
         if chosen is None or chosen.all():
             return cls(stored, stored.order)

@@ -40,6 +40,7 @@ class ExtremeRow(Aggregator):
         return Output(requests, self._carried().dtype)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: a sweep for the extreme, with what its row carries."""
         ((aggregate, output),) = outputs.items()
         (part,) = families.parts_of(aggregate)
         by = self.column(1)
@@ -112,6 +113,7 @@ class Age(Timed):
         return Output(requests, np.int64)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: now minus the time of the last row between its edges."""
         ((aggregate, output),) = outputs.items()
         ts = self.selection.times
 
@@ -132,6 +134,7 @@ class DecayedSums(Timed):
         return super().output(requests, aggregate)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: a sweep per decayed sum, each as of the time of its request."""
         ((aggregate, output),) = outputs.items()
         parts = families.parts_of(aggregate)
         sweeps = [self.sweep(chunk, Decayed(), tuple(map(self._decaying, each.columns)), str(each)) for each in parts]

@@ -123,9 +123,11 @@ class Sums(Aggregator):
     """sum and mean of a float column."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: sums of floats, certified or swept, and means from the same."""
         sums = FloatSums(self, chunk, "running", self.column())
 
         def answer(block: RequestBlock) -> None:
+            """Float sums and means of a block of windows; where sums are asked for, means are these divided."""
             slots = {aggregate.kind: output.slot(block) for aggregate, output in outputs.items()}
             if "sum" not in slots:
                 sums.means(block, slots["mean"])
@@ -150,11 +152,13 @@ class IntegerSums(Aggregator):
         return Output(requests, np.float64 if aggregate.kind == "mean" else np.int64, int(aggregate.kind != "count_if"))
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: differences of the chunk's exact running sums of integers."""
         a, b = self.rows(chunk)
         run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column()[a:b]))
         by_kind = {aggregate.kind: output for aggregate, output in outputs.items()}
 
         def answer(block: RequestBlock) -> None:
+            """Integer sums and means of a block of windows; a sum that does not fit int64 is noted in `beyond`."""
             slots = {kind: output.slot(block) for kind, output in by_kind.items()}
             total = slots["sum"] if "sum" in slots else np.empty(block.lo.size, np.int64)
             dividend = total
@@ -186,6 +190,7 @@ def _running_integers(values: np.ndarray) -> tuple[np.ndarray, bool]:
 
 class WeightedMean(Aggregator):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: sums of value times weight, divided by sums of weights."""
         ((aggregate, output),) = outputs.items()
         weighted = FloatSums(self, chunk, "weighted", self.selection.product(*self.columns))
         weights = FloatSums(self, chunk, "weights", self.column(1, np.float64))
@@ -230,11 +235,13 @@ class Variance(Aggregator):
     """var and std, of any ddof."""
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: variances from centred sums until in doubt, then swept."""
         values = self.column(0, np.float64)
         rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, *self.rows(chunk)))
         sweep: Answer | None = None
 
         def answer(block: RequestBlock) -> None:
+            """Variances of a block of windows; once too many are in doubt, this block and all later ones are swept."""
             nonlocal sweep
             for aggregate, output in outputs.items():
                 if sweep is not None:

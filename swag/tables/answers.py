@@ -142,6 +142,7 @@ def one_of_each(kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
 
 
 def _of_one_type(part: ManyAnswers, kind: pa.DataType, ask: str) -> Iterator[pa.Array]:
+    """The pieces of many answers, each cast to the type of the value column."""
     before = 0
     for piece in part.values:
 

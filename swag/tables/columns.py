@@ -40,6 +40,7 @@ def as_table(events: Any, keep: bool = False) -> pa.Table:
 
 
 def _from_dict(columns: dict[str, Any]) -> pa.Table:
+    """A table of columns by name, each a list or an array; they must be equally long."""
     arrays = {}
     for name, values in columns.items():
         if not isinstance(name, str):
@@ -295,6 +296,7 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
 
 
 def _integers(array: pa.Array, name: str) -> np.ndarray:
+    """Whole numbers, and times as such, as int64; refused if they do not fit."""
     kind = array.type
     if pa.types.is_temporal(kind):
         array = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())

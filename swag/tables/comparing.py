@@ -90,6 +90,7 @@ def scalar(constant: Any) -> pa.Scalar:
 
 
 def _with_number(op: str, column: Any, number: Number) -> Any:
+    """A column compared with a number, exactly: by the nearest number that its type can hold."""
     if op in ("=", "<>"):
         near = nearest(number, column.type)
         if near != number:  # it equals nothing of this type
@@ -111,6 +112,7 @@ def _alike(scalar: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
 
 
 def _of_columns(op: str, left: Any, right: Any) -> Any:
+    """Two columns compared by Arrow; exactly, where an integer is too large to be a float."""
     if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         left = pc.cast(left, pa.float64())  # Arrow compares nulls of some type only
     try:

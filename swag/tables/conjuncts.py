@@ -88,6 +88,7 @@ def _value(node: Any) -> Any:
 
 
 def constant(node: Any) -> pa.Scalar:
+    """The Arrow scalar of a constant in a predicate: a number, text, TRUE, FALSE or NULL."""
     node = node.unnest()
     if is_node(node, "Neg"):
         return pc.negate(constant(node.this))

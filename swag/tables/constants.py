@@ -107,6 +107,7 @@ def from_json(entry: Any) -> Any:
 
 
 def to_sql(value: Any) -> str:
+    """A constant as SQL writes it, so that it reads back the same."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool):

@@ -156,6 +156,7 @@ class Dispatch:
         return found[0] if len(found) == 1 else Matches(*map(np.concatenate, zip(*found, strict=True)))
 
     def _led(self, table: pa.Table) -> Matches:
+        """The rows that the trees of constants lead to a predicate, and that satisfy what is left of it."""
         if not self._ends:
             return Matches(NOTHING, NOTHING)
         codes = np.empty((len(self._ends), table.num_rows), np.int64)

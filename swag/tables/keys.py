@@ -91,6 +91,7 @@ class KeyTable:
         return ids
 
     def _find_any(self, column: pa.ChunkedArray, name: str) -> np.ndarray:
+        """The ids of keys in one column of any type, -1 for those that are null or were never seen."""
         array = one_chunk(column)
         if not array.null_count and array.type == self.type and len(array):  # the usual one
             return self._find(array)
@@ -142,6 +143,7 @@ class KeyTable:
         return self._all if ids is None else self._all.take(pa.array(ids))
 
     def _every_key(self) -> pa.Array:
+        """All keys seen so far, in order of their ids, as a column of the type they came in."""
         if self._parts:
             return self._structs()
         if self._by_value:
@@ -188,6 +190,7 @@ class KeyTable:
         return found
 
     def _one_struct(self, key: Any) -> pa.Array | None:
+        """A key of several columns, a tuple, as a column of one struct; None if no key can have such values."""
         names = [each.name for each in self.type]
         if not isinstance(key, list | tuple) or len(key) != len(names):
             raise BadQuery(
@@ -232,6 +235,7 @@ class KeyTable:
             self._add(_texts(arrays["ends"], arrays["text"]), raw=True)
 
     def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
+        """The key column in one chunk; refused if it has nulls, or another type than keys have had so far."""
         array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
         if self._parts and pa.types.is_struct(array.type):
             return array  # its columns are checked one by one
@@ -246,6 +250,7 @@ class KeyTable:
         return array
 
     def _through_dictionary(self, array: pa.Array, ids_of: Any) -> np.ndarray:
+        """The ids of a key column; of one with a dictionary, only the words that are used are looked up."""
         if len(array) == 0:
             return np.zeros(0, np.int64)
         if not pa.types.is_dictionary(array.type):
@@ -256,6 +261,7 @@ class KeyTable:
         return ids[np.asarray(array.indices)]
 
     def _add(self, array: pa.Array, raw: bool = False) -> np.ndarray:
+        """The ids of keys, new ones included. raw: as a snapshot has them, numbers or bytes."""
         if self._by_value:
             return self._add_numbers(np.asarray(array) if raw else self._numbers(array, KeyTable.encode))
         ids = np.full(len(array), -1)
@@ -274,6 +280,7 @@ class KeyTable:
         return ids
 
     def _add_numbers(self, values: np.ndarray) -> np.ndarray:
+        """The ids of keys that are known by value, as int64; new ones get the next ids."""
         most = self.count + values.size
         if most <= self._values.size and 2 * most <= self._table.size:  # there is room, even if all of them are new
             ids = np.empty(values.size, np.int64)
@@ -305,6 +312,7 @@ class KeyTable:
         return self._hashes, self._text, self._ends
 
     def _make_table(self, most: int) -> None:
+        """A hash table with room for so many keys, those that are here entered anew if it had to grow."""
         if 2 * most > self._table.size:
             self._table = np.zeros(1 << (3 * most - 1).bit_length(), np.int32)
             if self.count == 0:
@@ -348,6 +356,7 @@ class KeyTable:
         return pairs
 
     def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys as bytes, one behind the other, where each begins and ends, and their hashes."""
         if not raw:
             if pa.types.is_decimal(array.type):
                 array = array.view(pa.binary(array.type.byte_width))

@@ -30,6 +30,7 @@ def _is_plain(values: pa.ChunkedArray) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type that a column has once it is laid out plainly."""
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_binary_view(kind):

@@ -15,6 +15,7 @@ EXAMPLE = "where=\"side = 'buy' AND price > 20\""
 
 
 def compile_predicate(text: str) -> RowExpression:
+    """The predicate of a `where`, ready to be tried on rows; what is no SQL predicate is refused with its text."""
     if not isinstance(text, str):
         raise BadQuery(f"where={text!r} is not an SQL predicate.", EXAMPLE)
     try:

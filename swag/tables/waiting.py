@@ -201,6 +201,7 @@ class Waiting:
         return {"rows": self.count}, {"table": table_to_array(table), "ts": ts, "ids": ids}
 
     def restore(self, state: State) -> None:
+        """The rows that wait, from a state; refused if its columns, times and keys are not equally many."""
         arrays, self.count, self._parts = state[1], 0, []
         if "table" not in arrays:
             return

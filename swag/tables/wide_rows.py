@@ -64,6 +64,7 @@ class WideRows:
     def _batch(
         self, front: pa.Table, words: list[np.ndarray], values: np.ndarray, valid: np.ndarray
     ) -> pa.RecordBatch | None:
+        """The table as read from one message: its head, the words in front, then values and nulls of the page."""
         before, (columns, rows) = len(words), values.shape
         of = (rows, *(each.dtype.char for each in words))
         if of not in self._heads:

@@ -52,6 +52,7 @@ def parts(aggregate: Aggregate) -> tuple[Part, ...]:
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Decayed sums as of now, or one divided by the other if it is a mean; and where the window has any event."""
     *sums, now = partials
     with np.errstate(all="ignore"):
         if aggregate.kind == "decayed_mean":  # both as of the same time, whichever it is

@@ -80,6 +80,7 @@ class Calls:
     # -- windows by name ----------------------------------------------------------------------------------------------
 
     def resolved(self, spec: WindowSpec, within: tuple[str, ...] = ()) -> WindowSpec:
+        """The window with what it inherits from the one it names. within: names that led here, against circles."""
         if spec.base is None:
             return spec
         if spec.base not in self.windows or spec.base in within:
@@ -119,6 +120,7 @@ class Calls:
         return free
 
     def aggregate(self, call: Node, start: int) -> Aggregate:
+        """The aggregate that a call before OVER is; ANY_VALUE and QUANTILE_CONT are known here only."""
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
         if name == "QUANTILE":
             raise self.wrong(call, "QUANTILE is not the same everywhere.", "QUANTILE_CONT(x, 0.99), or MEDIAN(x)")
@@ -145,6 +147,7 @@ class Calls:
     # -- positions ----------------------------------------------------------------------------------------------------
 
     def _position(self, name: str, call: Node, window: Window | None) -> Node:
+        """A function of the place of rows, such as FIRST_VALUE, LAG and RANK, as SQL over columns of answers."""
         given, skipping = self._arguments(name, call)
         if name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"):
             return self._number(name, given)
@@ -182,6 +185,7 @@ class Calls:
         return -int(literal.this) if negative else int(literal.this)
 
     def _number(self, name: str, given: list[Node]) -> Node:
+        """ROW_NUMBER, RANK, NTILE and the like, computed from counts of rows before the current one, and of all."""
         count = kinds.count()
         row, size = self._column(count, Unbounded()), "" if name != "NTILE" else self._whole(given[0], given[0], name)
         if name == "ROW_NUMBER":
@@ -212,6 +216,7 @@ class Calls:
         return self.terms.value(given[0], "LAG", POSITIONS["LAG"]), back
 
     def _offset(self, name: str, call: Node, value: str, given: list[Node]) -> Node:
+        """LAG and LEAD: the value of the one row so far back or ahead, or the default where there is none."""
         back = self._whole(call, given[1], name) if len(given) > 1 else 1
         back = back if name == "LAG" else -back
         there = Rows(back + 1, until=back)

@@ -47,6 +47,7 @@ class OverParser(Parser):
     clauses = ("FROM", "WHERE", "WINDOW", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET")
 
     def read(self, text: str, tokens: list[Token]) -> OverSelect:
+        """One statement with OVER ( … ), all of it."""
         self._begin(text, tokens)
         if not self._match(TokenType.SELECT, advance=False):
             self.no_statement()
@@ -64,6 +65,7 @@ class OverParser(Parser):
         return found
 
     def _source(self, found: OverSelect) -> None:
+        """FROM with the name of a stream; statements inside and windows in brackets are refused beside OVER ( … )."""
         if not self._match(TokenType.FROM):
             self.no_from()
         if self._match(TokenType.L_PAREN, advance=False):
@@ -93,6 +95,7 @@ class OverParser(Parser):
             self.unsupported("HAVING beside OVER ( … )", "QUALIFY")
 
     def _sorted(self, found: OverSelect) -> None:
+        """ORDER BY, LIMIT and OFFSET at the end of a statement with OVER ( … )."""
         if self._now(TokenType.ORDER_BY, "ORDER BY"):
             found.order = self._order()
         while self._match_set((TokenType.LIMIT, TokenType.OFFSET)):
@@ -110,6 +113,7 @@ class OverParser(Parser):
     # -- items --------------------------------------------------------------------------------------------------------
 
     def _items(self, found: Select) -> None:
+        """What is selected beside OVER ( … ): stars and expressions, each with its name, which may be its text."""
         assert isinstance(found, OverSelect)
         while True:
             start = self.here
@@ -122,6 +126,7 @@ class OverParser(Parser):
                 return
 
     def _star_item(self) -> Any:
+        """A star with its EXCLUDE and REPLACE; None if the item is another."""
         if not self._match(TokenType.STAR):
             return None
         without: list[str] = []
@@ -135,6 +140,7 @@ class OverParser(Parser):
         return StarItem(without=without, replaced=self._replaced() if self._match(TokenType.REPLACE) else [])
 
     def _replaced(self) -> list[tuple[Any, str, int]]:
+        """What stands in REPLACE ( … ) after a star: tree, the column that it replaces, offset."""
         hint = "* REPLACE (x + 1 AS x)"
         if not self._match(TokenType.L_PAREN):
             self.expected("( after REPLACE", hint)
@@ -158,6 +164,7 @@ class OverParser(Parser):
         return found
 
     def _own_window(self) -> Any:
+        """What follows OVER: a window in parentheses, or the name of one that WINDOW defines."""
         if self._match(TokenType.L_BRACKET, advance=False):
             self.unsupported("OVER [ … ] beside OVER ( … )", OVER)
         if self._match(TokenType.L_PAREN, advance=False):
@@ -168,6 +175,7 @@ class OverParser(Parser):
         return WindowSpec(start, self.name("the name of a window", OVER).lower(), start, bare=True)
 
     def _named_windows(self, found: OverSelect) -> None:
+        """WINDOW w AS ( … ), v AS ( … ): each name once."""
         hint = "WINDOW w AS (PARTITION BY k ORDER BY ts)"
         while True:
             start, name = self.here, self.name("the name of a window", hint).lower()
@@ -180,6 +188,7 @@ class OverParser(Parser):
                 return
 
     def _window_spec(self) -> WindowSpec:
+        """A window in parentheses: the name of another to begin with, PARTITION BY, ORDER BY, and a frame."""
         start = self.here
         if not self._match(TokenType.L_PAREN):
             self.expected("(", OVER)
@@ -215,6 +224,7 @@ class OverParser(Parser):
         return found
 
     def _order(self) -> list[tuple[Any, bool, bool, int]]:
+        """The keys of the ORDER BY that sorts answers: tree, descending or not, nulls first or not, offset."""
         found: list[tuple[Any, bool, bool, int]] = []
         while not found or self._match(TokenType.COMMA):
             start, tree = self.here, self._parse_disjunction()
@@ -240,6 +250,7 @@ class OverParser(Parser):
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def _frame(self) -> Frame:
+        """ROWS or RANGE with one or two bounds; a frame that ends before it begins is refused."""
         start = self.here
         if self.word == "GROUPS":
             self.unsupported(
@@ -267,6 +278,7 @@ class OverParser(Parser):
         return frame
 
     def _frame_bound(self, by_rows: bool) -> Bound:
+        """One end of a frame: CURRENT ROW, UNBOUNDED, or so many rows or so much time PRECEDING or FOLLOWING."""
         if self._match_text_seq("CURRENT", "ROW"):
             return CURRENT
         if self._match_text_seq("UNBOUNDED"):

@@ -23,6 +23,7 @@ STORED = "sw.evaluate, over stored events"
 
 
 def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
+    """A query for each window function that is selected. What is about rows, as QUALIFY and LIMIT, is refused."""
     for what, given, start in (("QUALIFY", select.qualify, select.qualify_start), ("ORDER BY", select.order, 0)):
         if given:
             at = select.order[0][3] if what == "ORDER BY" else start
@@ -45,6 +46,7 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
 
 
 def _query(terms: "EngineTerms", item: tuple[Any, str | None, int], source: Events | None, stream: str) -> Query:
+    """The query of an engine that answers one selected item, grouped by its PARTITION BY."""
     tree, name, start = item
     if isinstance(tree, StarItem):
         raise _own_column(terms.text, start, "*")
@@ -69,6 +71,7 @@ class EngineTerms(OverTerms):
         self.by: tuple[str, ...] | None = None
 
     def _over(self, node: Node) -> Any:
+        """A window function as an aggregate over its window; its PARTITION BY must be that of the whole item."""
         spec = node.args.get("window")
         if spec is None:
             raise self.not_over(node)
@@ -98,6 +101,7 @@ class EngineTerms(OverTerms):
             raise wrong(self.text, order[1], message, f"ORDER BY {self.ts}")
 
     def _windowed(self, call: Node, window: Window | None) -> tuple[Any, Window]:
+        """What a call aggregates, and over which window. What can not be answered on lookup is refused."""
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
         if name == "ROW_NUMBER":
             return kinds.count(), Unbounded()

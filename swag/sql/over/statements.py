@@ -12,6 +12,7 @@ from swag.sql.places import wrong
 
 
 def over_statement(text: str, select: OverSelect) -> OverStatement:
+    """The value of a statement: columns of answers, what is selected of them, WHERE, QUALIFY and the order of rows."""
     terms = OverTerms(text, select.aliases)
     calls = Calls(text, terms, select.windows)
     where = None if select.where is None else terms.of_row(select.where, select.where_start, "WHERE")
@@ -34,6 +35,7 @@ def over_statement(text: str, select: OverSelect) -> OverStatement:
 
 
 def _item(calls: Calls, tree: Any, name: str | None, start: int) -> Item | Star:
+    """One selected item: a star with what it leaves out and replaces, or SQL over columns of events and answers."""
     if isinstance(tree, StarItem):
         replaced = tuple(Item(of, calls.item(each, at), at) for each, of, at in tree.args["replaced"])
         return Star(tuple(tree.args["without"]), replaced, start)

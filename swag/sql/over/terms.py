@@ -28,6 +28,7 @@ class OverTerms(Terms):
         return self._of_events(node, node.sql(dialect="duckdb", comments=False), "it", where)
 
     def _check_about_events(self, node: Node, where: str) -> None:
+        """Refuse window functions where SQL is about single events, such as WHERE, and those without OVER anywhere."""
         called = isinstance(node, exp.Anonymous) and is_window_function(node.name.upper())
         if called and where in ("SELECT", "QUALIFY", "ORDER BY"):
             raise self.not_over(node)

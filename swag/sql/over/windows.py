@@ -59,6 +59,7 @@ class Frame(NamedTuple):
         return Rows(far + 1, until=near) if far >= near else None
 
     def _range(self) -> Window | None:
+        """The window by time of a RANGE frame, which takes equal ts together; None: it is empty."""
         if self.start.size is None:
             return Unbounded(self.end.back, peers=True)
         far, near = self.start.back, self.end.back

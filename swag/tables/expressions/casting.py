@@ -64,6 +64,7 @@ def _tried(values: pa.Array, to: pa.DataType) -> list[pa.Array]:
 
 
 def _plausible(values: pa.Array, to: pa.DataType) -> pa.Array:
+    """Which values may turn out to be castable: text that looks like a number or a date, numbers in range of `to`."""
     kind = values.type
     if is_text(kind):
         trimmed = pc.utf8_trim_whitespace(values)
@@ -81,6 +82,7 @@ def _plausible(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 
 def _from_text(values: Any, to: pa.DataType) -> Any:
+    """Text cast to true and false, numbers, or times."""
     if pa.types.is_boolean(to):
         return _truth(pc.utf8_lower(values))
     if pa.types.is_integer(to):
@@ -126,6 +128,7 @@ def _decimal(values: Any, to: pa.DataType) -> Any:
 
 
 def _to_text(values: Any) -> Any:
+    """Values cast to text; of times, without the zeros at the end of fractions."""
     kind = values.type
     if pa.types.is_floating(kind):
         return _fractions(values)
@@ -149,6 +152,7 @@ def _fractions(values: Any) -> Any:
 
 
 def _number(values: Any, to: pa.DataType) -> Any:
+    """Numbers, true and false cast to one another, rounded as DuckDB does."""
     kind = values.type
     if pa.types.is_boolean(to):
         return pc.not_equal(values, pc.cast(pa.scalar(0), kind))
@@ -182,6 +186,7 @@ def _rescaled(values: Any, to: pa.DataType) -> Any:
 
 
 def _time(values: Any, to: pa.DataType) -> Any:
+    """Dates and timestamps cast to one another; a time without zone does not become an instant."""
     kind = values.type
     if pa.types.is_timestamp(kind) and kind.tz is not None and not (pa.types.is_timestamp(to) and to.tz is not None):
         values = pc.local_timestamp(values)

@@ -47,6 +47,7 @@ class Compiler:
             self._depth -= 1
 
     def _part(self, node: Any) -> Part:
+        """What computes a node of the tree, its operands compiled first; what is no operation of ours is refused."""
         kind = type(node).__name__
         if node.args.get("negate"):  # NOT LIKE
             plain = node.copy()

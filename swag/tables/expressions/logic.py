@@ -157,6 +157,7 @@ def _choose(conditions: list[Any], values: list[Any]) -> Any:
 
 
 def _step_by_step(branches: Sequence[tuple[Part, Part]], last: Part, rows: BatchRows) -> pa.Array:
+    """CASE, each branch computed of those rows only that come to it."""
     left, places, pieces = np.arange(rows.count), [], []
     for condition, value in branches:
         some = rows.at(left)
@@ -171,6 +172,7 @@ def coalesce(values: Sequence[Part]) -> Part:
     """The first that is not null."""
 
     def first(rows: BatchRows) -> Any:
+        """COALESCE of a batch: of all rows at once; where that fails, of those rows only that were null so far."""
         try:
             return pc.coalesce(*alike(*(value(rows) for value in values)))
         except RowFailed:

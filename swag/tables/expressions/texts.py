@@ -28,6 +28,7 @@ def length(a: Any) -> Any:
 
 
 def substring(a: Any, start: Any, count: Any = None) -> Any:
+    """SUBSTRING(a, start, count): letters from a place on, the first being 1; from the end if start is negative."""
     first = _whole(start, "SUBSTRING")
     size = None if count is None else _whole(count, "SUBSTRING")
     if size is not None and size < 0:

@@ -39,6 +39,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type that values of two types have together, as in two branches of CASE; refused if there is none."""
     if pa.types.is_null(one) or pa.types.is_null(other):
         known = other if pa.types.is_null(one) else one
         return _alone(known)
@@ -73,6 +74,7 @@ def _whole_digits(kind: pa.DataType) -> int:
 
 
 def _time(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that two dates, times or durations have together, in the finer unit; None if they have none."""
     if pa.types.is_duration(one) and pa.types.is_duration(other):
         return pa.duration(finer(one.unit, other.unit))
     if pa.types.is_date(one) and pa.types.is_date(other):

@@ -80,6 +80,7 @@ def _read_scalar(at: pa.Scalar) -> tuple[int | Fraction, bool | None] | None:
 
 
 def _read_numpy(at: np.datetime64, zoned: bool) -> tuple[int | Fraction, bool] | None:
+    """A NumPy timestamp of any unit as nanoseconds since 1970, and `zoned`; None if it is NaT or out of range."""
     if np.isnat(at):
         return None
     unit, count = np.datetime_data(at.dtype)
@@ -97,6 +98,7 @@ def _of_datetime(at: datetime.datetime) -> int:
 
 
 def _check_zone(at: Any, zoned: bool | None, kind: pa.DataType, what: str) -> None:
+    """Refuse a point in time with a zone where ts has none, and one without where ts has one."""
     zone = kind.tz if pa.types.is_timestamp(kind) else None
     if zone is not None and not zoned:
         raise BadType(

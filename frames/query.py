@@ -128,6 +128,7 @@ class FrameQuery(OverFrames):
 
 
 def _named(values: Any) -> tuple[tuple[str, Any], ...]:
+    """What a query says of each frame, as pairs of a name and a value; no two columns may have the same name."""
     if isinstance(values, Operators):
         values = [values]
     if isinstance(values, Mapping):

@@ -66,6 +66,7 @@ def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
 
 
 def _left_to_right(spec: Spec, rows: Sequence[Event], found: list[Frame]) -> list[Frame]:
+    """The framing of delta and aggregate frames: the longest or shortest candidate from the next event, and so on."""
     framing: list[Frame] = []
     among, at = set(found), 0
     while at < len(rows):
@@ -156,6 +157,7 @@ def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:
 
 
 def _cell(value: Any, cut: Any) -> int | None:
+    """Of a value in one dimension, cut at bounds or into cells of a width; each has its upper end inside."""
     if value is None or value != value:
         return None
     if isinstance(cut, tuple):
@@ -220,6 +222,7 @@ def _total(xs: Sequence[Any]) -> Any:
 
 
 def _spread_of(what: Any, columns: list[list[Any]]) -> float:
+    """Variance, deviation, covariance or correlation of a frame's events, in fractions; NaN where it is not known."""
     if not all(math.isfinite(v) for column in columns for v in column):
         return math.nan
     exact = [[Fraction(v) for v in column] for column in columns]
@@ -235,6 +238,7 @@ def _spread_of(what: Any, columns: list[list[Any]]) -> float:
 
 
 def _quantile(what: Any, xs: Sequence[Any]) -> Any:
+    """Of sorted values, by rank or interpolated between two; NaN if one of them is."""
     if any(x != x for x in xs):
         return math.nan
     ordered = sorted(xs)

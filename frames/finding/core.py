@@ -294,6 +294,7 @@ class DetectorCore:
         return (instants > upto) | ((ids >= 0) & (keyed[:, ROWS] > 0) & (instants >= keyed[:, START]))
 
     def state(self) -> State:
+        """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""
         parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties}
         header, arrays = nested({"waiting": self.waiting, **parts})
         header |= {"next": self.next, "held": self.held, "upto": self.upto}
@@ -306,6 +307,7 @@ class DetectorCore:
         return header, arrays | keys_to_arrays(self.keys)
 
     def restore(self, state: State) -> None:
+        """Goes on finding frames where the state was taken; a core that can not be made of it is left as it was."""
         header, arrays = state
         fresh = DetectorCore(self.spec, self.ts, self.key, self.fragments)
         fresh.waiting.restore(part_of(state, "waiting"))

@@ -172,6 +172,7 @@ class Punctuations:
         return None if clock is None or not self._said else max(clock.instant(each, "t") for each in self._said)
 
     def state(self) -> State:
+        """The promises as they were said: numbers and texts in the header, datetimes by their unit or as Arrow."""
         header: list[Any] = []
         arrays: dict[str, np.ndarray] = {}
         for t in self._said:
@@ -186,6 +187,7 @@ class Punctuations:
         return {"said": header}, arrays
 
     def restore(self, state: State) -> None:
+        """Takes back the promises that were said, in the types they were said in."""
         header, arrays = state
         self._said = []
         for t in header["said"]:

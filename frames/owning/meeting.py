@@ -39,6 +39,7 @@ class Meeting:
     def of(
         cls, whole: pa.Table, table: pa.Table, ts: str, key: str | None, before: Duration = 0, after: Duration = 0
     ) -> "Meeting":
+        """Frames, with their margins, meet the events of a table: on the clock of ts, by the keys of the frames."""
         clock, instants = timed(table, ts)
         _, pieces = pieces_of(whole, clock)
         early, late = margins(before, after, clock.unit)

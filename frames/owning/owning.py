@@ -116,6 +116,7 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
 
 
 def _refuse(origin: Origin | None) -> NoReturn:
+    """Refuses own=True: the frames do not say in which events they were found, or these are others."""
     if origin is None:
         raise BadEvents(
             "own=True, but the frames do not say in which events they were found.",

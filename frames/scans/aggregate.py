@@ -55,6 +55,7 @@ class AggregateScan(Scan):
         return any_fields(table, self.kinds, f"{self.spec.aggregate} counts")
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[Any, np.ndarray]:
+        """What the kernel lifts of each event, and which count; a quantile also has who is below the bound."""
         aggregate, read = self.spec.aggregate, [fields[name] for name in self.spec.aggregate.columns]
         valid = np.ones(size, bool) if any(f.valid is not None for f in read) else NONE
         for f in read:

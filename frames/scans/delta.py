@@ -34,6 +34,7 @@ class DeltaScan(Scan):
         self.per_key = {"low": self.nothing[0], "high": self.nothing[1]}
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The values that a delta frame measures, a row per column, and which are there; of no size if all are."""
         if all(column.valid is None for column in fields.values()):
             valid = np.zeros((0, 0), bool)
         else:

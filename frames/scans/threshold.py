@@ -75,6 +75,7 @@ def interval(op: str, c: Any, whole: bool) -> tuple[Any, Any]:
 
 
 def _of_integers(op: str, c: Any) -> tuple[np.int64, np.int64]:
+    """Among int64: c is rounded to where the comparison turns; (1, 0) where no integer satisfies it."""
     lo, hi = SMALLEST, LARGEST
     if math.isinf(c):
         holds = (c > 0) == (op in ("<", "<=")) and op != "=="

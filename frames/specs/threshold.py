@@ -69,6 +69,7 @@ class Threshold(Spec):
         return cls(entry["threshold"], entry["op"], entry["c"], entry["min_rows"], least, entry["partition"])
 
     def clause(self) -> str:
+        """The FRAME clause of threshold frames: WHERE a comparison, FOR a least length, PARTITION."""
         from swag.query.as_sql import column, duration
         from swag.tables.constants import to_sql
 

@@ -50,6 +50,7 @@ def rehearsed(rehearsal_of: Callable[..., Rehearse]) -> Callable[[Callable[P, R]
     """A function that offers a rehearsal of itself, which `rehearsal_of` makes of its arguments."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """The function, whose calls offer a rehearsal, but for those within a job that has offered one already."""
         if config.DISABLE_JIT:  # nothing is compiled
             return function
 

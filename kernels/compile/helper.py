@@ -24,6 +24,7 @@ class WithoutPandas:
 
 
 def main() -> None:
+    """Rehearses the job that comes on stdin, then compiles in turn the kernels that the cache is missing."""
     number, count = int(sys.argv[1]), int(sys.argv[2])
     sys.meta_path.insert(0, WithoutPandas())
     noted = rehearsal.current = rehearsal.Rehearsal()  # before any kernel is imported

@@ -39,6 +39,7 @@ def _fetch(typingctx: Any, array: Any, row: Any) -> Any:
     """Ask the memory for a row of an array that will be needed in a moment; any row number does."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """LLVM's prefetch of the address where the row begins: a hint, which never fails."""
         own = make_array(signature.args[0])(context, builder, arguments[0])
         stride = cgutils.unpack_tuple(builder, own.strides)[0]
         start = builder.bitcast(own.data, ir.IntType(8).as_pointer())

@@ -131,6 +131,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code from the cache. Where it is missing, help is asked for; who compiles it already is awaited."""
         if is_local(sig):
             return None
         found = super().load_overload(sig, target_context)
@@ -141,6 +142,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        """Keeps compiled code for other processes, if the folder can be written; its claim is given up."""
         if is_local(sig):
             return
         try:

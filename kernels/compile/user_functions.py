@@ -52,10 +52,14 @@ def checked(function, dtypes, arguments):
 
 
 def _of_one(call, cast, apart):
+    """A user's function of one argument, its result cast; computed in floats as well where integers may wrap."""
+
     def stub(a): ...
 
     @overload(stub)
     def choose(a):
+        """By the type of the argument: once, or twice to find out integers that wrap."""
+
         def once(a):
             return cast(call(a))
 
@@ -71,10 +75,14 @@ def _of_one(call, cast, apart):
 
 
 def _of_two(call, cast, apart):
+    """A user's function of two arguments, its result cast; computed in floats as well where integers may wrap."""
+
     def stub(a, b): ...
 
     @overload(stub)
     def choose(a, b):
+        """By the types of the two arguments: once, or twice to find out integers that wrap."""
+
         def once(a, b):
             return cast(call(a, b))
 

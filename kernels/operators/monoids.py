@@ -99,6 +99,7 @@ def combine_moments(a, b):
 
 @kernel
 def combine_comoments(a, b):
+    """Chan's update for two columns: n, the means, and the sums of squares and of products of deviations."""
     n = a[0] + b[0]
     share = b[0] / n
     w = a[0] * share
@@ -248,6 +249,7 @@ def _load_overload(state, i):
 
 @overload(store)
 def _store_overload(state, i, partial):
+    """Writes a partial to place i of its array, or the scalars of a tuple to place i of one array each."""
     if not isinstance(state, types.BaseTuple):
 
         def scalar(state, i, partial):

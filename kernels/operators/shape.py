@@ -22,6 +22,7 @@ def lift_shape(x):
 
 @kernel
 def combine_shape(a, b):
+    """Pébay's update of four moments: from those of two runs of rows, and how far their means are apart."""
     na, mean, a2, a3, a4 = a
     nb, _, b2, b3, b4 = b
     n = na + nb

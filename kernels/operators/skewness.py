@@ -22,6 +22,7 @@ def lift_skewness(x):
 
 @kernel
 def combine_skewness(a, b):
+    """Pébay's update of three moments: from those of two runs of rows, and how far their means are apart."""
     na, mean, a2, a3 = a
     nb, _, b2, b3 = b
     n = na + nb

@@ -27,6 +27,7 @@ class RecentKeys(NamedTuple):
 
 @kernel
 def to_front(links, node):
+    """The key of a node was seen just now: from its place in the list, if it has one, it moves to the newest end."""
     newer, older = links[node, NEWER], links[node, OLDER]
     if links[0, OLDER] == node:
         return

@@ -323,6 +323,7 @@ def most_runs(lo, hi, top):
 
 @kernel
 def look_up(sorted_column, rings, keys, edges, answers, parts, loose):
+    """The windows of `lookup`, key by key: covered with sorted runs and loose rows, narrowed down to the rank."""
     (column, runs), (lo, hi), (ranks, out, after) = sorted_column, edges, answers
     top = runs.shape[0] - 1
     for i in range(keys.size):

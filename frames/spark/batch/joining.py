@@ -128,6 +128,7 @@ class Joint:
     _count: int = 0
 
     def frames(self, block: FrameBlock, over: bool) -> Iterator[pa.RecordBatch]:
+        """The frames that a block of segments settles, numbered on for each key; what is at its end may wait."""
         some = self._together(block, over)
         waits = np.zeros(some.of.size, bool)
         if not over:  # a gap, and a run that may yet be part of it
@@ -146,6 +147,7 @@ class Joint:
         yield from self.task.output([pa.array(numbers), *keys.columns, *numbered, *kinds, *cells.columns, *skips])
 
     def _together(self, block: FrameBlock, over: bool) -> Segments:
+        """The segments of a block, joined where a cut went through a run or a cell, and settled but for the last."""
         edge, kind = block.numbers("edge"), block.numbers("kind")
         begins = np.ones(edge.size, bool)
         begins[1:] = ((edge[:-1] & LAST) == 0) | ((edge[1:] & FIRST) == 0) | (kind[1:] != kind[:-1])

@@ -199,6 +199,7 @@ class FrameStream:
 
     @classmethod
     def of(cls, events: DataFrame, ts: str, key: Key, layout: Layout) -> "FrameStream":
+        """Stored events as frames are found in them: ts and key columns are checked; nothing is cut yet."""
         schema.check_frame(events, "events")
         keys = schema.key_names(key)
         for name in keys:

@@ -139,6 +139,7 @@ def scans(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[Scanne
 
 
 def _scanned(task: FrameTask, block: FrameBlock, first: int, last: int) -> ScannedFrames:
+    """The frames of keys that are whole in these rows of a block, key by key and numbered within each."""
     assert task.spec is not None
     found = search(task.spec, _slice(task, block, first, last), task.when, task.who)
     table, skips = found.table(), found.skips() if task.skips else np.zeros(found.count, np.int64)
@@ -184,6 +185,7 @@ class LargeKey:
         return self._detector is not None
 
     def go_on(self, block: FrameBlock, over: bool) -> Iterator[ScannedFrames]:
+        """The frames that a block decides of the key that goes on; a block that is all of one key begins such a key."""
         self.taken = 0
         if self._detector is None:
             if over or block.starts.size > 1:
@@ -221,6 +223,7 @@ class LargeKey:
         return int(ends[0]) if same else 0
 
     def _report(self, found: pa.Table, ended: bool) -> Iterator[ScannedFrames]:
+        """Frames of the large key as scans report them, numbered on from block to block."""
         assert self._detector is not None and self._key is not None
         zeros = np.zeros(found.num_rows, np.int64)
         numbers = self._count + np.arange(found.num_rows)
@@ -255,6 +258,7 @@ def _filled(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[Any]:
 
 
 def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[Any]:
+    """The frames of a block that close, each with its aggregates or what the query says of it, as columns of output."""
     events = _events(block, kind, list(task.read), task.when, task.who)
     closed = np.flatnonzero(kind == CLOSES)
     spans = {"start": block.numbers("a")[closed], "end": block.t[closed], task.who: block.ids[closed]}

@@ -65,6 +65,7 @@ def _keyed_by_several(
     spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
     shards: int | None, metrics: str,
 ) -> DataFrame:  # fmt: skip
+    """Frames of a stream whose key is a list: its columns are joined into one for the shards, then taken apart."""
     keys = key_names(key)
     for name in keys:
         check_key(name)
@@ -81,6 +82,7 @@ def _keyed_by_several(
 
 
 def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
+    """What the shards of a stream of frames do: their plan, the purpose a checkpoint is held to, and what comes out."""
     time = event_time(table, ts)
     plan = FramePlan(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
     output = plan.core().advance(0).schema
@@ -140,6 +142,7 @@ class ShardFrames:
         self.opened.sweep.restore(part(state, "sweep"))
 
     def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
+        """The shard is made again from its log: what keys remember, events of open frames, and events that wait."""
         core = self.core
         if tables.get(STATES):
             restore(core, newest(pa.concat_tables(tables[STATES])))
@@ -154,6 +157,7 @@ class ShardFrames:
         self.upto = upto
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        """One trigger of a shard: takes and logs events that are not late, and punctuates as far as the watermark."""
         step, events = Step(counts={EVENTS: 0, "late": 0}), fresh.get(EVENTS)
         if events is not None:
             instants = instants_of(events.column(self.plan.ts))
@@ -184,6 +188,7 @@ class ShardFrames:
             keep_keys(self.core, used)
 
     def _punctuate(self, step: Step, upto: int) -> None:
+        """Frames that the watermark decides, with numbers of this shard's own; logs what touched keys remember."""
         due = self.core.waiting.ids_due(upto)
         found = self.core.advance(upto)
         numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place

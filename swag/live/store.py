@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -114,7 +115,7 @@ class Store:
         self.events = 0
         self.retention = Retention()
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
-        self.word_holders: list[WordHolder] = []  # who else keeps numbers of words
+        self.word_holders: WeakSet[WordHolder] = WeakSet()  # who else keeps numbers of words; they refer to this
         self._next_to_tidy = 0
         self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after

@@ -40,7 +40,7 @@ class Totals:
         self.since: dict[str, int] = {}  # by query: the number of events that do not count for it
         self.queries: dict[str, Query] = {}
         self.by_position = False
-        store.word_holders.append(self)
+        store.word_holders.add(self)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ class Operator:
     aggregate: Aggregate
     values: Values
     truth: Truth
+    further: bool = False  # of the kinds that are as any monoid to a structure: compiled for some structures only
 
     @property
     def part(self) -> Part:
@@ -181,11 +182,11 @@ OPERATORS = [
     Operator("moments of floats", sw.var("x", ddof=0), floats, covariance(0)),
     Operator("moments of integers", sw.var("x"), mild_integers, covariance(1)),
     Operator("comoments", sw.cov("x", "y"), floats, covariance(1)),
-    Operator("skew", sw.skew("x"), floats, by_oracle("skew", "x")),
-    Operator("shape", sw.kurtosis("x"), floats, by_oracle("kurtosis", "x")),
-    Operator("product", sw.product("x"), floats, by_oracle("product", "x")),
-    Operator("row of the largest", sw.arg_max("x", "y"), floats, by_oracle("arg_max", "x", "y")),
-    Operator("row of the least", sw.arg_min("x", "y"), integers, by_oracle("arg_min", "x", "y")),
+    Operator("skew", sw.skew("x"), floats, by_oracle("skew", "x"), further=True),
+    Operator("shape", sw.kurtosis("x"), floats, by_oracle("kurtosis", "x"), further=True),
+    Operator("product", sw.product("x"), floats, by_oracle("product", "x"), further=True),
+    Operator("row of the largest", sw.arg_max("x", "y"), floats, by_oracle("arg_max", "x", "y"), further=True),
+    Operator("row of the least", sw.arg_min("x", "y"), integers, by_oracle("arg_min", "x", "y"), further=True),
     Operator("last, user-defined", LAST, floats, user_truth(itself, newest, itself)),
     Operator("walk, user-defined", WALK, mild_integers, user_truth(line, then, arrival)),
 ]

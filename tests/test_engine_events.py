@@ -129,7 +129,7 @@ BAD = {
     "null ts": ({"ts": [9, None], "k": ["a", "b"], "x": [1.0, 2.0]}, sw.BadEvents, "row 1 has no timestamp"),
     "null key": ({"ts": [9, 9], "k": ["new", None], "x": [1.0, 2.0]}, sw.BadEvents, "row 1 has no key"),
     "float ts": ({"ts": [9.5], "k": ["a"], "x": [1.0]}, sw.BadType, "is double; ts is an integer or a timestamp"),
-    "wrong type": ({"ts": [9], "k": ["new"], "x": ["text"]}, sw.BadType, '"x", a column of type string'),
+    "wrong type": ({"ts": [9], "k": ["new"], "x": ["text"]}, sw.BadType, '"x" is string, but has been double so far'),
     "another type than before": ({"ts": [9], "k": ["new"], "x": [1]}, sw.BadType, '"x" is int64, but has been double'),
     "another key type": (
         {"ts": [9], "k": [7], "x": [1.0]},

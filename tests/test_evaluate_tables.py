@@ -182,7 +182,6 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
             sw.BadType,
             'computes with "name", a column of type string',
         ),
-        ({"queries": [sw.Query(sw.max("name"), sw.Rows(5), "v")]}, sw.BadType, 'reads "name", a column of type string'),
         ({"queries": [sw.Query(sw.sum("volume"), sw.Range("5m"), "v")]}, sw.BadQuery, "ts is an integer column"),
         ({"ts": "time"}, sw.UnknownColumn, 'ts is "time", but the events have'),
         ({"key": "symbol"}, sw.UnknownColumn, 'key is "symbol".*Hint: "sym"'),

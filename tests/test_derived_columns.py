@@ -11,11 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
 from swag.tables.expressions.expression import compiled, values
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)  # each example is an engine or two
 
 EXPRESSIONS = {  # and the name of the column that is computed before
     "x*y": "xy", "CASE WHEN s='a' THEN x END": "chosen", "COALESCE(y,0)/2": "half", "upper(s)": "upper", "x>1": "more",
@@ -75,11 +77,13 @@ def check_pairs(table: pa.Table) -> None:
             assert table[name].type == table[f"b{name[1:]}"].type
 
 
+@FEWER
 @given(asked=queries(), table=tables(ordered=False))
 def test_stored_events_are_answered_as_of_a_column(asked: list[sw.Query], table: pa.Table) -> None:
     check_pairs(sw.evaluate(asked, table, key="k"))
 
 
+@FEWER
 @given(asked=queries(), table=tables(), cut=st.integers(0, 12), data=st.data())
 def test_so_is_an_engine_whatever_happens_to_it(
     tmp_path_factory: pytest.TempPathFactory, asked: list[sw.Query], table: pa.Table, cut: int, data: Any
@@ -102,6 +106,7 @@ def test_so_is_an_engine_whatever_happens_to_it(
     assert all(since[f"a{i}"] == since[f"b{i}"] for i in range(len(asked) // 2))
 
 
+@FEWER
 @given(asked=queries(every=sw.Every(2)), table=tables(), cut=st.integers(0, 12))
 def test_so_are_ticks(asked: list[sw.Query], table: pa.Table, cut: int) -> None:
     engine = sw.Engine(key="k")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
@@ -27,6 +27,8 @@ from tests.test_frequency_operator import (
     with_both,
 )
 
+FEWER = settings(max_examples=settings.default.max_examples // 3)  # each example is an engine or two
+
 EDGE = st.integers(-6, 6)
 LENGTH = st.integers(1, 9)
 CLOSED = st.sampled_from(["right", "left", "both", "none"])
@@ -44,6 +46,7 @@ def window(over: Any) -> Any:
     return sw.Range(over.t, until=over.until, closed=over.closed, peers=over.peers)
 
 
+@FEWER
 @given(EVERY, PARTITION, ROWS | RANGES | UNBOUNDED, st.sampled_from(list(LOADS)), STREAM)
 def test_a_tick_of_a_partition_sees_what_comes_after_it(
     every: Any, by: Any, over: Any, where: Any, stream: Any
@@ -56,6 +59,7 @@ def test_a_tick_of_a_partition_sees_what_comes_after_it(
     assert [tuple(row.values()) for row in sw.evaluate(query, table(events)).to_pylist()] == apart(expected)
 
 
+@FEWER
 @given(EVERY, PARTITION, STREAM, LATENESS)
 def test_partitions_tick_over_all_that_has_come(every: Any, by: Any, stream: Any, lateness: int | None) -> None:
     query = sw.Query(sw.sum("load + 1"), sw.Unbounded(), "q", every=ours(every, by), by=BOTH)
@@ -82,6 +86,7 @@ STATEMENTS = {
 }  # fmt: skip
 
 
+@FEWER
 @given(STREAM, LATENESS, st.booleans())
 def test_sql_over_columns_reads_chosen_events_and_answers_as_it_does_events(
     stream: Any, lateness: int | None, hold: bool

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
 from tests import oracle, oracle_ticks
 from tests.oracle import agg, same
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)  # each example is an engine or two
 
 SCHEMA = pa.schema({"ts": pa.int64(), "id": pa.string(), "site": pa.string(), "load": pa.int64()})
 EVENT = st.fixed_dictionaries(
@@ -104,6 +106,7 @@ def assert_same(expected: list[tuple[Any, ...]], found: list[tuple[Any, ...]]) -
         assert same(want[-1], got[-1], 1e-9 if isinstance(want[-1], float) else 0), (want, got)
 
 
+@FEWER
 @given(EVERY, PARTITIONS, st.sampled_from(list(LOADS)), STREAM)
 def test_picked_tuples_are_those_of_the_oracle(every: Any, by: Any, where: Any, stream: Any) -> None:
     events = of(stream)
@@ -113,6 +116,7 @@ def test_picked_tuples_are_those_of_the_oracle(every: Any, by: Any, where: Any, 
     assert sw.sql(str(chosen)) == [chosen]
 
 
+@FEWER
 @given(EVERY, PARTITIONS, WINDOWS, GROUPS, STREAM)
 def test_windows_over_picked_tuples_know_no_others(every: Any, by: Any, over: Any, group: Any, stream: Any) -> None:
     events = of(stream)
@@ -123,6 +127,7 @@ def test_windows_over_picked_tuples_know_no_others(every: Any, by: Any, over: An
     assert found["q"].to_pylist() == [row[0] for row in expected]
 
 
+@FEWER
 @given(EVERY, PARTITIONS, WINDOWS, EVERY, GROUPS, STREAM, LATENESS, st.booleans())
 def test_cut_anywhere_ticks_over_picked_tuples_are_those_of_the_oracle(
     pick: Any, by: Any, over: Any, every: Any, group: Any, stream: Any, lateness: int | None, hold: bool
@@ -140,6 +145,7 @@ def test_cut_anywhere_ticks_over_picked_tuples_are_those_of_the_oracle(
         assert_same([row for row in expected if row[1] <= upto], found)
 
 
+@FEWER
 @given(EVERY, PARTITIONS, WINDOWS, st.sampled_from([("id",), ("site",), ("id", "site")]), STREAM, LATENESS)
 def test_lookups_over_picked_tuples_see_what_is_decided(
     every: Any, by: Any, over: Any, group: Any, stream: Any, lateness: int | None
@@ -168,6 +174,7 @@ def apart(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [(*row[:2], *row[2], *row[3:]) for row in rows]
 
 
+@FEWER
 @given(EVERY, st.sampled_from([("id",), ("site",)]), WINDOWS, st.sampled_from(list(LOADS)), STREAM, LATENESS)
 def test_a_tick_of_a_partition_reports_the_groups_in_it(
     every: Any, by: Any, over: Any, where: Any, stream: Any, lateness: int | None
@@ -189,6 +196,7 @@ def test_a_tick_of_a_partition_reports_the_groups_in_it(
 HAVING = st.sampled_from([None, None, (">", 1)])
 
 
+@FEWER
 @given(EVERY, WINDOWS, GROUPS, st.sampled_from(list(LOADS)), HAVING, WINDOWS, EVERY, STREAM, LATENESS, st.booleans())
 def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
     every: Any, over: Any, by: Any, where: Any, having: Any, outer: Any, seldom: Any, stream: Any,
@@ -254,6 +262,7 @@ def test_keys_come_and_go_and_are_forgotten() -> None:
 # --- Containment -------------------------------------------------------------------------------------------------
 
 
+@FEWER
 @given(EVERY, st.integers(2, 4), WINDOWS, GROUPS, st.booleans(), STREAM, LATENESS)
 def test_a_query_whose_ticks_are_among_those_of_another_reads_them(
     every: Any, factor: int, over: Any, by: Any, key: bool, stream: Any, lateness: int | None
@@ -365,6 +374,7 @@ def test_a_name_that_is_both_a_query_and_a_stream_is_refused() -> None:
 # --- Results -----------------------------------------------------------------------------------------------------
 
 
+@FEWER
 @given(EVERY, PARTITIONS.filter(lambda by: "id" not in by), WINDOWS, st.booleans(), STREAM, LATENESS)
 def test_a_frequency_in_select_picks_results(
     every: Any, by: Any, over: Any, at_end: bool, stream: Any, lateness: int | None

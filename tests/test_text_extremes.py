@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
 from swag.live.vocabulary.words import Words
 from tests import oracle
 from tests.oracle_aggregates import Agg
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)  # each example is an engine or two
 
 WINDOWS = [(sw.Rows(4), oracle.Rows(4)), (sw.Range(5), oracle.Range(5)), (sw.Unbounded(), oracle.Unbounded())]
 ASKED = [
@@ -49,6 +51,7 @@ def table_of(events: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(events, schema)
 
 
+@FEWER
 @given(drawn=EVENTS)
 def test_stored_text_is_compared_as_python_does(drawn: list[dict[str, Any]]) -> None:
     events, (asked, wanted) = events_of(drawn), queries()
@@ -59,6 +62,7 @@ def test_stored_text_is_compared_as_python_does(drawn: list[dict[str, Any]]) -> 
         assert found[query.label].type in (pa.string(), pa.int64())
 
 
+@FEWER
 @given(drawn=EVENTS, late=st.integers(0, 40), saved=st.integers(0, 40))
 def test_text_of_a_stream_is_compared_as_stored_text_is(
     drawn: list[dict[str, Any]], late: int, saved: int, tmp_path_factory: pytest.TempPathFactory

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
@@ -18,6 +18,8 @@ from tests.oracle import Q
 from tests.oracle_tolerance import same, tolerance
 from tests.test_evaluate import AGGREGATES, SCHEMA, WHERE, WILD, ours
 from tests.test_windows import INSTANTS, PERIODS, ZONES
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)  # each example is an engine or two
 
 REFUSED = ("quantile", "distinct", "mode", "arg_", "decayed", "age", "first_n", "last_n")  # the rows say, or the time
 FOLDED = [each for each in AGGREGATES if each[0].user is not None or not each[0].kind.startswith(REFUSED)]
@@ -41,6 +43,7 @@ def events(times: st.SearchStrategy[int], values: Any = WILD) -> st.SearchStrate
     return st.lists(event, max_size=20)
 
 
+@FEWER
 @given(
     ASKED, events(st.integers(0, 12)), st.sampled_from([None, "k"]),
     st.sampled_from([(None, True), (3, True), (3, False)]), st.integers(1, 7), st.integers(0, 5),
@@ -184,6 +187,7 @@ def test_words_that_only_a_total_holds_are_not_forgotten() -> None:
 # --- Since ------------------------------------------------------------------------------------------------------
 
 
+@FEWER
 @given(
     st.sampled_from(PERIODS), st.sampled_from(ZONES), st.lists(INSTANTS, min_size=1, max_size=20), st.integers(1, 6),
     st.sampled_from([None, "k"]), st.booleans(),
@@ -257,6 +261,7 @@ FREQUENCIES = st.sampled_from(
 )  # fmt: skip
 
 
+@FEWER
 @given(
     st.lists(st.tuples(st.sampled_from(FOLDED), st.just(oracle.Unbounded()) | OTHERS, st.sampled_from(list(WHERE))),
              min_size=1, max_size=3),
@@ -358,6 +363,7 @@ def test_rows_that_no_tick_ahead_can_see_are_let_go() -> None:
     assert engine.stats()["kept"] < 4 * 10_000
 
 
+@FEWER
 @given(
     st.lists(st.tuples(st.sampled_from(AGGREGATES), LATER, st.sampled_from(list(WHERE))), min_size=1, max_size=3),
     FREQUENCIES, events(st.integers(0, 20), st.integers(-9, 9).map(float)), st.sampled_from([None, "k"]),

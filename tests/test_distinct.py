@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import swag as sw
-from swag.live import dictionary
+from swag.live.vocabulary import dictionary
 from tests.test_engine import engine_of
 
 NAN = math.nan

@@ -81,7 +81,7 @@ def test_windows_that_lie_ahead_or_see_peers_are_as_the_oracle_says(
 
 @given(st.lists(ASKED, min_size=1, max_size=4), STEADY, st.integers(1, 30), st.integers(1, 9))
 def test_they_are_where_events_come_evenly(asked, times, chunk, block) -> None:
-    rows = [{"ts": t, "k": "a", "x": t % 5 - 2.0, "y": 1.0, "i": t % 7 - 3, "s": "one"} for t in times]
+    rows = [{"ts": t, "k": "a", "x": t % 5 - 2.0, "y": 1.0, "i": t % 7 - 3, "s": "one", "b": t % 3 == 0} for t in times]
     check(asked, rows, None, None, (chunk, block, 1))
 
 

@@ -223,7 +223,7 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
     if algorithm in COMPARED:
         return Choice(COMPARED[algorithm], "asked for, to compare")
     if algorithm == "r-int" and not subtractable(part):
-        if part.family not in ("moments", "comoments", "shape", "decayed"):
+        if part.family not in ("moments", "comoments", "skew", "shape", "decayed"):
             raise BadQuery(
                 f"R-INT subtracts, and {part} can not be taken off again.",
                 'Engine(algorithm="auto"), or "b-int", "l-int"',

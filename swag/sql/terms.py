@@ -18,7 +18,7 @@ from swag.sql.nodes import Over
 from swag.sql.places import start_of, wrong
 from swag.sql.refusing import no_function
 from swag.tables.expressions.derived import quoted
-from swag.tables.expressions.expression import NotSQL, compiled
+from swag.tables.expressions.expression import NotSQL, TooDeep, compiled
 
 Node = Any
 EXPECTED = "aggregates, numbers, text, + - * /, comparisons, AND, OR, NOT, BETWEEN, IN, IS NULL, ABS, COALESCE"
@@ -186,16 +186,18 @@ class Terms:
         except NotSQL as why:
             said = f"{what} is not an SQL expression{f' {why.message}' * bool(why.message)}."
             raise self.wrong(node, said, "\"side = 'buy' AND price > 20\"") from None
+        except (TooDeep, RecursionError):
+            raise self.wrong(node, f"{what} is nested too deep.", SHALLOW) from None
         except BadQuery as why:
             raise self.wrong(self._to_blame(node), why.message, why.hint or "price > 20") from None
-        except RecursionError:
-            raise self.wrong(node, f"{what} is nested too deep.", SHALLOW) from None
 
     def _to_blame(self, node: Node) -> Node:
         """The smallest part that can not be compiled."""
-        for each in node.iter_expressions():
-            if isinstance(each, exp.Condition) and not _compiles(each):
-                return self._to_blame(each)
+        wrong: Node | None = node
+        while wrong is not None:
+            node = wrong
+            parts = (each for each in node.iter_expressions() if isinstance(each, exp.Condition))
+            wrong = next((each for each in parts if not _compiles(each)), None)
         return node
 
     def _check_about_events(self, node: Node, where: str) -> None:
@@ -297,8 +299,11 @@ def _is_aggregate(node: Node) -> bool:
 
 
 def _compiles(node: Node) -> bool:
+    """Not so where something in it is wrong; what is too deep to look into can not be blamed any further."""
     try:
         compiled(_sql(node))
+    except (TooDeep, RecursionError):
+        return True
     except BadQuery:
         return False
     return True

@@ -59,11 +59,15 @@ def compiled(text: str) -> RowExpression:
         place = (getattr(why, "errors", None) or [{}])[0]
         raise NotSQL(f"at column {place['col']}" if "col" in place else "") from None
     except RecursionError:
-        raise BadQuery("it is nested too deep.") from None
+        raise TooDeep("it is nested too deep.") from None
     except (pa.ArrowException, OverflowError, ValueError) as why:
         if isinstance(why, BadQuery):
             raise
         raise BadQuery(f"it holds a constant that can not be read: {why}.") from None
+
+
+class TooDeep(BadQuery):
+    """A text whose parts lie in each other deeper than Python calls functions."""
 
 
 class NotSQL(BadQuery):

@@ -100,10 +100,12 @@ def test_so_is_an_engine_whatever_happens_to_it(
         engine = sw.Engine.load(path)
     engine.append(table.slice(cut))
     engine.advance(int(table["ts"][-1].as_py()) + 2)
+    since = engine.stats()["complete_since"]  # what comes midway may start from kept columns; nobody kept the other
+    pairs = [i for i in range(len(asked) // 2) if since[f"a{i}"] == since[f"b{i}"]]
+    assert set(range(late // 2, len(asked) // 2)) <= set(pairs)
     for by in {query.by for query in asked}:
-        check_pairs(engine.lookup_all(by=by))
-    since = engine.stats()["complete_since"]
-    assert all(since[f"a{i}"] == since[f"b{i}"] for i in range(len(asked) // 2))
+        answers = engine.lookup_all(by=by)
+        check_pairs(answers.select([f"{which}{i}" for i in pairs for which in "ab" if f"a{i}" in answers.column_names]))
 
 
 @FEWER

@@ -175,7 +175,7 @@ class KeptRows:
         return to_arrow(values, known, self.store.types[name])
 
     def _is_own(self, name: str) -> bool:
-        return name == self.names.ts or name in self.names.by
+        return name == self.names.ts or (name in self.names.by and self.store.keys is not None)
 
     def _own(self, name: str) -> pa.Array | pa.ChunkedArray:
         """Time, or a column of the key: known of every row."""

@@ -228,16 +228,12 @@ class Plan:
     def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
-        alone = query.where is not None and (query.aggregate.user is not None or self._is_apart(query))
+        alone = query.where is not None and (query.aggregate.user is not None or self.late.is_apart(query.label))
         return Mask(query.where, required, self.late.since(query.label), alone)
-
-    def _is_apart(self, query: Query) -> bool:
-        """Do its rows, those that a filter lets pass, lie in spaces of their own?"""
-        return self.store.displaces or self.late.is_apart(query.label)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
-        alone = query.where is not None and self._is_apart(query)
+        alone = query.where is not None and self.late.is_apart(query.label)
         return Mask(query.where, since=self.late.since(query.label), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
@@ -456,7 +452,8 @@ class Plan:
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
             home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
-            if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
+            known = home in self.store.spaces and home not in self.store.rearranged
+            if known:  # else a filter had it for itself, once: it is built anew, for all of them
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 

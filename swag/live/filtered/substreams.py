@@ -129,6 +129,10 @@ class Substreams(Space):
         scatter(positions, batch.order, slots, self.position.data)
         return slots
 
+    def follow_displaced(self, first: np.ndarray, begins: np.ndarray, places: np.ndarray) -> None:
+        """Rows of the main space were displaced: of each key from a position on (-1: none), to these."""
+        substreams.shift(self.arena.rings, self.position.data, self.pairs, (first, begins, places))
+
     # -- windows ------------------------------------------------------------------------------------------------------
 
     def located(self, mask: Mask, keys: np.ndarray) -> np.ndarray:
@@ -151,8 +155,11 @@ class Substreams(Space):
         return lo, hi
 
     def kept_rows(self, mask: Mask, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `Space.kept_rows`, for a filter: the keys, positions in the main space and slots here of all its rows."""
+        """As `Space.kept_rows`, for a filter: the keys, positions in the main space and slots here of its rows."""
+        asked = np.zeros(max(1, self.main.arena.rings.shape[0]), bool)
+        asked[keys] = True
         own = self._pairs.of_filter(self.filters[mask.where or EACH])
+        own = own[asked[self.pairs[own] & KEYS]]
         self.expire_with_parent(own, own)
         rings = self.arena.rings[own]
         counts = rings[:, TAIL] - rings[:, HEAD]

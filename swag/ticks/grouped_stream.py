@@ -101,15 +101,19 @@ class GroupedStream:
         if stream is not None:
             return _added(stream, by, queries, held, self._columns)
         started = self._started(by, queries, held) if self.events else None
-        return started or _added(self._begun(by), by, queries, held, self._columns)
+        return started or _added(self._begun(by, held), by, queries, held, self._columns)
 
-    def _begun(self, by: By) -> LiveStream:
-        """A grouping that comes while events flow: of keys before it nothing is known."""
+    def _begun(self, by: By, held: Held | None = None) -> LiveStream:
+        """A grouping that comes while events flow: of keys before it nothing is known, nor of those of events that wait
+        without its columns."""
         stream = self._made(by)
         if self.time.clock is not None:
             stream.core.start(self.time.clock)
             if self.events:
                 stream.begin_at(self.time.now, self.events)
+            if held is not None and by:
+                core = stream.core
+                core.begin_at(max(core.store.forgotten, held.unread([], by)), core.missed)
         return stream
 
     def _started(self, by: By, queries: list[Query], held: Held | None) -> LiveStream | None:

@@ -54,6 +54,7 @@ def expected(kind: pa.DataType, name: str) -> Any:
 
 def between(kind: pa.DataType, one: Any, other: Any) -> Any:
     """The time in the middle of two, in the unit of the column: the earlier one of two in the middle."""
+    kind = getattr(kind, "value_type", kind)
     whole = pa.int32() if kind.bit_width == 32 else pa.int64()
     both = pa.array([one, other], kind).cast(whole).to_pylist()
     return pa.scalar(sum(both) // 2, whole).cast(kind).as_py()

@@ -24,8 +24,8 @@ from swag.live.composites import answer_before_events, answering, combine, guard
 from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
-from swag.live.kept_rows import EventNames
 from swag.live.lookups import Edges
+from swag.live.midway.kept_rows import EventNames
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary

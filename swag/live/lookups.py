@@ -12,8 +12,8 @@ from kernels.rings import in_step
 from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from swag.live import window_edges
-from swag.live.plan import Plan, Route
-from swag.live.planner import Group
+from swag.live.plan import Plan
+from swag.live.planner import Group, Route
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.query.aggregates import Aggregate

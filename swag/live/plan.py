@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,36 +14,21 @@ from swag.durable.state import State, nested, parts
 from swag.live.arena import NewRows
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.kept_rows import EventNames, KeptRows, KeptTable
-from swag.live.late_queries import LateQueries
-from swag.live.planner import Choice, Group, choose
+from swag.live.midway.kept_rows import EventNames, KeptRows, KeptTable
+from swag.live.midway.late_queries import LateQueries
+from swag.live.planner import Choice, Group, Route, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.structures.baselines import MaterializeAll
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
 from swag.query.families import check_columns, computed_columns, parts_of, result_type, unit_of
-from swag.query.kind import KINDS, TIME, Kind, Part, factors
+from swag.query.kind import KINDS, TIME, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
 from swag.query.windows import Depth, Unbounded, reach
 from swag.tables.columns import Field
-
-
-class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
-    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
-    how, the type, and what floats are divided by."""
-
-    mask: Mask
-    home: Mask
-    presence: Mask
-    parts: tuple[Part, ...] | None
-    served_by: tuple[Part, ...]
-    kind: Kind
-    type: pa.DataType
-    unit: float
 
 
 class Plan:
@@ -111,9 +96,7 @@ class Plan:
 
     def kept_table(self, columns: Iterable[str]) -> KeptTable | None:
         """The rows that are kept, with these columns of theirs; None: one of them is not."""
-        kept, names = KeptRows(self.store, self.names, self.late.beginnings), list(columns)
-        found = (kept.rows_with(names, since, self._missing(since)) for since in kept.began)
-        return next((table for table in found if table is not None), None)
+        return KeptRows(self.store, self.names, self.late.beginnings).rows_with(columns, self._missing)
 
     def _starts(self, query: Query, since: int, kept: KeptRows) -> bool:
         """Bring the rows that are kept from event `since` on to where it is answered from, if they have its columns."""
@@ -134,8 +117,7 @@ class Plan:
     def _homes(self, query: Query, since: int, raw: set[str]) -> dict[Mask, set[str]]:
         """The masks of a query that is to start with an event, and the raw columns in their spaces."""
         homes: dict[Mask, set[str]] = {self.presence(query).beginning(since): set()}
-        homes[self.mask(query).beginning(since)] = raw
-        return homes
+        return homes | {self.mask(query).beginning(since): raw}
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
@@ -452,8 +434,7 @@ class Plan:
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
             home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
-            known = home in self.store.spaces and home not in self.store.rearranged
-            if known:  # else a filter had it for itself, once: it is built anew, for all of them
+            if home in self.store.spaces and home not in self.store.rearranged:  # else it is built anew
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 

@@ -6,21 +6,23 @@ many they are. Costs are counted in combines, as measured relative to each other
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import monoids
 from kernels.windows import running
 from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery, SumOverflow
-from swag.live.space import Space
+from swag.live.space import Mask, Space
 from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.structures.intervals import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
 from swag.live.structures.ranks import ByRank, DistinctRuns, Previous, SortedOnLookup, SortedRuns
 from swag.live.turns import require_alone
 from swag.query.families import operator
-from swag.query.kind import Part
+from swag.query.kind import Kind, Part
 from swag.query.query import titles
 from swag.query.user_calls import failed
 from swag.query.user_defined import is_exact
@@ -46,6 +48,21 @@ RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its 
 NOTED = 256  # lookups for which one note of widths stands
 SORTING, SEARCHING, GOING_THROUGH = 8.0, 75.0, 4.0  # ns: a row of a run, a level of a window, a row of a window
 MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
+
+
+class Route(NamedTuple):
+    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
+    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
+    how, the type, and what floats are divided by."""
+
+    mask: Mask
+    home: Mask
+    presence: Mask
+    parts: tuple[Part, ...] | None
+    served_by: tuple[Part, ...]
+    kind: Kind
+    type: pa.DataType
+    unit: float
 
 
 @dataclass(frozen=True)

@@ -438,7 +438,7 @@ class Store:
         What nobody wants goes when queries are settled."""
         old = Space(mask, self.main)
         old.restore(saved)
-        for each in (mask._replace(alone=False), mask.by_itself()):
+        for each in (Mask(mask.where, mask.required, mask.since), mask.by_itself()):
             space = self.space(each)
             assert isinstance(space, Substreams)
             space.adopt(mask, old, self.key_count)

@@ -21,7 +21,7 @@ from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
 from swag.live.intake import ReadOnce
-from swag.live.kept_rows import KeptTable
+from swag.live.midway.kept_rows import KeptTable
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of, home_of
 from swag.query.lowering import simple_ones
@@ -407,7 +407,7 @@ class GroupedStream:
 
 def _added(stream: LiveStream, by: By, queries: list[Query], held: Held | None, columns: frozenset[str]) -> LiveStream:
     """A live stream, with more queries. columns: those that events have, where that is known."""
-    stream.core.plan.names = stream.core.plan.names._replace(events=columns)
+    stream.core.plan.names = stream.core.plan.names.seen(columns)
     if held is None:
         stream.add(queries)
     else:

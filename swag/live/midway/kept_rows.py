@@ -41,6 +41,9 @@ class EventNames(NamedTuple):
     by: tuple[str, ...] = ()
     events: frozenset[str] = frozenset()
 
+    def seen(self, events: frozenset[str]) -> "EventNames":
+        return EventNames(self.ts, self.by, events)
+
 
 class ReadRows(NamedTuple):
     """Rows that are kept, as a query reads them: by their places among all, which of them satisfy its `where`, and the
@@ -78,7 +81,8 @@ class KeptTable(NamedTuple):
         ts, ids, others = self.ts[order], self.ids[order], others[order]
         unknown = (ts[1:] == ts[:-1]) & (others[1:] == others[:-1]) & (ids[1:] != ids[:-1])
         missing = max(self.missing, int(ts[1:][unknown].max(initial=EARLIEST)))
-        return self.some(np.flatnonzero(self.ts > missing))._replace(missing=missing) if unknown.any() else self
+        certain = self.some(np.flatnonzero(self.ts > missing)) if unknown.any() else self
+        return KeptTable(certain.table, certain.ts, certain.ids, missing)
 
 
 class KeptRows:
@@ -135,13 +139,16 @@ class KeptRows:
         found = [self._own(name) if source is None else self._values(name, source) for name, source in sources.items()]
         return pa.table(found, names=list(sources)) if found else pa.table({TIME: self.ts})
 
-    def rows_with(self, columns: Iterable[str], since: int, missing: int) -> KeptTable | None:
-        """The rows from an event on, with these columns; None: one of them is not kept. missing: see KeptTable."""
-        table, mask = self.table(columns, None, since), self.presence(None, since)
-        if table is None or mask is None:
-            return None
-        places = self.of(mask)[0]
-        return KeptTable(table.take(pa.array(places)), self.ts[places], self.ids[places], missing)
+    def rows_with(self, columns: Iterable[str], missing: Callable[[int], int]) -> KeptTable | None:
+        """The rows from the first event on of which these columns are kept; None: of none they are. missing: up to
+        which time rows may be, from an event on."""
+        wanted = list(columns)
+        for since in self.began:
+            table, mask = self.table(wanted, None, since), self.presence(None, since)
+            if table is not None and mask is not None:
+                places = self.of(mask)[0]
+                return KeptTable(table.take(pa.array(places)), self.ts[places], self.ids[places], missing(since))
+        return None
 
     def presence(self, where: str | None, since: int) -> Mask | None:
         """The mask of the rows from an event on, or of those of them that satisfy a filter, if some space has them."""

@@ -48,7 +48,7 @@ class GroupedStream:
         self.ts, self.default = ts, default
         self.time = Time()
         self.events = 0
-        self.reading = Reading([], ts)
+        self._reading: Reading | None = None
         self._columns: frozenset[str] = frozenset()  # of the last batch, where that is known
         self.version = 0  # changes with the queries
         self._options = (algorithm, epsilon)
@@ -70,7 +70,8 @@ class GroupedStream:
         """Queries whose names are new: all or none of them. held: the events that wait in front of it."""
         added: list[tuple[By, str]] = []
         known = dict(self.streams)
-        self._columns = self._columns if self.reading.there is None else frozenset(self.reading.there.names)
+        last = None if self._reading is None else self._reading.there
+        self._columns = self._columns if last is None else frozenset(last.names)
         try:
             for by, some in by_grouping(queries, self.default).items():
                 self.streams[by] = self._with(by, some, held)
@@ -157,16 +158,26 @@ class GroupedStream:
 
     def _follow(self) -> None:
         """What follows from the queries: the streams that have any (else the default one), whether one of them answers
-        at ticks, or over the answers of others, who takes events (where nobody does so, the cores by themselves), and
-        what is read of one."""
+        at ticks, or over the answers of others, and who takes events (where nobody does so, the cores by themselves)."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())
         self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
+        self._reading = None
+        self.version += 1
+
+    @property
+    def reading(self) -> Reading:
+        """What is read of an event. Made when the next one comes: thousands of queries may be registered before."""
+        if self._reading is None:
+            self._reading = self._read()
+        return self._reading
+
+    def _read(self) -> Reading:
+        """Of all groupings together."""
         readings = [stream.reading for stream in self.active.values()]
         keys = dict.fromkeys(name for by in self.active for name in by)
-        self.reading = Reading([query for each in readings for query in each.queries], self.ts, *keys)
-        self.version += 1
+        return Reading([query for each in readings for query in each.queries], self.ts, *keys)
 
     @property
     def filters(self) -> dict[By, list[str]]:

@@ -158,7 +158,7 @@ class GroupedStream:
 
     def _follow(self) -> None:
         """What follows from the queries: the streams that have any (else the default one), whether one of them answers
-        at ticks, or over the answers of others, and who takes events (where nobody does so, the cores by themselves)."""
+        at ticks, or over the answers of others; who takes events: the cores by themselves where nobody does so."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 import frames as fr
 import swag as sw
 from tests.examples import share
-from tests.frames.cases import SPECS, actual, expected, same, streams, table
+from tests.frames.cases import COMPILED, SPECS, actual, expected, same, streams, table
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 @given(rows=streams())
 @settings(max_examples=share(30), deadline=None)
 def test_detect_equals_the_final_framing(name, rows):
@@ -21,7 +21,7 @@ def test_detect_equals_the_final_framing(name, rows):
         assert same(found, wanted), f"{key}: {found} != {wanted}"
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 def test_an_empty_stream_has_no_frames_and_the_same_columns(name):
     for key in (None, "k"):
         nothing = fr.detect(SPECS[name], table([]), key=key)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from tests.examples import share
-from tests.frames.cases import SPECS, equal, streams, table
+from tests.frames.cases import COMPILED, SPECS, equal, streams, table
 
 
 @st.composite
@@ -54,7 +54,7 @@ def assert_same_rows(a, b):
         assert all(map(equal, x.values(), y.values())), f"{x} != {y}"
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 @given(steps=cut_streams())
 @settings(max_examples=share(15), deadline=None)
 def test_a_cut_stream_has_the_same_frames(name, steps):
@@ -63,7 +63,7 @@ def test_a_cut_stream_has_the_same_frames(name, steps):
         assert_same_rows(found, fr.detect(SPECS[name], table(arrived(steps)), key=key))
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 @given(steps=cut_streams())
 @settings(max_examples=share(15), deadline=None)
 def test_fragments_unite_to_their_frames(name, steps):
@@ -153,7 +153,7 @@ def test_a_sum_that_does_not_fit_leaves_the_detector_as_it_was():
     assert detector.buffered == 2
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("fragments", [False, True])
 def test_before_any_event_all_columns_are_there(name, fragments):
     for key in (None, "k"):

@@ -15,7 +15,7 @@ import frames as fr
 import swag as sw
 from swag.durable.state import State
 from tests.examples import share
-from tests.frames.cases import SPECS, streams, table
+from tests.frames.cases import COMPILED, SPECS, streams, table
 
 STEPS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.booleans()), min_size=1, max_size=6)
 
@@ -56,7 +56,7 @@ def frames_of(spec: Any, rows: list[dict], steps: Any, key: str | None, fragment
     return [(found.to_pydict(), found.schema, found.schema.metadata, *rest) for found, *rest in out]
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", COMPILED)
 @settings(max_examples=share(20))
 @given(rows=streams(), steps=STEPS, key=st.sampled_from(["k", None]), fragments=st.booleans(), skips=st.booleans())
 def test_a_detector_goes_on_as_if_nothing_had_happened(name, rows, steps, key, fragments, skips):

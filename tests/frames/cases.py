@@ -65,7 +65,7 @@ SPECS: dict[str, Any] = {
 }
 
 # Every other aggregate compiles for seconds what differs in a function or two: they are tried uncompiled, all of them
-# (test_without_jit.py). Compiled are some of one partial and of several, of integers and floats, closed before and with.
+# (test_without_jit.py). Compiled are some of one partial and of several, of integers and floats, closed both ways.
 UNCOMPILED = (
     "count", "count >= 0", "sum >=", "whole sum <=", "mean <", "whole mean >=", "min", "first", "last", "var", "wmean",
     "corr", "quantile >", "median", "user-defined", "delta first <=", "delta range >=", "delta first >=, two",

@@ -11,8 +11,23 @@ from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kern
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
+from kernels.frames.framing import (
+    BLOCK,
+    KEY,
+    LAST,
+    OPEN,
+    ROWS,
+    SLOT,
+    START,
+    close_inside,
+    close_slot,
+    is_enough,
+    is_full,
+    listed,
+    meet_next,
+    scratch,
+    take_slot,
+)
 from kernels.frames.operators import measure, wrapped
 from kernels.operators.monoids import combine, lift, load, store
 

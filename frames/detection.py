@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, with_read
+from frames.finding.keeping import read_off
 from frames.finding.layout import laid_out
 from frames.finding.numbering import numbered
-from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.scans.kinds import SCANS
@@ -20,7 +20,6 @@ from frames.scans.scan import Scan, Share, any_fields
 from frames.specs import Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
-from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
 from swag.first_use import few
 from swag.tables.columns import Clock, as_table
@@ -91,7 +90,7 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
         scans = scan(spec, table, clock, instants, ids, keys)
         assert scans is not None
     fields, beside = numbered(scans, instants)
-    extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
+    extra = read_off(spec, table, ids, fields, scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
     return FramesFound(clock, named, instants, ids, fields, beside["leads"][0], extra)
 
@@ -104,6 +103,7 @@ def scan(
     count = 1 if keys is None else keys.count
     scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
     data = scans[0].data(scans[0].fields(table), instants.size)
+    data = scans[0].ready(data, ids, shares[0].parts if len(shares) == 1 else len(shares), in_parallel)
 
     def run(each: Scan, share: Share) -> bool:
         each.add_keys(count // share.parts + 1)

@@ -35,7 +35,8 @@ from typing import Any
 import pyarrow as pa
 
 from frames.finding.intake import with_read
-from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.specs import Aggregate, Boundary, Delta, Pattern, Spec, Threshold, check_spec
+from frames.theory_of_patterns import matches
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
@@ -59,6 +60,8 @@ def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
     rows = _read(spec, events, ts)
+    if isinstance(spec, Pattern):
+        return [(match.first, match.last) for match in matches(spec, rows, ts)]
     found = candidates(spec, rows, ts)
     if spec.union_closed:
         return [frame for frame in found if is_maximal(frame, found)]

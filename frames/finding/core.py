@@ -10,8 +10,18 @@ import copy
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import NO_KEY, NO_TIME, START_OF_TIME, Punctuations, check_promise, key_ids, timed, with_read
-from frames.finding.quantiles import FrameEvents, is_quantile
+from frames.finding.intake import (
+    NO_KEY,
+    NO_TIME,
+    START_OF_TIME,
+    Punctuations,
+    check_promise,
+    key_ids,
+    one_by_one,
+    timed,
+    with_read,
+)
+from frames.finding.keeping import events_of
 from frames.finding.ties import Ties
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan
@@ -48,7 +58,7 @@ class DetectorCore:
         self.keys: KeyTable | None = None
         self.scan: Scan | None = None
         self.waiting = Waiting()
-        self.events = FrameEvents(spec) if is_quantile(spec) else None
+        self.events = events_of(spec)
         self.ties: Ties | None = None
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
@@ -123,35 +133,38 @@ class DetectorCore:
         rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
         resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
-        self._scan(rows)
+        self._scan(rows, over)
         frames = scan.frames
         certain = frames.shape[0]
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
-            ties.add_frames(frames[carried:])
+            ties.add_frames(frames[carried:], scan.skips)
         frames[carried:, SENT] = 0  # it has been LEAD until now
         if self.events is not None:
-            self.events.add(rows.table, rows.ids, frames[carried:])
+            self.events.add(frames[carried:])
         if over:
             scan.finish()
             frames = scan.frames
         else:
             scan.touch()
         if ties:
-            ties.add_frames(frames[certain:])
+            ties.add_frames(frames[certain:], scan.skips)
             ties.add_runs(scan.keyed)
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
         return self._report(frames, self._numbered(frames, carried, certain), resume)
 
-    def _scan(self, rows: TimedRows) -> None:
+    def _scan(self, rows: TimedRows, over: bool) -> None:
         """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""
         assert self.scan is not None
         scan = self.scan
+        scan.over = over
+        rows = rows if self.events is None else self.events.again(scan, rows)
         saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
         try:
-            in_order = scan.run(rows.ts, rows.ids, scan.data(scan.fields(rows.table), rows.ts.size))
+            data = scan.ready(scan.data(scan.fields(rows.table), rows.ts.size), rows.ids, 1, one_by_one)
+            in_order = scan.run(rows.ts, rows.ids, data)
         except SwagError:
             for name, value in saved.items():
                 setattr(scan, name, value)
@@ -206,7 +219,7 @@ class DetectorCore:
         fields = np.ascontiguousarray(out[:, : COUNT + 1].T)
         table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty)
         if self.events is not None:
-            self.events.drop(scan.keyed[:, ROWS], frames)
+            self.events.drop(scan, frames)
         self.numbers = numbers[~closed]
         scan.keep_open()
         return table
@@ -279,19 +292,18 @@ class DetectorCore:
         rows = again.due(upto)
         self.scan.add_keys(self.key_count)
         if rows is not None:
-            self.events.add(rows.table, rows.ids, self.scan.frames[:0])
-        self.events.drop(self.scan.keyed[:, ROWS], self.scan.frames[:0])
+            self.events.take(rows)
+        self.events.drop(self.scan, self.scan.frames[:0])
         self.events.point(self.scan.frames)
 
     def may_need(self, events: pa.Table, upto: int) -> np.ndarray:
         """Which events wait, or are in an open frame; those before it at the very time it began may be, too."""
-        assert self.scan is not None
+        assert self.scan is not None and self.events is not None
         _, instants = timed(events, self.ts)
         ids = np.zeros(instants.size, np.int64)
         if self.key is not None and self.keys is not None:
             ids = self.keys.find(events.column(self.key), self.key)
-        keyed = self.scan.keyed[ids]
-        return (instants > upto) | ((ids >= 0) & (keyed[:, ROWS] > 0) & (instants >= keyed[:, START]))
+        return (instants > upto) | ((ids >= 0) & (instants >= self.events.since(self.scan)[ids]))
 
     def state(self) -> State:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""

@@ -5,11 +5,12 @@ from typing import Any
 from frames.specs.aggregate import Aggregate
 from frames.specs.boundary import Boundary
 from frames.specs.delta import Delta
+from frames.specs.pattern import Pattern
 from frames.specs.spec import Spec
 from frames.specs.threshold import Threshold
 from swag.errors import BadQuery
 
-KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate)
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Pattern)
 
 
 def check_spec(spec: Any) -> None:
@@ -17,7 +18,7 @@ def check_spec(spec: Any) -> None:
     if not isinstance(spec, Spec):
         raise BadQuery(
             f"{spec!r} says nothing about frames.",
-            'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)',
+            'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…), fr.Aggregate(…) or fr.Pattern(…)',
         )
 
 

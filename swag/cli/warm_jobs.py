@@ -62,7 +62,7 @@ def ticks() -> list[sw.Query]:
 
 
 def specs() -> list[Any]:
-    """Frames of every kind, to be detected when everything is compiled: threshold, delta, boundary, aggregate."""
+    """Frames of every kind, to be detected when everything is compiled: threshold, delta, boundary, aggregate, pattern."""
     fr = frames_package()
     return [
         fr.Threshold("x", ">", 2.0),
@@ -73,6 +73,8 @@ def specs() -> list[Any]:
         fr.Boundary("x", breaks=[2, 4]),
         fr.Aggregate(sw.sum("x"), ">=", 9),
         fr.Aggregate(sw.count(), ">=", 4),
+        fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}, {"low": "LAST(B.x)"}),
+        fr.Pattern("A B+", {"B": "x < AVG(A.x)"}),
     ]
 
 

@@ -16,6 +16,7 @@ from swag.query.windows import Rows
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
+from swag.sql.match_recognize import match_query
 from swag.sql.nodes import Clause, Select
 from swag.sql.over.reading import OverSelect
 from swag.sql.over.registering import queries_to_register
@@ -79,7 +80,9 @@ def spec_of(text: str) -> Any:
 
 
 def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
-    """A statement by itself: it may also ask for events as they are."""
+    """A statement by itself: it may also ask for events as they are, or for matches of a pattern."""
+    if select.match is not None:
+        return [match_query(text, select)]
     if select.star is not None and (select.clause.every is not None or select.where is not None):
         return [_chosen(text, select, named)[0]]
     return _queries(text, select, named)
@@ -87,6 +90,10 @@ def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
 
 def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
     """The queries of one SELECT, one for each aggregate that is selected; or the one over its frames."""
+    if select.match is not None:
+        raise wrong(
+            text, select.start, "MATCH_RECOGNIZE inside of FROM ( … ) is not supported.", "evaluate it by itself"
+        )
     if select.star is not None:
         raise wrong(
             text, select.star, "SELECT * is not supported here.",

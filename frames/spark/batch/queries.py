@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from frames.match_query import MatchQuery
 from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     from frames.query import FrameQuery
 
 
-def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
+def evaluate(
+    query: "FrameQuery | MatchQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout
+) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
-    stream, query = FrameStream.of(events, ts, keys, layout), _portable(query)
+    stream = FrameStream.of(events, ts, keys, layout)
+    if isinstance(query, MatchQuery):
+        return _matched(query, stream, ts)
+    query = _portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
@@ -34,6 +40,13 @@ def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], l
     read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
     task = replace(stream.task(list(read), out), query=query)
     return answered_per_frame(stream, found, task, out)
+
+
+def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:
+    """The matches of a pattern, as the statement selects them."""
+    query.check_time(ts)
+    found = named(detected(stream, query.spec), list(query.names(tuple(stream.keys)).values()))
+    return found.select(*query.select) if query.select else found
 
 
 def _portable(query: "FrameQuery") -> "FrameQuery":

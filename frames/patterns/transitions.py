@@ -1,0 +1,114 @@
+"""All that can be known of a search after some rows, as the states of a table: one step per row, whatever the match.
+
+      A B+ C      rows  A A B B C         after the fourth:  B+ began at 1,  A began at 3
+                            [-----]       after the fifth:   the match [1, 4] is certain
+
+A state is a list of *threads*, each at a position of the pattern and begun at some row, and of *candidates*, matches
+that are certain if every thread before them dies. Those that come first are preferred. A row moves every thread on to
+the positions that may follow and whose condition holds for it; last comes a thread that begins with the row. Of two
+threads at one position the second is dropped: whatever comes, it ends as the first one does, which is preferred. A
+thread that may end its match here makes a candidate, and all that comes behind it is dropped: the search that goes on
+behind the candidate begins with the next row. Candidates that come first are matches.
+
+So the states are finite, as long as matches need not wait for rows without bound, as those of `A (B* C)?` do; and
+which thread of the next state comes from which of this one is known for every state and every set of conditions that
+hold. What began where is carried along by kernels/frames/patterns.py.
+
+from    Pike's simulation with priorities, made a table as Laurikari's tagged automata are; candidates between threads
+        are ours: no row is ever read twice, though a match be certain only long after its end.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from frames.patterns.automaton import END, Automaton
+from kernels.frames.patterns import NEW, Machine
+
+CANDIDATE = -2
+WIDEST, LARGEST = 24, 1 << 14  # threads and candidates of a state; rows of the table
+MOST_SYMBOLS = 8  # with conditions: a row's are the bits of a byte
+
+
+class Item(NamedTuple):
+    """Of the next state: a position or CANDIDATE, which item of this state it was, does it end with this row?"""
+
+    kind: int
+    source: int
+    now: bool
+
+
+State = tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | None:
+    """The table of a pattern; None if it would be too large. conditional: the symbols that have conditions, in the
+    order of their bits."""
+    if len(conditional) > MOST_SYMBOLS:
+        return None
+    classes = 1 << len(conditional)
+    states: dict[State, int] = {(): 0}
+    steps: list[tuple[int, int, list[Item]]] = []
+    order: list[State] = [()]
+    for state in order:  # which grows
+        for bits in range(classes):
+            items = _step(automaton, conditional, state, bits)
+            certain = next((i for i, item in enumerate(items) if item.kind != CANDIDATE), len(items))
+            after = tuple(item.kind for item in items[certain:])
+            if len(items) > WIDEST or len(states) * classes > LARGEST:
+                return None
+            if after not in states:
+                states[after] = len(order)
+                order.append(after)
+            steps.append((states[after], certain, items))
+    return _as_arrays(order, steps, classes)
+
+
+def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits: int) -> list[Item]:
+    """What a state becomes with a row for which these conditions hold, matches that are certain by now first."""
+    holds = {symbol: bool(bits >> i & 1) for i, symbol in enumerate(conditional)}
+    found: list[Item] = []
+    seen = set()
+    for source, kind in enumerate([*state, END]):
+        if kind == CANDIDATE:
+            found.append(Item(kind, source, False))
+            continue
+        choices = automaton.first if kind == END else automaton.behind[kind]
+        for position in choices:
+            if position == END or position in seen or not holds.get(automaton.labels[position], True):
+                continue
+            seen.add(position)
+            source = NEW if kind == END else source
+            behind = automaton.behind[position]
+            if behind != (END,):
+                found.append(Item(position, source, False))
+            if behind[-1] == END:
+                return [*found, Item(CANDIDATE, source, True)]
+    return found
+
+
+def _as_arrays(states: list[State], steps: list[tuple[int, int, list[Item]]], classes: int) -> Machine:
+    wide = max((len(items) for _, _, items in steps), default=1)
+    codes = np.zeros((len(steps), max(wide, 1)), np.uint8)
+    candidates = np.zeros((len(states), max(wide, 1)), np.bool_)
+    for row, (_, _, items) in enumerate(steps):
+        codes[row, : len(items)] = [2 * item.source + item.now for item in items]
+    for row, state in enumerate(states):
+        candidates[row, : len(state)] = [kind == CANDIDATE for kind in state]
+    return Machine(
+        np.uint64(classes),
+        np.array([after for after, _, _ in steps], np.int64),
+        np.array([certain for _, certain, _ in steps], np.int64),
+        np.array([len(items) for _, _, items in steps], np.int64),
+        np.array([_stays(certain, items) for _, certain, items in steps], np.bool_),
+        codes,
+        candidates,
+        np.array([len(state) for state in states], np.int64),
+    )
+
+
+def _stays(certain: int, items: list[Item]) -> bool:
+    """Does every thread and candidate stay where it is?"""
+    return certain == 0 and all(item.source == i and not item.now for i, item in enumerate(items))

@@ -150,6 +150,7 @@ class DetectorCore:
         if ties:
             ties.add_frames(frames[certain:], scan.skips)
             ties.add_runs(scan.keyed)
+        frames[certain:, SENT] = 0
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)

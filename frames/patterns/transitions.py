@@ -90,25 +90,32 @@ def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits
 
 
 def _as_arrays(states: list[State], steps: list[tuple[int, int, list[Item]]], classes: int) -> Machine:
-    wide = max((len(items) for _, _, items in steps), default=1)
-    codes = np.zeros((len(steps), max(wide, 1)), np.uint8)
-    candidates = np.zeros((len(states), max(wide, 1)), np.bool_)
-    for row, (_, _, items) in enumerate(steps):
-        codes[row, : len(items)] = [2 * item.source + item.now for item in items]
+    wide = max(1, *(len(items) for _, _, items in steps))
+    matches, moves = np.zeros((len(steps), wide), np.uint8), np.zeros((len(steps), wide, 3), np.uint8)
+    moving, candidates = np.zeros(len(steps), np.int64), np.zeros((len(states), wide), np.bool_)
+    for row, (_, certain, items) in enumerate(steps):
+        matches[row, :certain] = [2 * item.source + item.now for item in items[:certain]]
+        found = _moves(items[certain:])
+        moving[row], moves[row, : len(found)] = len(found), np.array(found, np.uint8).reshape(-1, 3)
     for row, state in enumerate(states):
         candidates[row, : len(state)] = [kind == CANDIDATE for kind in state]
     return Machine(
         np.uint64(classes),
         np.array([after for after, _, _ in steps], np.int64),
         np.array([certain for _, certain, _ in steps], np.int64),
-        np.array([len(items) for _, _, items in steps], np.int64),
-        np.array([_stays(certain, items) for _, certain, items in steps], np.bool_),
-        codes,
+        matches,
+        moving,
+        moves,
         candidates,
         np.array([len(state) for state in states], np.int64),
     )
 
 
-def _stays(certain: int, items: list[Item]) -> bool:
-    """Does every thread and candidate stay where it is?"""
-    return certain == 0 and all(item.source == i and not item.now for i, item in enumerate(items))
+def _moves(items: list[Item]) -> list[tuple[int, int, bool]]:
+    """To, from, does it end here: of those that do not stay as they are, in an order in which none is written over
+    before it is read. Sources never fall, as what is preferred stays so; so first those that come forward, from the
+    first on, then those that go back, from the last on, then new ones."""
+    found = [(to, item.source, item.now) for to, item in enumerate(items) if item.source != to or item.now]
+    forward = [each for each in found if each[0] <= each[1] < NEW]
+    back = [each for each in found if each[0] > each[1]]
+    return [*forward, *reversed(back), *(each for each in found if each[1] == NEW)]

@@ -82,7 +82,7 @@ class TableScan(PatternScan):
         assert self.pattern.machine is not None
         self.machine = self.pattern.machine
         self.chain = levels(self.pattern, schema) or []
-        self.search = np.zeros((0, THREADS + self.machine.codes.shape[1] * WIDTH), np.int64)
+        self.search = np.zeros((0, THREADS + self.machine.matches.shape[1] * WIDTH), np.int64)
         self.last = tuple(np.zeros(0, np.int64 if is_discrete(each.kind) else np.float64) for each in self.chain)
         self.known = tuple(np.zeros(0, bool) for _ in self.chain)
         self.per_key = {"search": 0, "last": 0, "known": False}

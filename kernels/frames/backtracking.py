@@ -210,10 +210,12 @@ def applied(what, a, b):
     if a != a or b != b:
         return np.nan
     if what in (EQ, NE):
-        return float((a == b) == (what == EQ))
-    if what in (LT, GE):
-        return float((a < b) == (what == LT))
-    return float((a <= b) == (what == LE))
+        holds = (a == b) == (what == EQ)
+    elif what in (LT, GE):
+        holds = (a < b) == (what == LT)
+    else:
+        holds = (a <= b) == (what == LE)
+    return 1.0 if holds else 0.0
 
 
 @kernel

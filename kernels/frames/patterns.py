@@ -2,16 +2,17 @@
 
       row          conditions that hold, as bits
       state        of the key's search, one number
-      codes        of (state, bits): for each thread of the next state, which of this state it was, or a new one
+      moves        of (state, bits): what each thread of the next state was in this one, if it was at another place
 
 needs, conventions: as in kernels/frames/framing.py; what the table means: frames/patterns/transitions.py
-costs   O(threads) per event, O(1) where none of them moves; O(threads) numbers per key
+costs   O(1) per event where no thread moves, else O(those that do); O(threads) numbers per key
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.frames.framing import BLOCK, COUNT, END, LAST, OPEN, listed, scratch, take_slot
 
@@ -24,16 +25,17 @@ ENDED, FINAL, WIDTH = range(3, 6)  # of a candidate: ts and number of its last r
 class Machine(NamedTuple):
     """A row for each state and each set of conditions, state * classes + bits; `candidates`, `sizes`: for each state.
 
-    then: the next state; certain: how many matches are certain; total: those, and the threads and candidates of the
-    next state; stays: nothing moves; codes: twice the source of each, and one more if it is a match that ends here.
+    then: the next state. certain: how many matches are certain, and `matches` of which threads they are. moving: how
+    many threads and candidates come to another place, and `moves` of each: to which, from which, does it end here? In
+    an order in which they can be moved one by one. A match that ends here: twice its source and one more.
     """
 
     classes: np.uint64
     then: np.ndarray
     certain: np.ndarray
-    total: np.ndarray
-    stays: np.ndarray
-    codes: np.ndarray
+    matches: np.ndarray
+    moving: np.ndarray
+    moves: np.ndarray
     candidates: np.ndarray
     sizes: np.ndarray
 
@@ -42,76 +44,89 @@ class Machine(NamedTuple):
 def find(events, bits, machine, rule, memory, out, first):
     """rule: the least and the most rows and time of a match. memory: `state` and, per key, its search.
 
-    out: the frames, with their skips and leads beside them. Of one row several matches may become certain.
+    out: the frames, with their skips and distances beside them. Of one row several matches may become certain.
     """
-    ts, (rows, keys), (state, search), (found, skips, leads) = events.ts, scratch(), memory, out
-    frames, n, now = found.frames, found.count[0], np.empty((machine.codes.shape[1], WIDTH), np.int64)
+    ts, (rows, keys), (state, search) = events.ts, scratch(), memory
+    found, n, most = out[0], out[0].count[0], machine.matches.shape[1]
     for block in range(first, events.last, BLOCK):
         base, size = np.uint64(block), listed(events, block, rows, keys)
         for i in range(size):
             e, k = base + rows[i], np.uint64(keys[i])
-            t, number = ts[e], search[k, NUMBER]
-            if t < state[k, LAST]:
-                return -1
-            if n + now.shape[0] > frames.shape[0]:
+            t, last, number = ts[e], state[k, LAST], search[k, NUMBER]
+            if (t < last) | (n + most > found.frames.shape[0]):
                 found.count[0] = n
-                return np.int64(e)
-            tied = (search[k, TIED] + 1) * ((t == state[k, LAST]) & (number > 0))
+                return -1 if t < last else np.int64(e)
+            tied = (search[k, TIED] + 1) * ((t == last) & (number > 0))
             at = np.uint64(search[k, STATE]) * machine.classes + bits[e]
-            if not machine.stays[at]:
-                total, certain = machine.total[at], machine.certain[at]
-                for j in range(total):
-                    come(search[k], machine.codes[at, j], t, number, tied, now[j])
-                for j in range(certain):
-                    n += report(now[j], rule, k, np.int64(e), number, (frames, n, skips, leads))
-                for j in range(certain, total):
-                    at_ = np.uint64(THREADS + (j - certain) * WIDTH)
-                    for f in range(WIDTH):
-                        search[k, at_ + np.uint64(f)] = now[j, f]
+            for j in range(machine.certain[at]):
+                now, thread = machine.matches[at, j] & 1, machine.matches[at, j] >> 1
+                match = met(search, k, thread, now, (t, number, tied))
+                n += report(match, rule, (k, np.int64(e), number), out, n)
+            for j in range(machine.moving[at]):
+                how = machine.moves[at, j, 0], machine.moves[at, j, 1], machine.moves[at, j, 2]
+                move(search, k, how, (t, number, tied))
             search[k, STATE], search[k, NUMBER], search[k, TIED] = machine.then[at], number + 1, tied
             state[k, LAST] = t
     found.count[0] = n
     return events.last
 
 
-@kernel
-def come(search, code, t, number, tied, out):
-    """A thread or a candidate of the next state, from where it was in this one, or from the row itself."""
-    source = code >> 1
-    if source == NEW:
-        out[BEGAN], out[FIRST], out[SKIP] = t, number, tied
-    else:
-        at = np.uint64(THREADS + source * WIDTH)
-        for f in range(WIDTH):
-            out[f] = search[at + np.uint64(f)]
-    if code & 1:
-        out[ENDED], out[FINAL] = t, number
+@helper
+def place(thread, field):
+    """Where in the search of a key a field of a thread is."""
+    return np.uint64(THREADS) + np.uint64(thread) * np.uint64(WIDTH) + np.uint64(field)
 
 
-@kernel
-def report(match, rule, k, e, number, out):
-    """A match is certain at event e, row `number` of its key. Returns 1 if it is neither too short nor too long."""
-    (min_rows, max_rows, min_span, max_span), (frames, n, skips, leads) = rule, out
-    rows, span = match[FINAL] - match[FIRST] + 1, np.uint64(match[ENDED] - match[BEGAN])
-    if not (min_rows <= rows <= max_rows and min_span <= span <= max_span):
+@helper
+def met(search, k, thread, now, row):
+    """The fields of a match: of a candidate, or of a thread that ends with this row; or it is this row alone."""
+    if thread == NEW:
+        return row[0], row[1], row[2], row[0], row[1]
+    began, first = search[k, place(thread, BEGAN)], search[k, place(thread, FIRST)]
+    skip = search[k, place(thread, SKIP)]
+    if now:
+        return began, first, skip, row[0], row[1]
+    return began, first, skip, search[k, place(thread, ENDED)], search[k, place(thread, FINAL)]
+
+
+@helper
+def report(match, rule, at, out, n):
+    """A match is certain at an event (-1: at the end), row `number` of its key k. 0: it is too short or too long."""
+    (began, first, skip, ended, final), (k, e, number), (found, skips, distances) = match, at, out
+    rows, span = final - first + 1, np.uint64(ended - began)
+    if not (rule[0] <= rows <= rule[1] and rule[2] <= span <= rule[3]):
         return 0
-    take_slot(frames, n, k, match[BEGAN], e, 0, number - match[FIRST])
-    frames[n, END], frames[n, COUNT], frames[n, OPEN] = match[ENDED], rows, 0
-    skips[n], leads[n] = match[SKIP], number - match[FIRST]
+    take_slot(found.frames, n, k, began, e, 0, number - first)
+    found.frames[n, END], found.frames[n, COUNT], found.frames[n, OPEN] = ended, rows, 0
+    skips[n], distances[n] = skip, number - first
     return 1
+
+
+@helper
+def move(search, k, how, row):
+    """A thread or a candidate comes to its place, from another or new; or a match ends here."""
+    to, source, now = how
+    if source == NEW:
+        for f in range(WIDTH - 2):
+            search[k, place(to, f)] = row[f]
+    elif source != to:
+        for f in range(WIDTH):
+            search[k, place(to, f)] = search[k, place(source, f)]
+    if now:
+        search[k, place(to, ENDED)], search[k, place(to, FINAL)] = row[0], row[1]
 
 
 @kernel
 def finish(machine, rule, search, out):
-    """The streams of all keys are over: threads die, and candidates are matches. Their lead is that of the end."""
-    found, skips, leads = out
+    """The streams of all keys are over: threads die, and candidates are matches. Their distance is from the end."""
+    found = out[0]
     n = found.count[0]
     for k in range(search.shape[0]):
         state = search[k, STATE]
         for j in range(machine.sizes[state]):
             if machine.candidates[state, j]:
-                match = search[k, THREADS + j * WIDTH : THREADS + (j + 1) * WIDTH]
-                n += report(match, rule, np.uint64(k), -1, search[k, NUMBER], (found.frames, n, skips, leads))
+                match = met(search, k, j, False, (0, 0, 0))
+                n += report(match, rule, (k, -1, search[k, NUMBER]), out, n)
         search[k, STATE] = 0
     found.count[0] = n
 

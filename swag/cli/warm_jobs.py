@@ -62,7 +62,7 @@ def ticks() -> list[sw.Query]:
 
 
 def specs() -> list[Any]:
-    """Frames of every kind, to be detected when everything is compiled: threshold, delta, boundary, aggregate, pattern."""
+    """Frames of every kind, to be detected when everything is compiled."""
     fr = frames_package()
     return [
         fr.Threshold("x", ">", 2.0),

@@ -25,6 +25,8 @@ SPECS = {
     "std": fr.Aggregate(sw.std("x"), "<", 2),
     "median": fr.Aggregate(sw.median("x"), "<", 4.5),
     "quantile": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4),
+    "pattern": fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}, {"low": "LAST(B.x)", "n": "SUM(n)"}),
+    "pattern of the match so far": fr.Pattern("A B+", {"B": "x >= AVG(A.x) AND n > PREV(n, 2)"}, {"a": "A.n"}),
 }
 rows = st.tuples(
     st.integers(-6, 9), st.integers(0, 2), st.none() | st.sampled_from([0.0, 1.5, 4.0, 5.0, 9.0]), st.integers(0, 5)

@@ -21,6 +21,7 @@ SPECS = [
     fr.Delta("x", 1.5, measure="range", op=">="),
     fr.Aggregate(sw.sum("n"), ">=", 25),
     fr.Aggregate(sw.quantile("x", 0.5), "<", 0.5),
+    fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "n > AVG(B.n)"}, {"low": "LAST(B.x)"}),
 ]
 AGGREGATES = [sw.count(), sw.sum("n"), sw.mean("x"), sw.max("x"), sw.median("x"), sw.last("n")]
 

@@ -54,7 +54,7 @@ REFUSED = {
     "MEASURES LAST(A.x) PATTERN (A)": "expected AS and a name",
     "DEFINE B AS x > 1": "expected PATTERN",
     "PATTERN (A B) DEFINE D AS x > 1": "no symbol of the pattern",
-    "PATTERN (A B": r"expected \)",
+    "PATTERN (A B": r"expected DEFINE or \), found the end",
     "PATTERN (A B) DEFINE B x > 1": "expected AS after B",
     "PATTERN (A B) WITHIN 5": "WITHIN is not supported",
 }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from frames.patterns.automaton import automaton
+from frames.patterns.comparisons import Comparison, comparisons
 from frames.patterns.conditions import Condition, Grown, Shifted, Terms, columns_read
 from frames.patterns.programs import Programs, programs
 from frames.patterns.reading import read, symbols_of, written
@@ -21,7 +22,8 @@ MOST_SYMBOLS = 64  # a row's are the bits of a word
 
 
 class Compiled(NamedTuple):
-    """What a pattern is at work. conditions: of each symbol; conditional: the numbers of those that rows must satisfy.
+    """What a pattern is at work. conditions: of each symbol; compared: the same
+    as comparisons, where they are no more; conditional: the numbers of those that rows must satisfy.
 
     shifted: columns of rows before. machine: the table that finds matches; None: they are found by going back. choices,
     programs: for that, and to tell which row of a match is which symbol. said: measures by name, as SQL over columns
@@ -30,6 +32,7 @@ class Compiled(NamedTuple):
 
     symbols: tuple[str, ...]
     conditions: tuple[Condition, ...]
+    compared: tuple[tuple[Comparison, ...] | None, ...]
     conditional: tuple[int, ...]
     shifted: tuple[Shifted, ...]
     machine: Machine | None
@@ -82,7 +85,7 @@ def compiled_pattern(pattern: str, define: Pairs, measures: Pairs) -> Compiled:
     behind = [np.array(each, np.int64) for each in (*order.behind, order.first)]
     starts = np.cumsum([0, *(each.size for each in behind)])
     return Compiled(
-        tuple(symbols), tuple(conditions), conditional, tuple(terms.shifted),
+        tuple(symbols), tuple(conditions), tuple(map(comparisons, conditions)), conditional, tuple(terms.shifted),
         machine(order, conditional) if by_rows else None,
         Choices(np.array(order.labels, np.int64), starts.astype(np.int64), np.concatenate(behind)),
         found, said, tuple(of_matches.grown), tuple(read_columns),

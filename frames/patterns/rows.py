@@ -45,12 +45,14 @@ def holding(pattern: Compiled, table: pa.Table, symbols: Iterable[int], out: np.
         piece, here = table.slice(begin, PIECE), out[begin : begin + PIECE]
         for i, symbol in enumerate(symbols):
             text = pattern.conditions[symbol].rows
-            here |= (np.ones(here.size, bool) if text is None else _satisfied(pattern, symbol, text, piece)).astype(
+            here |= (np.ones(here.size, bool) if text is None else satisfying(pattern, symbol, piece)).astype(
                 out.dtype
             ) << out.dtype.type(i)
 
 
-def _satisfied(pattern: Compiled, symbol: int, text: str, rows: pa.Table) -> np.ndarray:
+def satisfying(pattern: Compiled, symbol: int, rows: pa.Table) -> np.ndarray:
+    """For which rows the condition of a symbol holds, as far as rows decide it."""
+    text = pattern.conditions[symbol].rows or "TRUE"
     predicate = compiled(text)
     what = f"DEFINE {pattern.symbols[symbol]} AS {text}"
     for name in sorted(predicate.columns):

@@ -12,7 +12,8 @@ behind the candidate begins with the next row. Candidates that come first are ma
 
 So the states are finite, as long as matches need not wait for rows without bound, as those of `A (B* C)?` do; and
 which thread of the next state comes from which of this one is known for every state and every set of conditions that
-hold. What began where is carried along by kernels/frames/patterns.py.
+hold. What began where is carried along by kernels/frames/patterns.py; of one that began with the last row nothing need
+be.
 
 from    Pike's simulation with priorities, made a table as Laurikari's tagged automata are; candidates between threads
         are ours: no row is ever read twice, though a match be certain only long after its end.
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from frames.patterns.automaton import END, Automaton
-from kernels.frames.patterns import NEW, Machine
+from kernels.frames.patterns import FRESH, NEW, THREAD, Machine
 
 CANDIDATE = -2
 WIDEST, LARGEST = 24, 1 << 14  # threads and candidates of a state; rows of the table
@@ -32,14 +33,24 @@ MOST_SYMBOLS = 8  # with conditions: a row's are the bits of a byte
 
 
 class Item(NamedTuple):
-    """Of the next state: a position or CANDIDATE, which item of this state it was, does it end with this row?"""
+    """Of the next state: a position or CANDIDATE, what it was in this state, does it end with this row?"""
 
     kind: int
     source: int
     now: bool
 
 
-State = tuple[int, ...]
+State = tuple[
+    tuple[int, bool], ...
+]  # of each thread or candidate: its position or CANDIDATE, is it the last row alone?
+
+
+class Step(NamedTuple):
+    """From a state, with a row: the next one's number, how many matches come first in `items`, and the others."""
+
+    then: int
+    certain: int
+    items: list[Item]
 
 
 @lru_cache(maxsize=256)
@@ -50,37 +61,36 @@ def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | Non
         return None
     classes = 1 << len(conditional)
     states: dict[State, int] = {(): 0}
-    steps: list[tuple[int, int, list[Item]]] = []
+    steps: list[Step] = []
     order: list[State] = [()]
     for state in order:  # which grows
         for bits in range(classes):
             items = _step(automaton, conditional, state, bits)
             certain = next((i for i, item in enumerate(items) if item.kind != CANDIDATE), len(items))
-            after = tuple(item.kind for item in items[certain:])
+            after = tuple((item.kind, item.source == NEW) for item in items[certain:])
             if len(items) > WIDEST or len(states) * classes > LARGEST:
                 return None
             if after not in states:
                 states[after] = len(order)
                 order.append(after)
-            steps.append((states[after], certain, items))
+            steps.append(Step(states[after], certain, items))
     return _as_arrays(order, steps, classes)
 
 
 def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits: int) -> list[Item]:
     """What a state becomes with a row for which these conditions hold, matches that are certain by now first."""
     holds = {symbol: bool(bits >> i & 1) for i, symbol in enumerate(conditional)}
+    sources = [(kind, FRESH if fresh else i) for i, (kind, fresh) in enumerate(state)]
     found: list[Item] = []
     seen = set()
-    for source, kind in enumerate([*state, END]):
+    for kind, source in [*sources, (END, NEW)]:
         if kind == CANDIDATE:
             found.append(Item(kind, source, False))
             continue
-        choices = automaton.first if kind == END else automaton.behind[kind]
-        for position in choices:
+        for position in automaton.first if kind == END else automaton.behind[kind]:
             if position == END or position in seen or not holds.get(automaton.labels[position], True):
                 continue
             seen.add(position)
-            source = NEW if kind == END else source
             behind = automaton.behind[position]
             if behind != (END,):
                 found.append(Item(position, source, False))
@@ -89,33 +99,27 @@ def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits
     return found
 
 
-def _as_arrays(states: list[State], steps: list[tuple[int, int, list[Item]]], classes: int) -> Machine:
-    wide = max(1, *(len(items) for _, _, items in steps))
+def _as_arrays(states: list[State], steps: list[Step], classes: int) -> Machine:
+    wide = max(1, *(len(step.items) for step in steps))
     matches, moves = np.zeros((len(steps), wide), np.uint8), np.zeros((len(steps), wide, 3), np.uint8)
-    moving, candidates = np.zeros(len(steps), np.int64), np.zeros((len(states), wide), np.bool_)
+    moving, kinds = np.zeros(len(steps), np.int64), np.zeros((len(states), wide), np.uint8)
     for row, (_, certain, items) in enumerate(steps):
         matches[row, :certain] = [2 * item.source + item.now for item in items[:certain]]
         found = _moves(items[certain:])
         moving[row], moves[row, : len(found)] = len(found), np.array(found, np.uint8).reshape(-1, 3)
     for row, state in enumerate(states):
-        candidates[row, : len(state)] = [kind == CANDIDATE for kind in state]
-    return Machine(
-        np.uint64(classes),
-        np.array([after for after, _, _ in steps], np.int64),
-        np.array([certain for _, certain, _ in steps], np.int64),
-        matches,
-        moving,
-        moves,
-        candidates,
-        np.array([len(state) for state in states], np.int64),
-    )
+        kinds[row, : len(state)] = [THREAD + (kind == CANDIDATE) + 2 * fresh for kind, fresh in state]
+    certain = np.array([step.certain for step in steps], np.int64)
+    then = np.array([step.then for step in steps], np.int64) * 2 + ((certain > 0) | (moving > 0))
+    return Machine(np.uint64(classes), then, certain, matches, moving, moves, kinds)
 
 
 def _moves(items: list[Item]) -> list[tuple[int, int, bool]]:
     """To, from, does it end here: of those that do not stay as they are, in an order in which none is written over
-    before it is read. Sources never fall, as what is preferred stays so; so first those that come forward, from the
-    first on, then those that go back, from the last on, then new ones."""
+    before it is read. A new one need not be noted: its row is the key's last. Sources never fall, as what is preferred
+    stays so; so first those that come forward, from the first on, then those that go back, from the last on, then those
+    that are the last row alone so far."""
     found = [(to, item.source, item.now) for to, item in enumerate(items) if item.source != to or item.now]
-    forward = [each for each in found if each[0] <= each[1] < NEW]
+    forward = [each for each in found if each[0] <= each[1] < FRESH]
     back = [each for each in found if each[0] > each[1]]
-    return [*forward, *reversed(back), *(each for each in found if each[1] == NEW)]
+    return [*forward, *reversed(back), *(each for each in found if each[1] == FRESH)]

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
-from frames.scans.pattern import PatternScan, TableScan, levels
+from frames.scans.pattern import PatternScan, TableScan
+from frames.scans.previous import levels
 from frames.scans.scan import Share
 from frames.specs import Pattern
 from kernels.frames import backtracking
@@ -26,7 +27,7 @@ SKIP, DISTANCE = 8, 9  # behind the fields of a frame
 def pattern_scan(spec: Pattern, schema: pa.Schema, clock: Clock) -> PatternScan:
     """The scan that finds the matches of a pattern in events of these types."""
     pattern = spec.compiled()
-    by_table = pattern.machine is not None and levels(pattern, schema) is not None
+    by_table = pattern.machine is not None and levels(pattern.shifted, schema) is not None
     return TableScan(spec, schema, clock) if by_table else BacktrackingScan(spec, schema, clock)
 
 

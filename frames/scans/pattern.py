@@ -4,7 +4,6 @@ Where conditions are about rows alone and the rows before them, all that is reme
 search, where each of its threads began, and the last values that PREV will ask for.
 """
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +11,16 @@ import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
 from frames.patterns.compiled import Compiled
-from frames.scans.scan import NONE, Parallel, Scan, Share, any_fields, extended
+from frames.scans.conditions import Conditions
+from frames.scans.previous import PreviousRows, levels
+from frames.scans.scan import Parallel, Scan, Share, any_fields
 from frames.specs import Pattern
 from kernels.frames import patterns as frame_patterns
 from kernels.frames.framing import BLOCK, ROWS, START, ScannedEvents
-from kernels.frames.patterns import BEGAN, FIRST, NUMBER, STATE, THREADS, WIDTH
-from swag.tables.columns import Clock, Field, field, fixed, is_discrete, to_arrow
+from kernels.frames.patterns import BEGAN, FIRST, NUMBER, STATE, THREAD, THREADS, WHEN, WIDTH
+from swag.tables.columns import Clock, Field, is_discrete
 
+PIECE = 1 << 15  # rows whose columns stay in the cache while all conditions are computed of them
 DISTANCES = " distances"  # the name under which `columns` gives them; frames/finding/measures.py takes them off
 
 
@@ -81,7 +83,7 @@ class TableScan(PatternScan):
         super().__init__(spec, schema, clock)
         assert self.pattern.machine is not None
         self.machine = self.pattern.machine
-        self.chain = levels(self.pattern, schema) or []
+        self.chain = levels(self.pattern.shifted, schema) or []
         self.search = np.zeros((0, THREADS + self.machine.matches.shape[1] * WIDTH), np.int64)
         self.last = tuple(np.zeros(0, np.int64 if is_discrete(each.kind) else np.float64) for each in self.chain)
         self.known = tuple(np.zeros(0, bool) for _ in self.chain)
@@ -94,22 +96,19 @@ class TableScan(PatternScan):
         return pending if self.spec.measures else np.zeros_like(pending)
 
     def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Prepared:
-        count = int(ids.max(initial=0)) + 1
-        last = tuple(extended(each, count, 0).copy() for each in self.last)
-        known = tuple(extended(each, count, False).copy() for each in self.known)
-        table = data
-        for level, *own in zip(self.chain, last, known, strict=True):
-            table = level.extend(table, ids, tuple(own), parts, parallel)
-        bits = np.zeros(data.num_rows, np.uint8)
+        before = PreviousRows(ids, self.last, self.known, parts, parallel)
+        conditions = Conditions(data, before.columns(self.chain, data))
+        holding = [conditions.of(self.pattern, symbol) for symbol in self.pattern.conditional]
+        bits, size = np.zeros(data.num_rows, np.uint8), data.num_rows
 
-        def hold(begin: int, end: int) -> None:
-            pattern_rows.holding(
-                self.pattern, table.slice(begin, end - begin), self.pattern.conditional, bits[begin:end]
-            )
+        def hold(part: int) -> None:
+            for begin in range(PIECE * part, size, PIECE * parts):
+                piece = slice(begin, min(begin + PIECE, size))
+                for i, holds in enumerate(holding):
+                    bits[piece] |= holds(piece).view(np.uint8) << np.uint8(i)
 
-        edges = [data.num_rows * i // parts for i in range(parts + 1)]
-        parallel(lambda edge: hold(*edge), itertools.pairwise(edges))
-        return Prepared(bits, last, known)
+        parallel(hold, range(parts))
+        return Prepared(bits, before.last, before.known)
 
     def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: Share | None = None) -> bool:
         in_order = super().run(ts, ids, data, share)
@@ -118,57 +117,20 @@ class TableScan(PatternScan):
         return in_order
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
-        out, memory = (self.found, self.skips, self.distances), (self.keyed, self.search)
-        return int(frame_patterns.find(events, data.bits, self.machine, self.rule, memory, out, first))
+        out = self.found, self.skips, self.distances
+        return int(frame_patterns.find(events, data.bits, self.machine, self.rule, self.search, out, first))
 
     def touch(self) -> None:
         """Where the first undecided row of each key is."""
-        state, first = self.search[:, STATE], self.search[:, THREADS + FIRST]
-        undecided = self.machine.sizes[state] > 0
-        resting = -1 if self.pattern.back else 0
-        self.keyed[:, ROWS] = np.where(undecided, self.search[:, NUMBER] - first, resting)
-        self.keyed[:, START] = np.where(undecided, self.search[:, THREADS + BEGAN], 0)
+        kind = self.machine.kinds[self.search[:, STATE], 0]
+        alone, number = kind > THREAD + 1, self.search[:, NUMBER]
+        first = np.where(alone, number - 1, self.search[:, THREADS + FIRST])
+        began = np.where(alone, self.search[:, WHEN], self.search[:, THREADS + BEGAN])
+        self.keyed[:, ROWS] = np.where(kind > 0, number - first, -1 if self.pattern.back else 0)
+        self.keyed[:, START] = np.where(kind > 0, began, 0)
 
     def finish(self) -> None:
-        state = self.search[:, STATE]
-        self.make_room(self.count + int(self.machine.candidates[state].sum()))
+        kinds = self.machine.kinds[self.search[:, STATE]]
+        self.make_room(self.count + int(((kinds > 0) & (kinds % 2 == 0)).sum()))
         frame_patterns.finish(self.machine, self.rule, self.search, (self.found, self.skips, self.distances))
         self.touch()
-
-
-class Level(NamedTuple):
-    """A column of the rows before: SQL over columns, its type, how many rows back."""
-
-    text: str
-    kind: pa.DataType
-    back: int
-
-    @property
-    def name(self) -> str:
-        return f"PREV({self.text}, {self.back})"
-
-    def extend(self, table: pa.Table, ids: np.ndarray, memory: Any, parts: int, parallel: Parallel) -> pa.Table:
-        """The table with this column, which is that of the level before it, one row back in each key."""
-        before = self._replace(back=self.back - 1).name
-        source = table.column(before) if self.back > 1 else pattern_rows.value_of(self.text, table)
-        read = field(pa.table({self.text: source}), self.text, "PREV reads")
-        out = np.empty(len(source), read.values.dtype), np.empty(len(source), bool)
-        given = fixed(read.values), fixed(NONE if read.valid is None else read.valid)
-        mask = parts - 1 if ids.size else 0
-        parallel(
-            lambda part: frame_patterns.previous(ids, (part, mask), *given, memory, out),
-            range(parts if ids.size else 1),
-        )
-        return table.append_column(self.name, to_arrow(*out, self.kind))
-
-
-def levels(pattern: Compiled, schema: pa.Schema) -> list[Level] | None:
-    """What PREV reads, once for each row that it goes back. None: some of it are no numbers or times."""
-    found: list[Level] = []
-    for text in dict.fromkeys(each.text for each in pattern.shifted):
-        kind = pattern_rows.value_of(text, schema.empty_table()).type
-        if not (is_discrete(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
-            return None
-        most = max(each.back for each in pattern.shifted if each.text == text)
-        found += [Level(text, kind, back) for back in range(1, most + 1)]
-    return found

@@ -109,9 +109,9 @@ def _as_arrays(states: list[State], steps: list[Step], classes: int) -> Machine:
         moving[row], moves[row, : len(found)] = len(found), np.array(found, np.uint8).reshape(-1, 3)
     for row, state in enumerate(states):
         kinds[row, : len(state)] = [THREAD + (kind == CANDIDATE) + 2 * fresh for kind, fresh in state]
-    certain = np.array([step.certain for step in steps], np.int64)
-    then = np.array([step.then for step in steps], np.int64) * 2 + ((certain > 0) | (moving > 0))
-    return Machine(np.uint64(classes), then, certain, matches, moving, moves, kinds)
+    sure = np.array([step.certain for step in steps], np.int64)
+    then = np.array([step.then for step in steps], np.int64) * 2 + ((sure > 0) | (moving > 0))
+    return Machine(np.uint64(classes), then, sure, matches, moving, moves, kinds)
 
 
 def _moves(items: list[Item]) -> list[tuple[int, int, bool]]:

@@ -47,6 +47,7 @@ class PatternScan(Scan):
     """
 
     spec: Pattern
+    skips: np.ndarray
     reads = "the pattern reads"
     honours = ("min_rows", "max_rows", "min_duration", "max_duration")
     extras = ("skips", "distances")

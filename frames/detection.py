@@ -10,16 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, with_read
-from frames.finding.keeping import read_off
 from frames.finding.layout import laid_out
+from frames.finding.measures import with_measures
 from frames.finding.numbering import numbered
+from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, Share, any_fields
-from frames.specs import Spec, check_spec
+from frames.specs import Pattern, Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
+from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
 from swag.first_use import few
 from swag.tables.columns import Clock, as_table
@@ -90,7 +92,8 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
         scans = scan(spec, table, clock, instants, ids, keys)
         assert scans is not None
     fields, beside = numbered(scans, instants)
-    extra = read_off(spec, table, ids, fields, scans[0].columns(beside))
+    extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
+    extra = with_measures(spec, table, ids, fields, extra) if isinstance(spec, Pattern) else extra
     named = None if keys is None or key is None else (key, keys)
     return FramesFound(clock, named, instants, ids, fields, beside["leads"][0], extra)
 

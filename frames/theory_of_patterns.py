@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from frames.patterns.conditions import called, parsed
-from frames.patterns.reading import Choice, Node, Repeat, Symbol, read
+from frames.patterns.reading import Either, Node, Repeat, Symbol, read
 from frames.patterns.reading import Sequence as InOrder
 from frames.specs import Pattern
 
@@ -76,7 +76,7 @@ class _Reading:
         if isinstance(node, Symbol):
             if self.holds(node.name, labels):
                 yield (*labels, node.name)
-        elif isinstance(node, Choice):
+        elif isinstance(node, Either):
             for part in node.parts:
                 yield from self.ways(part, labels)
         elif isinstance(node, InOrder):

@@ -10,22 +10,13 @@ import copy
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import (
-    NO_KEY,
-    NO_TIME,
-    START_OF_TIME,
-    Punctuations,
-    check_promise,
-    key_ids,
-    one_by_one,
-    timed,
-    with_read,
-)
-from frames.finding.keeping import events_of
+from frames.finding.intake import NO_KEY, NO_TIME, START_OF_TIME, Punctuations, check_promise, key_ids, timed, with_read
+from frames.finding.measures import MatchEvents
+from frames.finding.quantiles import FrameEvents, is_quantile
 from frames.finding.ties import Ties
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan
-from frames.specs import Spec
+from frames.specs import Pattern, Spec
 from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import frames_table
 from kernels.frames import framing
@@ -58,7 +49,9 @@ class DetectorCore:
         self.keys: KeyTable | None = None
         self.scan: Scan | None = None
         self.waiting = Waiting()
-        self.events = events_of(spec)
+        self.events = (
+            MatchEvents(spec) if isinstance(spec, Pattern) else FrameEvents(spec) if is_quantile(spec) else None
+        )
         self.ties: Ties | None = None
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
@@ -164,8 +157,7 @@ class DetectorCore:
         rows = rows if self.events is None else self.events.again(scan, rows)
         saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
         try:
-            data = scan.ready(scan.data(scan.fields(rows.table), rows.ts.size), rows.ids, 1, one_by_one)
-            in_order = scan.run(rows.ts, rows.ids, data)
+            in_order = scan.run(rows.ts, rows.ids, scan.data(scan.fields(rows.table), rows.ts.size))
         except SwagError:
             for name, value in saved.items():
                 setattr(scan, name, value)

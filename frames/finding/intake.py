@@ -47,11 +47,6 @@ def in_parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return list(pool.map(task, items))
 
 
-def one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """The same on this thread: of small batches."""
-    return [task(item) for item in items]
-
-
 def chunks(size: int) -> list[slice]:
     """As many slices as there are cores, or one if there is little to do."""
     parts = threads() if size >= SMALL else 1

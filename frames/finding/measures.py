@@ -35,7 +35,7 @@ def with_measures(
     """Measures in place of distances. table, ids: the events, in order of ts per key; frames: rows KEY … AT."""
     if not spec.measures:
         return extra
-    spans = Spans.of(ids, table.num_rows, frames, np.asarray(extra.pop(DISTANCES)))
+    spans = MatchSpans.of(ids, table.num_rows, frames, np.asarray(extra.pop(DISTANCES)))
     found = _Matches(spec, table, spans)
     asked = {f"{MEASURE}{i}": found.answer(each) for i, each in enumerate(found.pattern.measured)}
     answers = pa.table(asked)
@@ -43,7 +43,7 @@ def with_measures(
     return {**said, **extra}
 
 
-class Spans(NamedTuple):
+class MatchSpans(NamedTuple):
     """Rows key by key, and where in them matches begin. order: which they are; first: where each row's key begins."""
 
     order: np.ndarray
@@ -52,7 +52,7 @@ class Spans(NamedTuple):
     rows: np.ndarray
 
     @classmethod
-    def of(cls, ids: np.ndarray, size: int, frames: np.ndarray, distances: np.ndarray) -> "Spans":
+    def of(cls, ids: np.ndarray, size: int, frames: np.ndarray, distances: np.ndarray) -> "MatchSpans":
         who = ids if ids.size else np.zeros(size, ID)
         order = np.argsort(who, kind="stable")
         place = np.empty(size, np.int64)
@@ -66,14 +66,14 @@ class Spans(NamedTuple):
 class _Matches:
     """The rows of some matches, one match after the other, each with its symbol. May be asked for aggregates."""
 
-    def __init__(self, spec: Pattern, table: pa.Table, spans: Spans) -> None:
+    def __init__(self, spec: Pattern, table: pa.Table, spans: MatchSpans) -> None:
         self.pattern, self.sizes = spec.compiled(), spans.rows
         self.starts = np.cumsum(self.sizes) - self.sizes
         inside = np.repeat(spans.begin - self.starts, self.sizes) + np.arange(int(self.sizes.sum()))
         self.table = taken(table, spans.order[inside])
         self.labels = self._labels(table, spans, inside)
 
-    def _labels(self, table: pa.Table, spans: Spans, inside: np.ndarray) -> np.ndarray:
+    def _labels(self, table: pa.Table, spans: MatchSpans, inside: np.ndarray) -> np.ndarray:
         """The number of each row's symbol."""
         rows = self.table
         for each in self.pattern.shifted:
@@ -191,7 +191,7 @@ class MatchEvents:
     def renumber(self, ids: np.ndarray) -> None:
         """Keys have other ids now: ids[k] is what k has become."""
         if self.rows is not None:
-            self.rows = self.rows._replace(ids=ids[self.rows.ids])
+            self.rows = TimedRows(self.rows.table, self.rows.ts, ids[self.rows.ids])
 
     def state(self) -> State:
         if self.rows is None:
@@ -206,7 +206,7 @@ class MatchEvents:
 
 
 def _with_ids(rows: TimedRows) -> TimedRows:
-    return rows if rows.ids.size else rows._replace(ids=np.zeros(rows.ts.size, ID))
+    return rows if rows.ids.size else TimedRows(rows.table, rows.ts, np.zeros(rows.ts.size, ID))
 
 
 def _joined(one: TimedRows, other: TimedRows) -> TimedRows:

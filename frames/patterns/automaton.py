@@ -14,7 +14,7 @@ A repetition that took no row ends the loop it is in, as in Perl: (A?)* is as go
 
 from typing import NamedTuple
 
-from frames.patterns.reading import Choice, Node, Repeat, Sequence, Symbol
+from frames.patterns.reading import Either, Node, Repeat, Sequence, Symbol
 from swag.errors import BadQuery
 
 END = -1  # among the choices: the match may end here
@@ -64,7 +64,7 @@ class _Builder:
             for part in reversed(node.parts):
                 after = self.build(part, after)
             return after
-        if isinstance(node, Choice):
+        if isinstance(node, Either):
             return self.place([self.build(part, after) for part in node.parts])
         return self._repeated(node, after)
 

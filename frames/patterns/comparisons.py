@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from frames.patterns.conditions import Condition, parsed
+from frames.patterns.conditions import SymbolCondition, parsed
 from swag.tables.conjuncts import is_node
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -17,7 +17,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 Side = str | int | float  # the name of a column, or a constant
 
 
-class Comparison(NamedTuple):
+class Compared(NamedTuple):
     """Of a column with a constant or with another column."""
 
     left: Side
@@ -25,7 +25,7 @@ class Comparison(NamedTuple):
     right: Side
 
 
-def comparisons(condition: Condition) -> tuple[Comparison, ...] | None:
+def comparisons(condition: SymbolCondition) -> tuple[Compared, ...] | None:
     """What has to hold for a row, if that is no more than comparisons; None: it is more."""
     if condition.rows is None:
         return None
@@ -36,7 +36,7 @@ def comparisons(condition: Condition) -> tuple[Comparison, ...] | None:
         left, right = (None, None) if op is None else (_side(link.this), _side(link.expression))
         if op is None or left is None or right is None or not (isinstance(left, str) or isinstance(right, str)):
             return None
-        found.append(Comparison(left, op, right))
+        found.append(Compared(left, op, right))
     return tuple(found)
 
 

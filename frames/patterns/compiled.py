@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from frames.patterns.automaton import automaton
-from frames.patterns.comparisons import Comparison, comparisons
-from frames.patterns.conditions import Condition, Grown, Shifted, Terms, columns_read
+from frames.patterns.comparisons import Compared, comparisons
+from frames.patterns.conditions import Grown, PatternTerms, Shifted, SymbolCondition, columns_read
 from frames.patterns.programs import Programs, programs
 from frames.patterns.reading import read, symbols_of, written
 from frames.patterns.transitions import machine
@@ -16,7 +16,7 @@ from kernels.frames.backtracking import Choices
 from kernels.frames.patterns import Machine
 from swag.errors import BadQuery, nearest
 
-ALWAYS = Condition(None, ())  # of a symbol that has no condition
+ALWAYS = SymbolCondition(None, ())  # of a symbol that has no condition
 Pairs = tuple[tuple[str, str], ...]  # names and SQL
 MOST_SYMBOLS = 64  # a row's are the bits of a word
 
@@ -31,8 +31,8 @@ class Compiled(NamedTuple):
     """
 
     symbols: tuple[str, ...]
-    conditions: tuple[Condition, ...]
-    compared: tuple[tuple[Comparison, ...] | None, ...]
+    conditions: tuple[SymbolCondition, ...]
+    compared: tuple[tuple[Compared, ...] | None, ...]
     conditional: tuple[int, ...]
     shifted: tuple[Shifted, ...]
     machine: Machine | None
@@ -72,7 +72,7 @@ def compiled_pattern(pattern: str, define: Pairs, measures: Pairs) -> Compiled:
     """Of a normal pattern. Raises what is wrong with conditions and measures, as far as that shows without events."""
     tree = read(pattern)
     symbols = symbols_of(tree)
-    terms, of_matches, given = Terms(symbols), Terms(symbols), dict(define)
+    terms, of_matches, given = PatternTerms(symbols), PatternTerms(symbols), dict(define)
     conditions = [terms.condition(name, given[name]) if name in given else ALWAYS for name in symbols]
     said = {name: of_matches.measure(name, text) for name, text in measures}
     order = automaton(tree, symbols)

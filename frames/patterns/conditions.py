@@ -51,14 +51,14 @@ class Grown(NamedTuple):
     distinct: bool = False
 
 
-class Condition(NamedTuple):
+class SymbolCondition(NamedTuple):
     """Of a symbol. rows: the parts about rows alone, as SQL (None: there are none); match: trees of the others."""
 
     rows: str | None
     match: tuple[Any, ...]
 
 
-class Terms:
+class PatternTerms:
     """Reads conditions and measures of one pattern. Owns what they refer to: `shifted` and `grown`, each once."""
 
     def __init__(self, symbols: list[str]) -> None:
@@ -66,14 +66,14 @@ class Terms:
         self.shifted: list[Shifted] = []
         self.grown: list[Grown] = []
 
-    def condition(self, symbol: str, text: str) -> Condition:
+    def condition(self, symbol: str, text: str) -> SymbolCondition:
         """DEFINE symbol AS text."""
         what = f"DEFINE {symbol} AS {text}"
         tree = _changed(parsed(text, what), lambda node: self._in_define(node, symbol, what)).unnest()
         parts = [each.unnest() for each in tree.flatten()] if is_node(tree, "And") else [tree]
         rows = [written(part) if not is_node(part, "Or") else f"({written(part)})" for part in parts if not grows(part)]
         match = tuple(part for part in parts if grows(part))
-        return Condition(" AND ".join(rows) or None, match)
+        return SymbolCondition(" AND ".join(rows) or None, match)
 
     def measure(self, name: str, text: str) -> str:
         """MEASURES text AS name: the same over columns that stand for aggregates of the match."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from frames.patterns.conditions import MEASURE, Grown, Terms, grows
+from frames.patterns.conditions import MEASURE, Grown, PatternTerms, grows
 from kernels.frames import backtracking
 from kernels.frames.backtracking import Growing
 from swag.errors import BadQuery
@@ -36,7 +36,7 @@ class Programs(NamedTuple):
     growing: Growing
 
 
-def programs(terms: Terms, symbols: list[str], matches: list[tuple[Any, ...]]) -> Programs:
+def programs(terms: PatternTerms, symbols: list[str], matches: list[tuple[Any, ...]]) -> Programs:
     """Of the conditions of all symbols; matches: of each, the parts about the match so far."""
     writer = _Writer(terms.grown)
     starts = [0]

@@ -33,7 +33,7 @@ class Sequence(NamedTuple):
     parts: tuple["Node", ...]
 
 
-class Choice(NamedTuple):
+class Either(NamedTuple):
     """One of several, the first that leads to a match."""
 
     parts: tuple["Node", ...]
@@ -47,7 +47,7 @@ class Repeat(NamedTuple):
     most: int | None
 
 
-Node = Union[Symbol, Sequence, Choice, Repeat]  # noqa: UP007 - of classes that name each other
+Node = Union[Symbol, Sequence, Either, Repeat]  # noqa: UP007 - of classes that name each other
 
 
 def read(text: str) -> Node:
@@ -67,11 +67,11 @@ def written(node: Node) -> str:
     """The one way to write a tree; `read` gives it back."""
     if isinstance(node, Symbol):
         return node.name
-    if isinstance(node, Choice):
+    if isinstance(node, Either):
         return " | ".join(map(written, node.parts))
     if isinstance(node, Sequence):
-        return " ".join(_inside(part, (Choice,)) for part in node.parts)
-    return _inside(node.part, (Choice, Sequence, Repeat)) + _times(node.least, node.most)
+        return " ".join(_inside(part, (Either,)) for part in node.parts)
+    return _inside(node.part, (Either, Sequence, Repeat)) + _times(node.least, node.most)
 
 
 def _inside(node: Node, loose: tuple[type, ...]) -> str:
@@ -113,7 +113,7 @@ class _Reader:
         while self.sign == "|":
             self.at += 1
             parts.append(self.sequence())
-        return parts[0] if len(parts) == 1 else Choice(_flat(parts, Choice))
+        return parts[0] if len(parts) == 1 else Either(_flat(parts, Either))
 
     def sequence(self) -> Node:
         parts: list[Node] = []

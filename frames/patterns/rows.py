@@ -72,7 +72,8 @@ def growing(pattern: Compiled, table: pa.Table) -> Growing:
     for i, (text, each) in enumerate(zip(found.columns, arrays, strict=True)):
         if each is not None:
             numbers[i] = _numbers(text or "", each, unit, origin)
-    return found.growing._replace(values=numbers)
+    kinds, of, columns, steps, starts, constants, _ = found.growing
+    return Growing(kinds, of, columns, steps, starts, constants, numbers)
 
 
 def _numbers(text: str, array: pa.Array, unit: str, origin: int) -> np.ndarray:

@@ -32,7 +32,7 @@ WIDEST, LARGEST = 24, 1 << 14  # threads and candidates of a state; rows of the 
 MOST_SYMBOLS = 8  # with conditions: a row's are the bits of a byte
 
 
-class Item(NamedTuple):
+class Successor(NamedTuple):
     """Of the next state: a position or CANDIDATE, what it was in this state, does it end with this row?"""
 
     kind: int
@@ -45,12 +45,12 @@ State = tuple[
 ]  # of each thread or candidate: its position or CANDIDATE, is it the last row alone?
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """From a state, with a row: the next one's number, how many matches come first in `items`, and the others."""
 
     then: int
     certain: int
-    items: list[Item]
+    items: list[Successor]
 
 
 @lru_cache(maxsize=256)
@@ -61,7 +61,7 @@ def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | Non
         return None
     classes = 1 << len(conditional)
     states: dict[State, int] = {(): 0}
-    steps: list[Step] = []
+    steps: list[Transition] = []
     order: list[State] = [()]
     for state in order:  # which grows
         for bits in range(classes):
@@ -73,19 +73,19 @@ def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | Non
             if after not in states:
                 states[after] = len(order)
                 order.append(after)
-            steps.append(Step(states[after], certain, items))
+            steps.append(Transition(states[after], certain, items))
     return _as_arrays(order, steps, classes)
 
 
-def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits: int) -> list[Item]:
+def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits: int) -> list[Successor]:
     """What a state becomes with a row for which these conditions hold, matches that are certain by now first."""
     holds = {symbol: bool(bits >> i & 1) for i, symbol in enumerate(conditional)}
     sources = [(kind, FRESH if fresh else i) for i, (kind, fresh) in enumerate(state)]
-    found: list[Item] = []
+    found: list[Successor] = []
     seen = set()
     for kind, source in [*sources, (END, NEW)]:
         if kind == CANDIDATE:
-            found.append(Item(kind, source, False))
+            found.append(Successor(kind, source, False))
             continue
         for position in automaton.first if kind == END else automaton.behind[kind]:
             if position == END or position in seen or not holds.get(automaton.labels[position], True):
@@ -93,13 +93,13 @@ def _step(automaton: Automaton, conditional: tuple[int, ...], state: State, bits
             seen.add(position)
             behind = automaton.behind[position]
             if behind != (END,):
-                found.append(Item(position, source, False))
+                found.append(Successor(position, source, False))
             if behind[-1] == END:
-                return [*found, Item(CANDIDATE, source, True)]
+                return [*found, Successor(CANDIDATE, source, True)]
     return found
 
 
-def _as_arrays(states: list[State], steps: list[Step], classes: int) -> Machine:
+def _as_arrays(states: list[State], steps: list[Transition], classes: int) -> Machine:
     wide = max(1, *(len(step.items) for step in steps))
     matches, moves = np.zeros((len(steps), wide), np.uint8), np.zeros((len(steps), wide, 3), np.uint8)
     moving, kinds = np.zeros(len(steps), np.int64), np.zeros((len(states), wide), np.uint8)
@@ -114,7 +114,7 @@ def _as_arrays(states: list[State], steps: list[Step], classes: int) -> Machine:
     return Machine(np.uint64(classes), then, sure, matches, moving, moves, kinds)
 
 
-def _moves(items: list[Item]) -> list[tuple[int, int, bool]]:
+def _moves(items: list[Successor]) -> list[tuple[int, int, bool]]:
     """To, from, does it end here: of those that do not stay as they are, in an order in which none is written over
     before it is read. A new one need not be noted: its row is the key's last. Sources never fall, as what is preferred
     stays so; so first those that come forward, from the first on, then those that go back, from the last on, then those

@@ -31,7 +31,7 @@ def pattern_scan(spec: Pattern, schema: pa.Schema, clock: Clock) -> PatternScan:
     return TableScan(spec, schema, clock) if by_table else BacktrackingScan(spec, schema, clock)
 
 
-class KeyRows(NamedTuple):
+class RowsByKey(NamedTuple):
     """Rows key by key: which they are, their ts, their key; and of each key where its own begin, and where all end.
 
     searched: where the search begins, behind rows that only PREV asks for."""
@@ -87,7 +87,7 @@ class BacktrackingScan(PatternScan):
         self._remember(laid, undecided, tied)
         return True
 
-    def _laid_out(self, ts: np.ndarray, ids: np.ndarray, share: Share) -> KeyRows | None:
+    def _laid_out(self, ts: np.ndarray, ids: np.ndarray, share: Share) -> RowsByKey | None:
         """The rows of a share, key by key; None: those of a key are not in order of ts."""
         self.share, mine = share, np.arange(share.first, share.last)
         who = ids[mine].astype(np.int64) if ids.size else np.zeros(mine.size, np.int64)
@@ -101,9 +101,9 @@ class BacktrackingScan(PatternScan):
             return None
         begins = np.flatnonzero(begin)
         ends = np.append(begins[1:], who.size)[: begins.size]
-        return KeyRows(mine, when, who, begins, ends, np.minimum(begins + self.before[who[begins]], ends))
+        return RowsByKey(mine, when, who, begins, ends, np.minimum(begins + self.before[who[begins]], ends))
 
-    def _tied(self, laid: KeyRows) -> np.ndarray:
+    def _tied(self, laid: RowsByKey) -> np.ndarray:
         """Of each row: how many of its key at its ts came before it, among those that are undecided and before."""
         new = np.append(True, laid.when[1:] != laid.when[:-1])[: laid.when.size]
         new[laid.begins], at = True, np.arange(laid.when.size)
@@ -114,7 +114,7 @@ class BacktrackingScan(PatternScan):
         early[laid.searched[there]] = self.ties[laid.keys[there]]
         return at - since + early[since]
 
-    def _report(self, laid: KeyRows, found: np.ndarray, tied: np.ndarray) -> None:
+    def _report(self, laid: RowsByKey, found: np.ndarray, tied: np.ndarray) -> None:
         """Matches that are neither too short nor too long become frames, in the order in which they became certain."""
         start, rows, sure = found.T
         last, late = start + rows - 1, sure < 0
@@ -141,7 +141,7 @@ class BacktrackingScan(PatternScan):
         self.skips[self.count : n], self.distances[self.count : n] = out[:, SKIP], out[:, DISTANCE]
         self.found.count[0] = n
 
-    def _remember(self, laid: KeyRows, undecided: np.ndarray, tied: np.ndarray) -> None:
+    def _remember(self, laid: RowsByKey, undecided: np.ndarray, tied: np.ndarray) -> None:
         """Of the keys that had rows: what is undecided, and what PREV will ask for."""
         keys, left = laid.keys, laid.ends - undecided
         self.before[keys] = np.minimum(self.pattern.back, undecided - laid.begins)

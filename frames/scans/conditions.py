@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
-from frames.patterns.comparisons import Comparison, Side
+from frames.patterns.comparisons import Compared, Side
 from frames.patterns.compiled import Compiled
 from swag.tables.columns import column, field, to_arrow
 
@@ -49,7 +49,7 @@ class Conditions:
                 self._whole = self._whole.append_column(name, to_arrow(values, valid, kind))
         return self._whole
 
-    def _sides(self, compared: Comparison) -> tuple[Any, ...] | None:
+    def _sides(self, compared: Compared) -> tuple[Any, ...] | None:
         """Both sides, if NumPy compares them exactly: numbers of one type, and constants that it has."""
         columns = [self._column(side) for side in (compared.left, compared.right) if isinstance(side, str)]
         kinds = {None if each is None else each.kind for each in columns}

@@ -4,6 +4,7 @@ Where conditions are about rows alone and the rows before them, all that is reme
 search, where each of its threads began, and the last values that PREV will ask for.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class Fields(dict[str, Field]):
     table: pa.Table
 
 
-class Prepared(NamedTuple):
+class PreparedRows(NamedTuple):
     """The conditions of a batch as bits; and, of every key, the last values that PREV will ask for."""
 
     bits: np.ndarray
@@ -96,7 +97,7 @@ class TableScan(PatternScan):
         pending = np.maximum(self.keyed[:, ROWS], 0) + self.pattern.back
         return pending if self.spec.measures else np.zeros_like(pending)
 
-    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Prepared:
+    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> PreparedRows:
         before = PreviousRows(ids, self.last, self.known, parts, parallel)
         conditions = Conditions(data, before.columns(self.chain, data))
         holding = [conditions.of(self.pattern, symbol) for symbol in self.pattern.conditional]
@@ -109,12 +110,15 @@ class TableScan(PatternScan):
                     bits[piece] |= holds(piece).view(np.uint8) << np.uint8(i)
 
         parallel(hold, range(parts))
-        return Prepared(bits, before.last, before.known)
+        return PreparedRows(bits, before.last, before.known)
 
     def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: Share | None = None) -> bool:
-        in_order = super().run(ts, ids, data, share)
-        if share is None:
-            self.last, self.known = data.last, data.known
+        """A share of what is ready; or a batch by itself, behind which keys have other last values."""
+        if share is not None:
+            return super().run(ts, ids, data, share)
+        prepared = self.ready(data, ids, 1, one_by_one)
+        in_order = super().run(ts, ids, prepared)
+        self.last, self.known = prepared.last, prepared.known
         return in_order
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
@@ -135,3 +139,8 @@ class TableScan(PatternScan):
         self.make_room(self.count + int(((kinds > 0) & (kinds % 2 == 0)).sum()))
         frame_patterns.finish(self.machine, self.rule, self.search, (self.found, self.skips, self.distances))
         self.touch()
+
+
+def one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """On this thread: of small batches."""
+    return [task(item) for item in items]

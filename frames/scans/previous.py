@@ -70,7 +70,7 @@ class PreviousRows:
                 read = field(pa.table({"x": pattern_rows.value_of(level.text, table)}), "x", "PREV reads")
                 source = Values(read.values, read.valid, level.kind)
             else:
-                source = found[level._replace(back=level.back - 1).name]
+                source = found[Shifted(level.text, level.back - 1).name]
             found[level.name] = self._shifted(i, source)
         return found
 

@@ -121,7 +121,7 @@ class Scan:
         raise NotImplementedError
 
     def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Any:
-        """What `run` takes: with whatever must be known of all keys before any of them is scanned, on so many cores."""
+        """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
         return data
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:

@@ -25,12 +25,12 @@ from frames.filler import Filler
 from frames.filling import fill, summarize
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Boundary, Delta, Pattern, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Threshold", "detect", "fill",
-    "metrics", "plot", "summarize", "theory", "united",
+    "Aggregate", "Between", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Session", "State",
+    "Threshold", "detect", "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
 
 

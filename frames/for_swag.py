@@ -8,9 +8,9 @@ from frames.match_query import FRONT as MATCH_COLUMNS
 from frames.match_query import MatchQuery
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Boundary, Delta, Pattern, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
 
 __all__ = [
-    "MATCH_COLUMNS", "Aggregate", "Boundary", "Delta", "Detector", "FrameQuery", "MatchQuery", "Pattern", "Threshold",
-    "detect", "fill", "frames_by_chunk", "plot", "summarize",
+    "MATCH_COLUMNS", "Aggregate", "Between", "Boundary", "Delta", "Detector", "FrameQuery", "MatchQuery", "Pattern",
+    "Session", "State", "Threshold", "detect", "fill", "frames_by_chunk", "plot", "summarize",
 ]  # fmt: skip

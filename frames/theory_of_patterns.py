@@ -36,7 +36,7 @@ class Match(NamedTuple):
 
 def matches(spec: Pattern, rows: Sequence[Event], ts: str = "ts") -> list[Match]:
     """All of them, of rows in order, but those that are too short or too long (here in the unit of ts)."""
-    least, most, shortest, longest = spec.allowed(None)
+    least, most, shortest, longest = spec.allowed(None)[:4]
 
     def is_allowed(match: Match) -> bool:
         span = rows[match.last][ts] - rows[match.first][ts]
@@ -54,6 +54,11 @@ def _all_matches(spec: Pattern, rows: Sequence[Event]) -> list[Match]:
             found.append(Match(first, first + len(labels) - 1, labels))
         first += max(len(labels), 1)
     return found
+
+
+def can_be_read(spec: Pattern, rows: Sequence[Event]) -> bool:
+    """Is there any way to read the pattern that takes all of these rows?"""
+    return any(len(labels) == len(rows) for labels in _Reading(spec, rows, 0).ways(read(spec.pattern), ()))
 
 
 def measured(spec: Pattern, rows: Sequence[Event], match: Match) -> tuple[Any, ...]:

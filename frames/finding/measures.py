@@ -170,7 +170,7 @@ class MatchEvents:
         """Keep the last rows of each key, as many as the scan still needs."""
         if self.rows is None:
             return
-        rows, kept = self.rows, scan.kept
+        rows, kept = self.rows, scan.kept_rows
         order = np.argsort(rows.ids, kind="stable")
         counts = np.bincount(rows.ids, minlength=kept.size)
         rank = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)

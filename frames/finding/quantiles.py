@@ -1,7 +1,7 @@
 """The value of frames that are cut by a quantile: read off their events, once the frames are known.
 
 kernels/frames/aggregates.py decides such frames without knowing the quantile itself. Events are known by position:
-frames[:, AT] is the first event of a frame that closes before an event, the last of one that closes with it.
+frames[:, AT] is the event that made a frame certain, LEAD how many of its events came before that one.
 """
 
 import numpy as np
@@ -11,23 +11,26 @@ from frames.finding.intake import END_OF_TIME, ID, NO_KEY
 from frames.finding.intervals import over_intervals
 from frames.scans.scan import Scan
 from frames.specs import Aggregate, Spec
-from kernels.frames.framing import AT, COUNT, KEY, OPEN, ROWS, START
+from kernels.frames.framing import AT, COUNT, KEY, LEAD, OPEN, ROWS, SLOT, START
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.tables.waiting import NOTHING, TimedRows
 
 
 def with_quantiles(
-    spec: Spec, table: pa.Table, ids: np.ndarray, at: np.ndarray, counts: np.ndarray, extra: dict[str, pa.Array]
+    spec: Spec, table: pa.Table, ids: np.ndarray, found: tuple[np.ndarray, ...], extra: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key."""
+    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key.
+
+    found: AT, LEAD and COUNT of the frames.
+    """
     if not is_quantile(spec):
         return extra
     assert isinstance(spec, Aggregate)
+    at, leads, counts = found
     order = np.argsort(ids, kind="stable") if ids.size else np.arange(table.num_rows)
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
-    at = position[at] if at.size else at
-    lo = at if spec.closes_before else at + 1 - counts
+    lo = position[at] - leads if at.size else at
     (value,) = over_intervals([(spec.aggregate, None)], table, order, (lo, lo + counts))
     return {**extra, "value": value}
 
@@ -60,9 +63,14 @@ class FrameEvents:
         return rows
 
     def add(self, new: np.ndarray) -> None:
-        """The events were scanned, and these frames found in them."""
+        """The events were scanned, and these frames found in them; AT is from here on the first event of a frame."""
         new[:, AT] += 0 if self.table is None else self.table.num_rows
         self.take(self._scanned)
+        if new.size:
+            order = np.argsort(self.ids, kind="stable")
+            position = np.empty(order.size, np.int64)
+            position[order] = np.arange(order.size)
+            new[:, AT] = order[position[new[:, AT]] - new[:, LEAD]]
 
     def take(self, rows: TimedRows) -> None:
         """Events that were scanned."""
@@ -73,13 +81,14 @@ class FrameEvents:
         """What is reported of these frames, with their quantiles."""
         if self.table is None:
             return extra
-        return with_quantiles(self.spec, self.table, self.ids, frames[:, AT], frames[:, COUNT], extra)
+        first = frames[:, AT]
+        return with_quantiles(self.spec, self.table, self.ids, (first, np.zeros_like(first), frames[:, COUNT]), extra)
 
     def drop(self, scan: Scan, frames: np.ndarray) -> None:
         """Keep the last events of each key, as many as the scan needs; frames that are open move along."""
         if self.table is None:
             return
-        rows = scan.kept
+        rows = scan.kept_rows
         order = np.argsort(self.ids, kind="stable")
         counts = np.bincount(self.ids, minlength=rows.size)
         rank = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -91,7 +100,8 @@ class FrameEvents:
 
     def since(self, scan: Scan) -> np.ndarray:
         """Of each key the ts of its first event that is needed; the end of time where none is."""
-        return np.where(scan.keyed[:, ROWS] > 0, scan.keyed[:, START], END_OF_TIME)
+        some = (scan.keyed[:, ROWS] > 0) | (scan.keyed[:, SLOT] >= 0)
+        return np.where(some, scan.keyed[:, START], END_OF_TIME)
 
     def point(self, frames: np.ndarray) -> None:
         """Open frames find their events again: they are all that is kept of their key."""

@@ -64,7 +64,7 @@ class BacktrackingScan(PatternScan):
         self.over, self.late = False, NO_FRAMES
 
     @property
-    def kept(self) -> np.ndarray:
+    def kept_rows(self) -> np.ndarray:
         """Of each key: how many of its last rows are to be read again."""
         return np.maximum(self.keyed[:, ROWS], 0) + self.before
 

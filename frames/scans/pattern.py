@@ -50,14 +50,13 @@ class PatternScan(Scan):
     spec: Pattern
     skips: np.ndarray
     reads = "the pattern reads"
-    honours = ("min_rows", "max_rows", "min_duration", "max_duration")
     extras = ("skips", "distances")
     ends_late = True
 
     def __init__(self, spec: Pattern, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
+        super().__init__(spec, schema, clock)
         self.pattern: Compiled = spec.compiled()
-        self.rule = tuple(spec.allowed(clock.unit))
+        self.rule = tuple(self.lengths)[:4]
         self.skips, self.distances = np.zeros(BLOCK, np.int64), np.zeros(BLOCK, np.int64)
         self.reported = ("distances",) if spec.measures else ()
         nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))
@@ -92,7 +91,7 @@ class TableScan(PatternScan):
         self.per_key = {"search": 0, "last": 0, "known": False}
 
     @property
-    def kept(self) -> np.ndarray:
+    def kept_rows(self) -> np.ndarray:
         """Of each key: how many of its last rows measures may still be read off."""
         pending = np.maximum(self.keyed[:, ROWS], 0) + self.pattern.back
         return pending if self.spec.measures else np.zeros_like(pending)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from frames.specs.as_json import aggregate_from_json, aggregate_to_json, number
-from frames.specs.lengths import lengths_from_json, lengths_to_json
+from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_number, check_op
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
@@ -86,7 +86,8 @@ class Aggregate(Spec):
         from swag.query.as_sql import call
         from swag.tables.constants import to_sql
 
-        return f"{'WHILE' if self.closes_before else 'UNTIL'} {call(self.aggregate)} {self.op} {to_sql(self.c)}"
+        compared = f"{call(self.aggregate)} {self.op} {to_sql(self.c)}"
+        return f"{'WHILE' if self.closes_before else 'UNTIL'} {compared}{lengths_clause(self)}"
 
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Aggregate":
         return replace(self, aggregate=change(self.aggregate))

@@ -55,6 +55,8 @@ class Pattern(Spec):
         object.__setattr__(self, "define", {name: _normal(sql, f"DEFINE {name}") for name, sql in conditions.items()})
         object.__setattr__(self, "measures", _checked_measures(measures or {}))
         super().__init__(**lengths)
+        if self.extent != "closed":
+            raise BadQuery('a match ends with its last event: extent="open" is not supported.', "leave extent away")
         self.compiled()
 
     def __hash__(self) -> int:

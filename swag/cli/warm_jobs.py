@@ -75,6 +75,10 @@ def specs() -> list[Any]:
         fr.Aggregate(sw.count(), ">=", 4),
         fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}, {"low": "LAST(B.x)"}),
         fr.Pattern("A B+", {"B": "x < AVG(A.x)"}),
+        fr.Threshold("x > 2 AND n > 1", max_rows=5),
+        fr.Session("10s"),
+        fr.State("word"),
+        fr.Between("x > 2", "x < 1"),
     ]
 
 

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from frames.match_query import MatchQuery
-from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected
+from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, spans_of
+from swag.errors import BadQuery
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
@@ -29,6 +30,11 @@ def evaluate(
     stream = FrameStream.of(events, ts, keys, layout)
     if isinstance(query, MatchQuery):
         return _matched(query, stream, ts)
+    if query.spec.extent == "open":
+        raise BadQuery(
+            'a statement over frames with extent="open" is not answered on Spark.',
+            'frames.spark.detect, then frames.spark.summarize(…, extent="open")',
+        )
     query = _portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
@@ -39,7 +45,7 @@ def evaluate(
     out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
     read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
     task = replace(stream.task(list(read), out), query=query)
-    return answered_per_frame(stream, found, task, out)
+    return answered_per_frame(stream, spans_of(found, keys), task, out)
 
 
 def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:

@@ -5,7 +5,8 @@
     HYPOTHESIS_PROFILE=jit-off    a few, for kernels that are not compiled
     HYPOTHESIS_PROFILE=quick      very few, for `make check`
 
-Another number of examples than the profile's is a share of it, so that all of them grow and shrink together.
+Another number of examples than the profile's is a share of it (tests/examples.py): all grow and shrink together.
+What fifty examples do not find, `make fuzz` looks for.
 """
 
 import os
@@ -28,7 +29,7 @@ from tests.spark_session import (  # noqa: E402
 )
 
 SLOW_START = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a first example compiles kernels
-settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
+settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True, suppress_health_check=SLOW_START)
 settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=SLOW_START)
 settings.register_profile("jit-off", settings.get_profile("ci"), max_examples=20)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.test_types import evaluated, looked_up
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -24,7 +25,7 @@ def limits(kind: pa.DataType) -> st.SearchStrategy[int]:
     return st.integers(int(info.min), min(int(info.max), 2**63 - 1))
 
 
-@settings(max_examples=200)
+@settings(max_examples=share(200))
 @given(data=st.data(), kinds=st.tuples(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS)), op=st.sampled_from("+-*"))
 def test_integers_are_computed_in_int64(data: Any, kinds: tuple[Any, Any], op: str) -> None:
     a, b, c = data.draw(limits(kinds[0])), data.draw(limits(kinds[1])), data.draw(st.integers(-300, 300))
@@ -45,7 +46,7 @@ def test_integers_are_computed_in_int64(data: Any, kinds: tuple[Any, Any], op: s
                     call()
 
 
-@settings(max_examples=200)
+@settings(max_examples=share(200))
 @given(data=st.data(), kinds=st.tuples(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS)), op=st.sampled_from("+-*"))
 def test_so_are_they_in_predicates(data: Any, kinds: tuple[Any, Any], op: str) -> None:
     a, b, c = data.draw(limits(kinds[0])), data.draw(limits(kinds[1])), data.draw(st.integers(-300, 300))

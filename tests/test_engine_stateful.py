@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import swag as sw
 from swag.live import store
 from tests import oracle
+from tests.examples import share
 
 FLOATS = st.one_of(
     st.none(),
@@ -370,6 +371,6 @@ def assert_identical(left, right):
         assert list(map(repr, a.to_pylist())) == list(map(repr, b.to_pylist()))
 
 
-STEPS = settings(max_examples=60, stateful_step_count=30, deadline=None, report_multiple_bugs=False)
+STEPS = settings(max_examples=share(60), stateful_step_count=30, deadline=None, report_multiple_bugs=False)
 TestEngine, TestForgetfulEngine = EngineMachine.TestCase, ForgetfulMachine.TestCase
 TestEngine.settings = TestForgetfulEngine.settings = STEPS

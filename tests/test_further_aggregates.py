@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from tests.examples import share
 
 WHOLE = st.none() | st.integers(-5, 5).map(float)
 ALGORITHMS = ["auto", "b-int", "l-int"]
@@ -36,7 +37,7 @@ SAME = {
 
 @pytest.mark.parametrize("call", SAME)
 @given(rows=st.lists(st.tuples(WHOLE, WHOLE, st.none() | st.booleans()), min_size=1, max_size=12), n=st.integers(1, 8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 def test_statements_give_what_duckdb_gives(call, rows, n):
     x, y, b = zip(*rows, strict=True)
     trades = pa.table({

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import swag as sw
 from tests import oracle
+from tests.examples import share
 
 GROUPINGS: dict[tuple[str, ...], str | None] = {  # and what the column of the key is called in the oracle's events
     ("card",): "card",
@@ -95,7 +96,7 @@ def same(ours: Any, theirs: Any) -> bool:
     return ours == theirs or (ours is not None and theirs is not None and ours == pytest.approx(theirs))
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(60))
 @given(drawn=batches, of=asked, late=st.lists(st.booleans(), min_size=8, max_size=8), saved=st.booleans())
 def test_each_query_is_answered_by_its_own_grouping(drawn, of, late, saved, tmp_path_factory):
     queries, engine, seen = queries_of(of), sw.Engine(key="card"), []
@@ -146,7 +147,7 @@ entities = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=80)
+@settings(max_examples=share(80))
 @given(drawn=batches, of=asked, who=entities, back=st.none() | st.lists(st.integers(0, 12), min_size=5, max_size=5))
 def test_features_are_what_lookups_of_each_key_give(drawn, of, who, back):
     queries, engine = queries_of(of), sw.Engine(key="card")

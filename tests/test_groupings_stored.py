@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import swag as sw
 from tests import oracle
 from tests.every_type import column, in_units
+from tests.examples import share
 from tests.oracle import Q, agg, mismatches
 from tests.test_evaluate import PIECES, ours, pieces, ranges, rows
 
@@ -87,7 +88,7 @@ def same(values: list[Any], others: list[Any]) -> bool:
 
 
 @given(data=st.data(), events=EVENTS, default=BY, kinds=KINDS, cut=PIECES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 def test_mixed_groupings_at_events(
     data: Any, events: list[dict], default: tuple[str, ...], kinds: dict, cut: tuple[int, int, int]
 ) -> None:
@@ -105,7 +106,7 @@ def test_mixed_groupings_at_events(
 
 
 @given(data=st.data(), events=EVENTS, requests=EVENTS, default=BY, kinds=KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 def test_mixed_groupings_at_requests(
     data: Any, events: list[dict], requests: list[dict], default: tuple[str, ...], kinds: dict
 ) -> None:

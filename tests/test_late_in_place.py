@@ -17,6 +17,7 @@ from hypothesis.stateful import initialize, precondition, rule
 import swag as sw
 from swag.live import store
 from tests import oracle
+from tests.examples import share
 from tests.test_engine import engine_of
 from tests.test_engine_stateful import QUERIES, STEPS, EngineMachine
 
@@ -183,7 +184,7 @@ def assert_same_answers(late: sw.Engine, other: sw.Engine, at: Any = None) -> No
     keyed=st.booleans(),
     looks=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_after_a_late_event_answers_are_as_if_it_had_come_in_time(algorithm, seed, cuts, chosen, keyed, looks):
     events, key = stream(sum(cuts), seed, LATENESS), "k" if keyed else None
     known = all_queries(algorithm)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import swag as sw
+from tests.examples import share
 from tests.test_engine import engine_of
 from tests.test_late_in_place import LATENESS, stream
 
@@ -38,7 +39,7 @@ def assert_decided_alike(late: sw.Engine, waiting: sw.Engine, queries: list[sw.Q
     queries=st.lists(st.sampled_from(TICKING + INSIDE), min_size=1, unique_by=lambda query: query.label),
     saved=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 def test_ticks_are_those_of_an_engine_that_holds_events(seed, cuts, queries, saved, tmp_path_factory):
     events, first = stream(sum(cuts), seed, LATENESS), 0
     late, waiting = sw.Engine(key="k", lateness=LATENESS, hold=False), sw.Engine(key="k", lateness=LATENESS)

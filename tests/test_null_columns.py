@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 
 NOTHING = {"ts": [1, 2], "k": ["a", "b"], "c": [None, None], "x": [1, 2]}
 AGGREGATES = [
@@ -91,7 +92,7 @@ TYPES: dict[pa.DataType, list[Any]] = {
 }
 
 
-@settings(max_examples=50)
+@settings(max_examples=share(50))
 @given(data=st.data(), kind=st.sampled_from([*TYPES]), lateness=st.sampled_from([None, 2]))
 def test_a_column_that_gets_its_type_later_answers_as_if_it_had_it(
     data: Any, kind: pa.DataType, lateness: int | None

@@ -2,6 +2,8 @@
 
 import doctest
 import inspect
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -116,3 +118,11 @@ def test_the_hint_for_spark_names_the_distribution() -> None:
     from swag.errors import NEEDS_SPARK
 
     assert NEEDS_SPARK == 'needs PySpark. Hint: pip install "swag-windows[spark]"'
+
+
+def test_what_few_need_is_not_imported_by_all() -> None:
+    """Each of them takes a tenth of a second or more. Arrow imports pandas when it first makes an array of a list."""
+    dear = ("pandas", "sqlglot", "polars", "duckdb", "matplotlib", "pyspark", "pyarrow.dataset", "pyarrow.parquet")
+    code = f"import swag, frames, sys; print(*(name for name in {dear} if name in sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == []

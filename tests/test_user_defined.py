@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from swag.live import planner
+from tests.examples import share
 
 ALGORITHMS = ["auto", "b-int", "l-int", "psoup", "materialize-all", "materialize-none"]
 
@@ -124,7 +125,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(STEPS, st.integers(1, 6))
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_window_answers_if_its_own_rows_do_and_is_refused_if_not(algorithm: str, steps: list[Any], n: int) -> None:

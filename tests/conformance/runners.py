@@ -17,6 +17,7 @@ class Embedded:
     """The library itself, in this process."""
 
     name = "embedded"
+    share = 1  # one in so many queries and specs is asked of it
 
     def __init__(self, spark: Any = None) -> None: ...
 
@@ -67,6 +68,7 @@ class SparkBatch:
     """Over DataFrames; substreams are cut wherever they can be, and blocks are small."""
 
     name = "spark-batch"
+    share = 1
 
     def __init__(self, spark: Any) -> None:
         from swag.spark import Layout

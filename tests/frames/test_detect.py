@@ -7,12 +7,13 @@ from hypothesis import given, settings
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.cases import SPECS, actual, expected, same, streams, table
 
 
 @pytest.mark.parametrize("name", SPECS)
 @given(rows=streams())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share(30), deadline=None)
 def test_detect_equals_the_final_framing(name, rows):
     spec = SPECS[name]
     for key in (None, "k"):

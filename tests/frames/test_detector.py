@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.cases import SPECS, equal, streams, table
 
 
@@ -55,7 +56,7 @@ def assert_same_rows(a, b):
 
 @pytest.mark.parametrize("name", SPECS)
 @given(steps=cut_streams())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share(15), deadline=None)
 def test_a_cut_stream_has_the_same_frames(name, steps):
     for key in (None, "k"):
         found = run(fr.Detector(SPECS[name], key=key), steps).sort_by("frame_id")
@@ -64,7 +65,7 @@ def test_a_cut_stream_has_the_same_frames(name, steps):
 
 @pytest.mark.parametrize("name", SPECS)
 @given(steps=cut_streams())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share(15), deadline=None)
 def test_fragments_unite_to_their_frames(name, steps):
     for key in (None, "k"):
         pieces = run(fr.Detector(SPECS[name], key=key, fragments=True), steps)

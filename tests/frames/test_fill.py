@@ -13,6 +13,7 @@ import swag as sw
 from frames import theory
 from swag.stored import blocks
 from tests import oracle
+from tests.examples import share
 from tests.frames.cases import LATEST, SUM_OF_SQUARES, equal, streams, table
 
 AGGREGATES = [
@@ -53,7 +54,7 @@ def inside(frame, row, key, before, after):
 
 
 @given(frames=framings(), rows=streams(), before=st.integers(0, 3), after=st.integers(-1, 3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=share(80), deadline=None)
 def test_fill_gives_every_pair_in_input_order(frames, rows, before, after):
     for key in (None, "k"):
         filled = fr.fill(frames, table(rows), key=key, before=before, after=after)
@@ -77,7 +78,7 @@ def test_fill_gives_every_pair_in_input_order(frames, rows, before, after):
 
 
 @given(frames=framings(), rows=streams(), before=st.integers(0, 3), after=st.integers(0, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share(50), deadline=None)
 def test_summaries_are_the_aggregates_of_the_filled_frames(frames, rows, before, after):
     for key in (None, "k"):
         summary = fr.summarize(frames, table(rows), AGGREGATES, key=key, before=before, after=after)
@@ -92,7 +93,7 @@ def test_summaries_are_the_aggregates_of_the_filled_frames(frames, rows, before,
 
 
 @given(frames=framings(), rows=streams(), before=st.integers(0, 3), after=st.integers(0, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share(50), deadline=None)
 def test_summaries_of_further_aggregates_are_as_of_the_end_of_the_frame(frames, rows, before, after):
     rows = [{**row, "b": None if row["i"] is None else row["i"] > 0} for row in rows]
     events = table(rows).append_column("b", pa.array([row["b"] for row in rows], pa.bool_()))

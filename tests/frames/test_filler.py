@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.cases import SPECS, streams, table
 from tests.frames.test_detector import _cut, arrived, cut_streams
 from tests.frames.test_fill import framings
@@ -29,7 +30,7 @@ def pairs(tables):
 
 
 @given(data=st.data(), frames=framings(), rows=streams(), before=st.integers(0, 2), after=st.integers(0, 2))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=share(80), deadline=None)
 def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after):
     for key in (None, "k"):
         filler = fr.Filler(key=key, before=before, after=after)
@@ -62,7 +63,7 @@ def test_frames_and_events_in_any_interleaving(data, frames, rows, before, after
 @pytest.mark.parametrize("fragments", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), steps=cut_streams(), rows=streams(), before=st.integers(0, 2), after=st.integers(0, 2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share(15), deadline=None)
 def test_a_detector_feeds_a_filler(name, fragments, data, steps, rows, before, after):
     """Detection, promises and filling go on together: each stream in its own order, cut and punctuated as it likes."""
     rows = data.draw(st.sampled_from([rows, arrived(steps)]))  # another stream, or the very one the frames are of
@@ -138,7 +139,7 @@ MARGINS = st.sampled_from([0, 1, 2, -1, -2, -4, 7, LARGEST, -LARGEST])
 
 
 @given(data=st.data(), name=st.sampled_from(NAMES[:6]), fragments=st.booleans(), before=MARGINS, after=MARGINS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 def test_margins_that_shrink_frames_or_leave_all_time(data, name, fragments, before, after):
     """By the definition, in integers of any size: start - before <= ts <= end + after."""
     span = data.draw(st.sampled_from([0, 2, 9]))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.cases import SPECS, expected, same
 from tests.frames.test_detector import assert_same_rows
 from tests.frames.test_state import written
@@ -51,7 +52,7 @@ def with_text(frames: pa.Table, by: tuple[str, ...]) -> pa.Table:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(rows=ROWS, by=BY)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_frames_are_found_per_key(name, rows, by):
     found = fr.detect(SPECS[name], table(rows), key=by)
     assert found.column_names[: 1 + len(by)] == ["frame_id", *by]
@@ -65,7 +66,7 @@ def test_frames_are_found_per_key(name, rows, by):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fragments", [False, True])
 @given(rows=ROWS, by=BY, cuts=st.lists(st.integers(0, 9), max_size=3).map(sorted), saved=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share(20), deadline=None)
 def test_detectors_find_them_however_the_stream_is_cut(name, fragments, rows, by, cuts, saved):
     def run(events: pa.Table, key: Any) -> pa.Table:
         detector, out = fr.Detector(SPECS[name], key=key, fragments=fragments), []
@@ -85,7 +86,7 @@ def test_detectors_find_them_however_the_stream_is_cut(name, fragments, rows, by
 
 @pytest.mark.parametrize("name", NAMES)
 @given(rows=ROWS, others=ROWS, by=BY, margins=st.sampled_from([(0, 0), (2, 1)]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share(20), deadline=None)
 def test_frames_are_filled_and_summarized_per_key(name, rows, others, by, margins):
     found, of_one = fr.detect(SPECS[name], table(rows), key=by), fr.detect(SPECS[name], with_one_key(rows, by), key="k")
     options = {"before": margins[0], "after": margins[1]}
@@ -100,7 +101,7 @@ def test_frames_are_filled_and_summarized_per_key(name, rows, others, by, margin
 
 
 @given(rows=ROWS, others=ROWS, by=BY, first=st.booleans(), saved=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_fillers_fill_per_key(rows, others, by, first, saved):
     found = fr.detect(SPECS["threshold >"], table(rows), key=by)
     filler, out = fr.Filler(key=by, before=1), []
@@ -116,7 +117,7 @@ def test_fillers_fill_per_key(rows, others, by, first, saved):
 
 
 @given(rows=ROWS, by=BY)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_a_frame_of_several_keys_owns_its_events(rows, by):
     events = table(rows)
     for name in ("threshold >", "delta range <"):
@@ -131,7 +132,7 @@ def test_a_frame_of_several_keys_owns_its_events(rows, by):
 
 
 @given(rows=ROWS, by=BY)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_statements_over_frames_are_grouped_by_several_columns(rows, by):
     query = fr.FrameQuery(SPECS["threshold >"], {"n": sw.count(), "s": sw.sum("i")}, having=sw.count() > 1, by=by)
     said = sw.evaluate(str(query), table(rows))

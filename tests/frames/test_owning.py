@@ -13,6 +13,7 @@ import frames as fr
 import swag as sw
 from frames import theory
 from frames.tables import NOTE
+from tests.examples import share
 from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS, equal, table
 from tests.frames.test_detector import _cut
 
@@ -62,7 +63,7 @@ def filled(frames, rows, key, **options):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), rows=tied_streams())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 def test_frames_are_filled_with_their_own_events(name, data, rows):
     spec, events = SPECS[name], table(rows)
     for key in (None, "k"):
@@ -84,7 +85,7 @@ def test_frames_are_filled_with_their_own_events(name, data, rows):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(rows=tied_streams())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share(20), deadline=None)
 def test_summaries_are_of_these_events(name, rows):
     spec, events = SPECS[name], table(rows)
     asked = [sw.count(), sw.first("x"), sw.last("i"), sw.min("x"), sw.sum("i"), LATEST.alias("latest")]
@@ -109,7 +110,7 @@ def test_summaries_are_of_these_events(name, rows):
 @pytest.mark.parametrize("fragments", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), rows=tied_streams(most=16))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=share(12), deadline=None)
 def test_frames_that_came_out_bit_by_bit_own_their_events(name, fragments, data, rows):
     spec = SPECS[name]
     for key in (None, "k"):

@@ -12,6 +12,7 @@ import frames as fr
 import swag as sw
 from frames.patterns.reading import read, written
 from frames.theory_of_patterns import matches
+from tests.examples import share
 
 DIP = fr.Pattern("A B+ C", {"B": "price < PREV(price)", "C": "price > PREV(price)"}, {"low": "LAST(B.price)"})
 LETTERS = {"A": "x = 'a'", "B": "x = 'b'", "C": "x = 'c'"}
@@ -95,7 +96,7 @@ def test_a_pattern_is_written_in_one_way_that_reads_back(pattern):
 
 
 @given(xs=st.lists(st.sampled_from([0.0, 0.2, 0.5, None, float("nan")]), max_size=12), keys=st.booleans())
-@settings(deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_threshold_frames_with_a_duration_are_matches_of_a_pattern(xs, keys):
     ts = np.arange(len(xs)) // 2
     events = pa.table(

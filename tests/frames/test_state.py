@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from swag.durable.state import State
+from tests.examples import share
 from tests.frames.cases import SPECS, streams, table
 
 STEPS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2), st.booleans()), min_size=1, max_size=6)
@@ -56,7 +57,7 @@ def frames_of(spec: Any, rows: list[dict], steps: Any, key: str | None, fragment
 
 
 @pytest.mark.parametrize("name", SPECS)
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(rows=streams(), steps=STEPS, key=st.sampled_from(["k", None]), fragments=st.booleans(), skips=st.booleans())
 def test_a_detector_goes_on_as_if_nothing_had_happened(name, rows, steps, key, fragments, skips):
     args = SPECS[name], rows, steps, key, fragments, skips

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import frames as fr
 import swag as sw
 from frames import theory
+from tests.examples import share
 from tests.frames.cases import SPECS, SUM_OF_SQUARES, streams
 
 
@@ -19,7 +20,7 @@ UNION = [name for name, spec in SPECS.items() if spec.union_closed and spec.max_
 
 @pytest.mark.parametrize("name", UNION)
 @given(rows=streams(most=8, keys=1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 def test_maximal_frames_cover_are_drained_and_disjoint(name, rows):
     spec = SPECS[name]
     found, framing = theory.candidates(spec, rows), theory.final(spec, rows)
@@ -46,7 +47,7 @@ def test_no_frame_is_too_long_or_too_short(name, rows):
 
 
 @given(rows=streams(most=8, keys=1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 def test_delta_by_range_has_the_closures_that_make_it_unique(rows):
     below, above = fr.Delta("i", 2, measure="range"), fr.Delta("i", 2, measure="range", op=">=")
     assert theory.has_sub_interval_closure(theory.candidates(below, rows))
@@ -57,7 +58,7 @@ def test_delta_by_range_has_the_closures_that_make_it_unique(rows):
 
 @pytest.mark.parametrize("aggregate", [sw.count(), sw.count("x"), sw.max("i"), SUM_OF_SQUARES])
 @given(rows=streams(most=8, keys=1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25), deadline=None)
 def test_monotone_aggregates_have_the_closures_that_make_them_unique(aggregate, rows):
     rows = [row for row in rows if row["x"] == row["x"]]
     below, above = fr.Aggregate(aggregate, "<", 3), fr.Aggregate(aggregate, ">=", 3)

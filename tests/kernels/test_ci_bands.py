@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
+from tests.examples import share
 from tests.kernels.check_bands import check_bands
 
 ROWS = range(1, 4)
@@ -96,7 +97,7 @@ NAMES = st.sampled_from(["put", "put", "remove", "walk"])
 ACTIONS = st.tuples(NAMES, st.integers(1, 60), st.sampled_from(ROWS), TIMES)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 @given(st.lists(TIMES, min_size=20, max_size=60), st.lists(ACTIONS, max_size=60))
 def test_random_actions_keep_every_invariant(start: list[int], actions: list[tuple[str, int, int, int]]) -> None:
     model = Model(60)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.key_filters import bands, ci_count, ci_levels, ci_sum
 from kernels.operators.numbers import EARLIEST
+from tests.examples import share
 from tests.kernels.check_bands import check_bands
 from tests.reference_ci import ReferenceCount, ReferenceSum
 
@@ -140,7 +141,7 @@ def events(steps: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ids, np.int64), np.array(ts, np.int64)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share(100), deadline=None)
 @given(p=st.integers(1, 16), steps=STEPS, t=st.integers(1, 60), v=st.integers(1, 150))
 def test_same_timestamps_and_answers_as_the_papers_algorithm(p: int, steps: list, t: int, v: int) -> None:
     ids, ts = events(steps)
@@ -157,7 +158,7 @@ def test_same_timestamps_and_answers_as_the_papers_algorithm(p: int, steps: list
     check(state)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share(100), deadline=None)
 @given(p=st.integers(1, 16), elements=ELEMENTS)
 def test_a_sum_is_a_count_of_copies(p: int, elements: list[tuple[int, int, int]]) -> None:
     reference, now, rows = ReferenceSum(p), 0, []
@@ -181,7 +182,7 @@ def runs(draw):
     return p, longest, batches, [(min(t, longest), v) for t, v in asks]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=share(120), deadline=None)
 @given(run=runs(), sums=st.booleans())
 def test_superset_and_relaxed_bound(run, sums: bool) -> None:
     p, longest, batches, asks = run
@@ -251,7 +252,7 @@ def test_negative_values_are_reported_by_row() -> None:
     assert ci_sum.first_negative(np.array([0.0, np.nan, -1e-300, -1.0])) == 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share(200), deadline=None)
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=200), log_scale=st.integers(-10, 20))
 def test_units_of_any_window_are_its_sum_within_one(values: list[float], log_scale: int) -> None:
     column, scale = np.array(values), 2.0**log_scale

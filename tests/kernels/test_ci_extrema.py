@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.key_filters import ci_extrema as ci
+from tests.examples import share
 from tests.kernels.check_bands import check_bands
 
 KEYS = 5
@@ -66,7 +67,7 @@ VALUES = st.one_of(st.integers(-3, 20).map(float), st.sampled_from([math.nan, ma
 STEPS = st.lists(st.tuples(st.integers(0, KEYS - 1), st.integers(0, 4), VALUES), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 @given(
     ladder=st.lists(st.integers(0, 18).map(float), min_size=1, max_size=9, unique=True),
     batches=st.lists(STEPS, min_size=1, max_size=4),

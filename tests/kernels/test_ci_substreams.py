@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kernels.key_filters import ci_levels, ci_sum
 from swag.live.indexing.extrema_index import ExtremaIndex
 from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
+from tests.examples import share
 
 OPS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 KINDS = ["count", "sum", "float sum", "max", "min", "integer max", "integer min"]
@@ -75,7 +76,7 @@ def runs(draw, values):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40), deadline=None)
 @given(data=st.data())
 def test_candidates_are_a_superset(kind: str, data: st.DataObject) -> None:
     floats = kind in ("float sum", "max", "min")

@@ -15,6 +15,7 @@ from swag.spark.streams import cache as bodies
 from swag.spark.streams.cache import PATIENCE, Cache
 from swag.spark.streams.packing import Pack
 from swag.spark.streams.shard_streams import EVENTS
+from tests.examples import share
 from tests.spark.stand_in import Stream
 from tests.spark.test_shards import EVENT, QUERIES, streamed, table
 
@@ -73,7 +74,7 @@ steps = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.integers(0, 
 
 
 @pytest.mark.parametrize("name", MAKE)
-@settings(max_examples=15)
+@settings(max_examples=share(15))
 @given(steps=steps)
 def test_answers_do_not_depend_on_workers_actions_and_attempts(name, steps):
     """Two runs of one job in turns, on workers that both use, some attempts fail: as two streams alone."""

@@ -24,6 +24,7 @@ from swag.spark.batch import tasks as worker
 from swag.spark.batch.evaluate import planned
 from swag.spark.batch.ordered_input import MARK, Promise, in_order
 from swag.tables.columns import Clock
+from tests.examples import share
 from tests.spark.compare import assert_same
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=40)
@@ -73,7 +74,7 @@ def test_events_that_have_come_since_they_were_counted_are_answered(spark, tmp_p
     assert_same(answers.toArrow(), sw.evaluate(QUERIES, whole, key="k"), by="id")
 
 
-@settings(max_examples=30)
+@settings(max_examples=share(30))
 @given(holes=st.lists(st.tuples(st.integers(0, 599), st.integers(1, 80)), max_size=3))
 def test_whatever_rows_a_worker_gets_it_answers_as_the_whole_or_raises(spark_rows, holes):
     """Any of the rows that were laid out may be missing when the job runs."""

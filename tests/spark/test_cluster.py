@@ -1,4 +1,4 @@
-"""On a real, if small, cluster: a standalone master, two workers, `spark-submit`; on the loopback alone.
+"""On a real, if small, cluster: a standalone master, a worker with two executors, `spark-submit`; on loopback.
 
 The packages are shipped as a zip, which a wheel is as well, or inside a packed environment. Executors start in folders
 of their own and know nothing of this repository: what they run came with the job, and the machine code from one folder
@@ -80,8 +80,7 @@ class Cluster:
     def start(self) -> None:
         host = ["--host", "127.0.0.1", "--webui-port", "0"]
         self._daemon("org.apache.spark.deploy.master.Master", *host, "--port", self.master.rsplit(":", 1)[1])
-        for _ in range(2):
-            self._daemon("org.apache.spark.deploy.worker.Worker", *host, "--cores", "1", "--memory", "1g", self.master)
+        self._daemon("org.apache.spark.deploy.worker.Worker", *host, "--cores", "2", "--memory", "2g", self.master)
 
     def _daemon(self, *arguments: str) -> None:
         with (self.folder / "daemons.log").open("ab") as log:
@@ -95,6 +94,7 @@ class Cluster:
         (self.folder / "job.py").write_text(JOB)
         cache = f"spark.executorEnv.SWAG_CACHE_DIR={self.folder / 'cache'}"
         settings = ["spark.driver.host=127.0.0.1", "spark.ui.enabled=false", "spark.executor.memory=600m", cache]
+        settings += ["spark.executor.cores=1"]
         settings += [f"spark.{who}.extraJavaOptions={QUICK}" for who in ("driver", "executor")]
         options = [part for each in settings for part in ("--conf", each)]
         command = [str(self.home / "bin" / "spark-submit"), "--master", self.master, *options, *arguments, "job.py"]
@@ -106,10 +106,10 @@ class Cluster:
         assert said["answers are right"] and said["compiled by workers"] == [] and len(said["executors"]) == 2
         return said
 
-    def wait_for_workers(self) -> None:
+    def wait_for_worker(self) -> None:
         for _ in range(300):
             log = self.folder / "daemons.log"
-            if log.exists() and log.read_text().count("Successfully registered with master") == 2:
+            if log.exists() and log.read_text().count("Successfully registered with master") == 1:
                 return
             time.sleep(0.2)
         pytest.fail(f"no cluster after a minute:\n{log.read_text()[-2000:]}")
@@ -128,7 +128,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     made.start()
     try:
-        made.wait_for_workers()
+        made.wait_for_worker()
         yield made
     finally:
         made.stop()

@@ -14,6 +14,7 @@ import swag as sw
 from swag.live import store
 from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS
+from tests.examples import share
 from tests.spark.stand_in import Stream
 from tests.spark.test_shards import EVENT, HOT, QUERIES, REQUEST, batches, streamed, table, timed
 
@@ -41,7 +42,7 @@ def forgetting_from(count: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=25)
+@settings(max_examples=share(25))
 @given(batches=batches, delay=st.sampled_from([0, 7]), jump=st.sampled_from([7, 40]))
 def test_a_key_that_was_forgotten_is_one_that_never_was(name, batches, delay, jump):
     """The same stream twice, by engines that forget and by engines that do not; on many workers, and on one."""

@@ -13,6 +13,7 @@ from frames.spark.batch import joining
 from frames.spark.batch.tasks import FrameTask
 from swag.spark.batch.layout import WHOLE
 from swag.tables.columns import Clock
+from tests.examples import share
 
 SPECS = [
     fr.Threshold("x", ">", 0),
@@ -50,7 +51,7 @@ def passed(step, task: FrameTask, table: pa.Table, batch: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-@settings(max_examples=60)
+@settings(max_examples=share(60))
 @given(keyed, st.lists(st.integers(0, 13), max_size=5), st.lists(st.integers(0, 13), max_size=2), st.integers(1, 20))
 def test_cuts_never_change_frames(spec, rows, cuts, others, block_rows):
     table = laid_out(rows, {"a": sorted(cuts), "b": sorted(others)})

@@ -12,6 +12,7 @@ from frames.spark.streams.stream import EVENTS, frames_job
 from swag.spark.streams import sweeping
 from swag.spark.streams.log import Header, Log, Pieces
 from swag.spark.streams.packing import Pack
+from tests.examples import share
 from tests.spark.stand_in import Map, Stream
 
 EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.float64()), ("n", pa.int64())])
@@ -64,7 +65,7 @@ def forgetful(request):
 
 
 @pytest.mark.parametrize("name", SPECS)
-@settings(max_examples=15)
+@settings(max_examples=share(15))
 @given(batches=batches, fragments=st.booleans(), key=st.sampled_from(["k", None]), new_keys=st.sampled_from([0, 3]))
 def test_frames_are_those_of_one_detector_whatever_happens_on_the_way(
     name, forgetful, batches, fragments, key, new_keys

@@ -14,6 +14,7 @@ import swag as sw
 from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS
 from tests import oracle, oracle_ticks
+from tests.examples import share
 from tests.oracle import Q, agg
 from tests.oracle_ticks import Every
 from tests.spark.test_shards import EVENT, REQUEST, Truth, batches, rows, streamed, table, timed
@@ -118,7 +119,7 @@ def answers(case: Case, inner: Rows, touched: set[int], instant: int) -> set[tup
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(batches=batches, delay=st.integers(0, 15))
 def test_streams_inside_answer_as_if_nothing_had_happened_on_the_way(name, batches, delay):
     case, truth, now = CASES[name], Truth(), 100
@@ -201,7 +202,7 @@ def asked_for(cases: dict[str, Case], events: Rows, upto: int, r: dict[str, Any]
 
 
 @pytest.mark.parametrize("names", ASKED, ids="+".join)
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(batches=batches, asked=st.lists(st.lists(rows, max_size=4), min_size=8, max_size=8), delay=st.integers(0, 15))
 def test_requests_are_answered_once_every_stream_that_they_read_is_known_up_to_them(names, batches, asked, delay):
     cases = {f"q{i}": (CASES | WAITING)[name] for i, name in enumerate(names)}
@@ -281,7 +282,7 @@ def test_rows_inside_that_are_long_gone_still_count_and_the_log_stays_small(name
     assert sorted(tuple(row.values())[1:] for row in sent) == sorted(expected)
 
 
-@settings(max_examples=20)
+@settings(max_examples=share(20))
 @given(batches=batches, delay=st.integers(0, 15))
 def test_keys_that_pass_by_the_answers_of_another_query(batches, delay):
     hot = query(sw.max("n"), sw.Range(35), SLOTS, having=(">", 6))

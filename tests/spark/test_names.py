@@ -14,6 +14,7 @@ import frames.spark
 import swag as sw
 import swag.spark
 from swag.spark import Layout
+from tests.examples import share
 from tests.spark.compare import assert_same
 from tests.spark.streams import run, source, write
 
@@ -54,7 +55,7 @@ def renamed(frame, columns: list[str]):
     return found.toDF(*columns)
 
 
-@settings(max_examples=12)
+@settings(max_examples=share(6))
 @given(columns=st.lists(names, min_size=4, max_size=4, unique=True), keys=st.integers(0, 2))
 def test_any_name_can_be_planned(spark, rate, columns, keys):
     assume(not OURS & {name.lower() for name in columns})

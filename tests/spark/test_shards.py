@@ -19,6 +19,7 @@ from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS
 from swag.spark.streams.stream import windows_job
 from tests import oracle, oracle_ticks
+from tests.examples import share
 from tests.spark.stand_in import Map, Stream
 
 EVENT = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("x", pa.int64())])
@@ -74,7 +75,7 @@ class Truth:
         return oracle.in_order([e for e in self.taken if self.upto is not None and e["ts"] <= self.upto])
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(60))
 @given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]), idle=st.booleans())
 def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batches, delay, held_back, idle):
     stream, truth, now = streamed([q for q, _ in QUERIES.values()], delay, held_back=held_back), Truth(), 100
@@ -98,7 +99,7 @@ def test_each_trigger_answers_for_the_keys_it_touched_as_of_the_watermark(batche
         now += 7
 
 
-@settings(max_examples=40)
+@settings(max_examples=share(40))
 @given(batches=batches, delay=st.integers(0, 15), held_back=st.sampled_from([0, 4]))
 def test_a_filter_is_the_set_of_keys_that_pass_in_all_shards_whenever_the_watermark_moves(batches, delay, held_back):
     stream, truth, now, last = streamed([HOT], delay, held_back=held_back), Truth(), 100, None
@@ -118,7 +119,7 @@ def test_a_filter_is_the_set_of_keys_that_pass_in_all_shards_whenever_the_waterm
         now += 7
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(60))
 @given(batches=batches, asked=st.lists(st.lists(rows, max_size=4), min_size=8, max_size=8), delay=st.integers(0, 15))
 def test_requests_are_answered_as_of_their_own_time_once_the_watermark_has_passed_it(batches, asked, delay):
     queries = [q for q, _ in QUERIES.values()]
@@ -157,7 +158,7 @@ EVERY = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=25)
+@settings(max_examples=share(25))
 @given(batches=batches, delay=st.integers(0, 15))
 def test_ticks_come_once_each_as_soon_as_the_watermark_decides_them(name, batches, delay):
     every, plain, shards = EVERY[name]

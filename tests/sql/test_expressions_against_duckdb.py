@@ -202,7 +202,7 @@ def is_same(ours: Any, theirs: Any) -> bool:
     return bool(plain(ours) == plain(theirs)) and (isinstance(ours, bool) == isinstance(theirs, bool))
 
 
-@settings(max_examples=settings().max_examples * 10)
+@settings(max_examples=settings().max_examples * 20)
 @given(expression=ANY, columns=TABLES)
 def test_a_row_is_given_what_duckdb_gives_it(
     database: duckdb.DuckDBPyConnection, expression: Both, columns: dict[str, list[Any]]

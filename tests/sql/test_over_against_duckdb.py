@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from tests.examples import share
 
 EPOCH = datetime.datetime(2024, 3, 1)
 KEYS, WORDS = ["a", "b", "c", None], ["", "x", "xy", "ab", None]
@@ -214,7 +215,9 @@ def check(events: pa.Table, ours: str, theirs: str) -> None:
         assert not differ, (differ, ours, theirs)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=share(400), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(data=st.data())
 def test_a_statement_gives_what_duckdb_gives(data: Any) -> None:
     events, ties, stamps = data.draw(tables())

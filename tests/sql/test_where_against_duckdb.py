@@ -153,7 +153,7 @@ def theirs(database: duckdb.DuckDBPyConnection, condition: str) -> np.ndarray:
     return np.array([row[0] for row in rows])
 
 
-@settings(max_examples=settings().max_examples * 3)
+@settings(max_examples=settings().max_examples * 6)
 @given(condition=CONDITION)
 def test_the_same_rows_are_chosen(database: duckdb.DuckDBPyConnection, condition: Both) -> None:
     assert ours(condition.ours).tolist() == theirs(database, condition.theirs).tolist()

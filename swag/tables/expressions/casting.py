@@ -16,7 +16,7 @@ from swag.tables.expressions.types import MOST_DIGITS, is_numeric, is_text
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:nan|inf|infinity)$"
 _WHOLE = r"^[+-]?\d+$"
-_TRUE, _FALSE = pa.array(["true", "t", "yes", "y", "1"]), pa.array(["false", "f", "no", "n", "0"])
+_TRUE, _FALSE = ["true", "t", "yes", "y", "1"], ["false", "f", "no", "n", "0"]
 _DATE = r"^\d{4}-\d{2}-\d{2}"
 
 
@@ -101,7 +101,7 @@ def _without_plus(values: Any) -> Any:
 
 
 def _truth(values: Any) -> Any:
-    true, false = pc.is_in(values, _TRUE), pc.is_in(values, _FALSE)
+    true, false = (pc.is_in(values, pa.array(words)) for words in (_TRUE, _FALSE))
     if _any(pc.and_(pc.is_valid(values), pc.invert(pc.or_(true, false)))):
         raise pa.ArrowInvalid("it is neither true nor false")
     return pc.if_else(pc.is_valid(values), true, pa.scalar(None, pa.bool_()))

@@ -18,7 +18,7 @@ from swag.tables.expressions import instants
 from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 from swag.tables.expressions.types import alike
 
-NOTHING = pa.scalar(None)
+NOTHING = pa.NULL  # pa.scalar would import pandas, half a second that all would pay
 
 
 def compare(op: str) -> Callable[[Any, Any], Any]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernels.compile.inlining import bare, helper
 from kernels.compile.jit import kernel
 
 END, UNKNOWN = -1, -1  # a choice: the match may end here. An outcome: it depends on rows that are still to come
@@ -53,7 +54,7 @@ class Growing(NamedTuple):
 class Stack(NamedTuple):
     """Of each row of a match: which choice is tried, its position, its aggregates; tried: which have failed.
 
-    furthest: the last row that was looked at, and whether one behind the last was asked for.
+    furthest: the last row that was looked at, and whether one behind the last was asked for. numbers: of a program.
     """
 
     choice: np.ndarray
@@ -61,6 +62,7 @@ class Stack(NamedTuple):
     partials: np.ndarray
     tried: np.ndarray
     furthest: np.ndarray
+    numbers: np.ndarray
 
 
 @kernel
@@ -68,7 +70,24 @@ def stack(rows, positions, aggregates):
     """Room for matches of so many rows. Without aggregates, what has failed once is remembered."""
     tried = np.full((rows if aggregates == 0 else 0, positions), -1, np.int64)
     partials = np.zeros((rows + 1, aggregates, 2))
-    return Stack(np.zeros(rows + 2, np.int64), np.zeros(rows + 2, np.int64), partials, tried, np.zeros(2, np.int64))
+    choice, position = np.zeros(rows + 2, np.int64), np.zeros(rows + 2, np.int64)
+    return Stack(choice, position, partials, tried, np.zeros(2, np.int64), np.zeros(DEEPEST))
+
+
+@helper
+def opened(bits, choices, growing):
+    """The same with bare arrays: references to them were counted at every call, which took most of the time."""
+    kinds, symbols, columns = bare(growing.kinds), bare(growing.symbols), bare(growing.columns)
+    steps, starts, constants = bare(growing.steps), bare(growing.starts), bare(growing.constants)
+    bare_choices = Choices(bare(choices.labels), bare(choices.starts), bare(choices.behind))
+    return bare(bits), bare_choices, Growing(kinds, symbols, columns, steps, starts, constants, bare(growing.values))
+
+
+@helper
+def opened_stack(own):
+    """The same; `own` has to be kept for as long as this is used."""
+    choice, position, partials = bare(own.choice), bare(own.position), bare(own.partials)
+    return Stack(choice, position, partials, bare(own.tried), bare(own.furthest), bare(own.numbers))
 
 
 @kernel
@@ -78,8 +97,8 @@ def find(span, over, bits, choices, growing, found):
     span: its rows, from … until. over: are there no more? Returns how many, and the first row that is undecided.
     """
     begin, end = span
-    room = stack(end - begin, choices.labels.size, growing.kinds.size)
-    n, row = 0, begin
+    own = stack(end - begin, choices.labels.size, growing.kinds.size)
+    n, row, room = 0, begin, opened_stack(own)
     while row < end:
         length = attempt(row, (begin, end), over, bits, choices, growing, room)
         if length == UNKNOWN:
@@ -89,13 +108,14 @@ def find(span, over, bits, choices, growing, found):
             found[n, 2] = -1 if room.furthest[1] else max(room.furthest[0], row + length - 1)
             n += 1
         row += max(length, 1)
+    own.furthest[0] = row
     return n, row
 
 
 @kernel
 def find_all(spans, over, bits, choices, growing, found, undecided):
     """The matches of all keys, one after the other, and of each its first row that is undecided. Returns how many."""
-    (begins, ends), n = spans, 0
+    (begins, ends), n, (bits, choices, growing) = spans, 0, opened(bits, choices, growing)
     for k in range(begins.size):
         more, undecided[k] = find((begins[k], ends[k]), over, bits, choices, growing, found[n:])
         n += more
@@ -133,7 +153,7 @@ def attempt(first, span, over, bits, choices, growing, room):
     return 0
 
 
-@kernel
+@helper
 def holds(position, row, depth, origin, bits, choices, rest):
     """May this row take that position, as the match has come so far?"""
     growing, room = rest
@@ -146,10 +166,10 @@ def holds(position, row, depth, origin, bits, choices, rest):
         room.tried[row - begin, position] = first
         return new
     grow(growing, symbol, row, room.partials[depth], room.partials[depth + 1])
-    return run(growing, symbol, row, room.partials[depth + 1])
+    return run(growing, symbol, row, room.partials[depth + 1], room.numbers)
 
 
-@kernel
+@helper
 def grow(growing, symbol, row, before, after):
     """Aggregates of the match with one row more. Each: a number, and how many values it is of; null is NaN."""
     for a in range(growing.kinds.size):
@@ -166,7 +186,7 @@ def grow(growing, symbol, row, before, after):
         after[a, 0], after[a, 1] = value, count
 
 
-@kernel
+@helper
 def grown(growing, a, partials):
     """The answer of an aggregate; NaN is null."""
     kind, value, count = growing.kinds[a], partials[a, 0], partials[a, 1]
@@ -177,11 +197,11 @@ def grown(growing, a, partials):
     return value / count if kind == MEAN else value
 
 
-@kernel
-def run(growing, symbol, row, partials):
+@helper
+def run(growing, symbol, row, partials, numbers):
     """Is what the program of a symbol gives true? One without steps is. Unknown is NaN, and not true."""
     begin, end = growing.starts[symbol], growing.starts[symbol + 1]
-    numbers, top = np.empty(DEEPEST), 0
+    top = 0
     for s in range(begin, end):
         what, operand = growing.steps[s, 0], growing.steps[s, 1]
         if what <= GROWN:
@@ -198,7 +218,7 @@ def run(growing, symbol, row, partials):
     return begin == end or numbers[0] == 1.0
 
 
-@kernel
+@helper
 def applied(what, a, b):
     """An operator of programs; what is unknown stays so, unless the other side settles it."""
     if what == AND:
@@ -221,9 +241,12 @@ def applied(what, a, b):
 @kernel
 def label(starts, lengths, bits, choices, growing, labels):
     """labels[i] = the symbol of each row of the matches that begin at these rows, and are so long."""
-    room = stack(lengths.max() if lengths.size else 0, choices.labels.size, growing.kinds.size)
+    bits, choices, growing = opened(bits, choices, growing)
+    own = stack(lengths.max() if lengths.size else 0, choices.labels.size, growing.kinds.size)
+    room = opened_stack(own)
     for m in range(starts.size):
         begin, end = starts[m], starts[m] + lengths[m]
         attempt(begin, (begin, end), True, bits, choices, growing, room)
         for i in range(lengths[m]):
             labels[begin + i] = choices.labels[room.position[i]]
+    own.furthest[0] = 0

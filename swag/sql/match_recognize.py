@@ -187,7 +187,9 @@ def _selected(text: str, tree: Any, alias: str | None, start: int) -> str:
 
 def _refuse_others(text: str, select: Select) -> None:
     """What other statements have: a window, WHERE, GROUP BY, HAVING, a statement in FROM."""
+    clause = select.clause
     said = {
+        "a window": (clause.window or clause.every or clause.frame, "leave the brackets out"),
         "WHERE": (select.where, "filter the table of matches"),
         "GROUP BY": (select.group_by, "PARTITION BY inside of MATCH_RECOGNIZE"),
         "HAVING": (select.having, "filter the table of matches"),

@@ -90,10 +90,6 @@ def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
 
 def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
     """The queries of one SELECT, one for each aggregate that is selected; or the one over its frames."""
-    if select.match is not None:
-        raise wrong(
-            text, select.start, "MATCH_RECOGNIZE inside of FROM ( … ) is not supported.", "evaluate it by itself"
-        )
     if select.star is not None:
         raise wrong(
             text, select.star, "SELECT * is not supported here.",
@@ -193,6 +189,10 @@ def _source(text: str, select: Select, named: Named | None) -> tuple[Source | No
     inner = select.source
     if isinstance(inner, str):
         return None if named is None else named.source(text, select), inner
+    if inner.match is not None:
+        raise wrong(
+            text, inner.start, "MATCH_RECOGNIZE inside of FROM ( … ) is not supported.", "evaluate it by itself"
+        )
     if inner.star is not None:
         return _chosen(text, inner, named)
     found = _queries(text, inner, named)

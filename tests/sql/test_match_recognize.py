@@ -67,10 +67,21 @@ def test_what_is_not_supported_is_refused_by_name(body):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("more", ["WHERE x > 1", "GROUP BY x", "HAVING COUNT(*) > 1"])
+BESIDE = {"[ROWS 3]": "a window", "WHERE x > 1": "WHERE", "GROUP BY x": "GROUP BY", "HAVING COUNT(*) > 1": "HAVING"}
+
+
+@pytest.mark.parametrize("more", BESIDE)
 def test_other_clauses_are_refused_beside_it(more):
-    with pytest.raises(sw.BadSQL, match=f"{more.split(' x')[0].split(' COUNT')[0]} beside MATCH_RECOGNIZE"):
+    with pytest.raises(sw.BadSQL, match=f"{BESIDE[more]} beside MATCH_RECOGNIZE"):
         sw.sql(f"SELECT * FROM t MATCH_RECOGNIZE ({BODY}) {more}")
+
+
+@pytest.mark.parametrize("what", ["COUNT(*)", "AVG(rows)"])
+def test_a_statement_over_matches_is_refused(what):
+    with pytest.raises(sw.BadSQL, match="inside of FROM"):
+        sw.sql(f"SELECT {what} FROM (SELECT * FROM t MATCH_RECOGNIZE ({BODY})) [ROWS 3]")
+    with pytest.raises(sw.BadSQL, match="beside OVER"):
+        sw.sql(f"SELECT SUM(x) OVER (ORDER BY ts) AS y FROM t MATCH_RECOGNIZE ({BODY})")
 
 
 def test_an_aggregate_of_matches_or_an_unknown_column_is_refused():

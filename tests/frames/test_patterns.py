@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from frames.detection import search
 from frames.patterns.reading import read, written
 from frames.theory_of_patterns import matches
 from tests.examples import share
+from tests.frames.cases import SPECS, streams
+from tests.frames.cases import table as stream_table
 
 DIP = fr.Pattern("A B+ C", {"B": "price < PREV(price)", "C": "price > PREV(price)"}, {"low": "LAST(B.price)"})
 LETTERS = {"A": "x = 'a'", "B": "x = 'b'", "C": "x = 'c'"}
@@ -254,3 +257,21 @@ def test_a_column_that_is_not_there_or_of_a_wrong_type_is_named():
         fr.detect(fr.Pattern("A B", {"B": "x > 1"}), {"ts": [1], "x": ["a"]})
     with pytest.raises(sw.BadEvents, match="beyond 2"):
         fr.detect(fr.Pattern("A B", {"B": "x > FIRST(A.x)"}), {"ts": [1, 2], "x": [2**60, 2**60 + 1]})
+
+
+OF_PATTERNS = [name for name, spec in SPECS.items() if isinstance(spec, fr.Pattern)]
+
+
+@pytest.mark.parametrize("name", OF_PATTERNS)
+@given(rows=streams(ordered=True), cuts=st.lists(st.integers(0, 9), max_size=3))
+@settings(max_examples=share(30), deadline=None)
+def test_a_match_owns_its_events_where_others_share_its_ts(name, rows, cuts):
+    spec, events = SPECS[name], stream_table(rows)
+    found = fr.detect(spec, events, key="k")
+    assert fr.summarize(found, events, sw.count(), key="k", own=True)["count()"].equals(found["rows"])
+    detector, skips = fr.Detector(spec, key="k").with_skips(), {}
+    detector.push(events)
+    for t in [*sorted(cuts), None]:
+        out = detector.finish() if t is None else detector.punctuate(t)
+        skips |= dict(zip(out["frame_id"].to_pylist(), detector.skips.tolist(), strict=True))
+    assert [skips[i] for i in range(found.num_rows)] == search(spec, events, "ts", "k").skips().tolist()

@@ -28,12 +28,24 @@ def run(quick: bool) -> Report:
     sw.sql(text)
     seconds = best_of(lambda: sw.sql(text), rounds, cpu_clock)
     report.findings.append(Finding("statements of the guide to SQL", f"read {count:,}", seconds, "s", 2, at_most=True))
+    report.findings += [one_by_one(many, STATEMENTS[:3], 10), one_by_one(many, STATEMENTS[2:3], 3)]
     simple, computed = queries(many)
     for label, some in (("one aggregate each", simple), ("expressions of two windows", computed)):
         seconds = best_of(lambda some=some: sw.Engine(key="k").register(some), rounds, cpu_clock)
         report.findings.append(Finding(label, f"register {many:,} queries", seconds, "s", 2, at_most=True))
     report.findings += [updates(simple, computed, quick), candidates(quick)]
     return report
+
+
+def one_by_one(count: int, statements: list[str], reach: float) -> Finding:
+    """Each in a call of its own, as users' rules come; of one form, or of several."""
+    texts = [
+        statements[i % len(statements)].format(n=i + 2).replace(" FROM", f" AS q{i} FROM", 1) for i in range(count)
+    ]
+    engine = sw.Engine(key="symbol")
+    seconds = elapsed(lambda: [engine.register(text) for text in texts], cpu_clock)
+    label = "statements that differ in constants" if len(statements) == 1 else f"statements of {len(statements)} forms"
+    return Finding(label, f"read and register {count:,}, one by one", seconds, "s", reach, at_most=True)
 
 
 def queries(count: int) -> tuple[list[sw.Query], list[sw.Query]]:

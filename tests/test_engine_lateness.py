@@ -113,7 +113,7 @@ def test_events_that_wait_without_its_columns_are_not_claimed_for_a_query():
 
 @pytest.mark.parametrize("where", [None, "x > 0"])
 def test_a_count_of_a_column_knows_whose_nulls_nobody_saw(where):
-    known = sw.Query(sw.max("c"), sw.Rows(50), name="c", where="x > 1" if where is None else None)
+    known = sw.Query(sw.max("c"), sw.Rows(50), name="c", where="x > 1")
     engine = engine_of(sw.Query(sw.sum("y"), sw.Rows(50), name="w", where="x > 0"), known)
     engine.append({"ts": [1, 2, 3, 4], "x": [1, 1, 1, 1], "y": [1, 2, 3, 4], "c": [1, None, 3, 4]})
     engine.register(sw.Query(sw.count("c"), sw.Rows(2), name="n", where=where))

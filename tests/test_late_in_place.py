@@ -203,6 +203,40 @@ def test_after_a_late_event_answers_are_as_if_it_had_come_in_time(algorithm, see
     assert late.stats()["late"] == 0
 
 
+def filters(count: int) -> list[sw.Query]:
+    """So many different ones, some over a column with nulls, some with a condition on keys."""
+    found = []
+    for i in range(count):
+        where = f"v > {i % 9} AND x < {i - 2}" if i % 3 else f"n = {i % 5} OR v = {i % 8}"
+        what = [sw.sum("v"), sw.count(), sw.max("n"), sw.median("x"), sw.last("s"), sw.min("w")][i % 6]
+        having = (">", 2) if what.kind in ("sum", "count") and i % 4 == 0 else None
+        found.append(sw.Query(what, [sw.Rows(9), sw.Range(30)][i % 2], name=f"f{i}", where=where, having=having))
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 24])  # rings by slots of each key, and numbered as they come
+@given(
+    seed=st.integers(0, 2**20), cuts=st.lists(st.integers(1, 50), min_size=2, max_size=5), keyed=st.booleans(),
+    saved=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=20, deadline=None)
+def test_late_rows_of_many_filters_lie_in_one_arena(count, seed, cuts, keyed, saved, tmp_path_factory):
+    events, key = stream(sum(cuts), seed, LATENESS), "k" if keyed else None
+    late, first = sw.Engine(key=key, lateness=LATENESS, hold=False), 0
+    late.register(filters(count)[: count - 1])
+    for number, size in enumerate(cuts):
+        late.append(events.slice(first, size))
+        first += size
+        now = int(np.max(events["ts"].to_numpy()[:first]))
+        for at in (now, now - 7):
+            assert_same_answers(late, as_of(events.slice(0, first), filters(count)[: count - 1], at, key=key), at)
+        if saved and number == 0:
+            path = tmp_path_factory.mktemp("late") / "engine.swag"
+            late.save(path)
+            late = sw.Engine.load(path)
+    assert len(late._stream.core.store.families) <= 2  # with and without the nulls of n
+
+
 @pytest.mark.parametrize("algorithm", ["auto", "r-int", "b-int", "l-int"])
 def test_thousands_of_rows_are_displaced_right(algorithm):
     """Rings that grow and let go, stretches and blocks of landmarks, levels of base intervals."""

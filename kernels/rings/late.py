@@ -119,3 +119,23 @@ def merge_ranks(chosen, batch, rings, rank, merge, rings_inside, inside):
             rank[offset + (w & mask)] = after
             w -= 1
         inside.displaced[r] = displaced
+
+
+@kernel
+def places(batch, rings, merge, positions, moved):
+    """Where rows are in the rings of their keys, whose times are merged: positions[e] of row e of the batch, and one
+    after the other in `moved`, those of rows that were displaced."""
+    (order, keys, starts), (displaced, ends, fresh) = batch, merge
+    last = 0
+    for r in range(keys.size):
+        j, w = starts[r + 1] - 1, rings[keys[r], TAIL] - 1
+        last += displaced[r]
+        old = last - 1
+        for at in range(ends[r + 1] - 1, ends[r] - 1, -1):
+            if fresh[at]:
+                positions[order[j]] = w
+                j -= 1
+            else:
+                moved[old] = w
+                old -= 1
+            w -= 1

@@ -72,3 +72,20 @@ def wasteful(rings, positions, pairs, parent, substreams, which):
             which[n] = s
             n += 1
     return n
+
+
+@kernel
+def shift(rings, positions, pairs, displaced):
+    """Rows of keys were displaced by others that came late: where they are now. displaced: for each key the position
+    of its first such row (-1: there is none), where in `moved` its rows begin, and `moved`, their new positions."""
+    first, begins, moved = displaced
+    for s in range(1, pairs.size):
+        k = pairs[s] & KEYS
+        if k >= first.size or first[k] < 0:
+            continue
+        offset, mask = rings[s, OFFSET], rings[s, CAPACITY] - 1
+        for p in range(rings[s, TAIL] - 1, rings[s, HEAD] - 1, -1):
+            old = positions[offset + (p & mask)]
+            if old < first[k]:
+                break
+            positions[offset + (p & mask)] = moved[begins[k] + old - first[k]]

@@ -41,6 +41,11 @@ class Batch(NamedTuple):
         keep = chosen[self.order]
         return Batch(self.order[keep], self.keys, np.concatenate([[0], np.cumsum(keep)])[self.starts])
 
+    def without_empty(self) -> "Batch":
+        """The runs that have rows."""
+        some = np.flatnonzero(self.counts)
+        return Batch(self.order, self.keys[some], np.append(self.starts[some], self.starts[-1]))
+
 
 @kernel
 def group_by_key(ids, seen, order, keys, starts):

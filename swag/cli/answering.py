@@ -101,15 +101,20 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
 
 def _run_over(queries: list[Any], source: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
     """A statement with OVER ( … ): windows may lie ahead and rows be sorted, so that all of them are read."""
-    if len(queries) > 1 or at is not None:
-        raise click.UsageError("a statement with OVER ( … ) has rows of its own. Hint: run it by itself, without --at")
-    if key:
-        raise click.UsageError("a statement with OVER ( … ) says itself what it groups by. Hint: leave --key out")
+    check_over(queries, key, at)
     read = queries[0].columns
     everything = read is None or not read <= set(source.names)  # names that AS gives are among them
     columns = [name for name in source.names if everything or name in read or name == ts]
     with _output(out) as sink:
         sink.write(evaluate(queries, source.read(columns), ts=ts, progress=False))
+
+
+def check_over(queries: list[Any], key: By, at: Files | None) -> None:
+    """A statement with OVER ( … ) has rows and groupings of its own."""
+    if len(queries) > 1 or at is not None:
+        raise click.UsageError("a statement with OVER ( … ) has rows of its own. Hint: run it by itself, without --at")
+    if key:
+        raise click.UsageError("a statement with OVER ( … ) says itself what it groups by. Hint: leave --key out")
 
 
 def _chosen(where: str, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pyarrow.dataset
 
-from swag.cli.answering import check_alone, columns_read, key_of
+from swag.cli.answering import check_alone, check_over, columns_read, key_of
 from swag.cli.files import kind_of_output, written
 from swag.errors import NEEDS_SPARK
 from swag.files.files import Files
@@ -21,23 +21,29 @@ def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path 
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
     kind_of_output(out)
-    if any(isinstance(query, OverStatement) for query in queries):
-        raise click.UsageError("a statement with OVER ( … ) runs on Spark by swag.spark.sql. Hint: --engine embedded")
-    check_alone(queries, at)
-    key = key_of(queries, key)
-    columns_read(queries, events, ts, key)
+    over = any(isinstance(query, OverStatement) for query in queries)
+    if over:
+        check_over(queries, key, at)
+    else:
+        check_alone(queries, at)
+        key = key_of(queries, key)
+        columns_read(queries, events, ts, key)
     try:
         from pyspark.sql import SparkSession
 
         from swag.spark import evaluate
+        from swag.spark.batch.over import evaluate_over
     except ModuleNotFoundError:
         raise click.UsageError(f"--engine spark {NEEDS_SPARK}") from None
     session = SparkSession.builder.appName("swag run").config("spark.ui.enabled", "false").getOrCreate()
     if getattr(session, "sparkContext", None) is not None:  # there is none under Spark Connect
         session.sparkContext.setLogLevel("FATAL")  # what goes wrong is raised, and said once
     with written(out) as sink, _mistakes_in_one_line():
-        requests = None if at is None else _frame(session, at)
-        answers = evaluate(queries, _frame(session, events), at=requests, ts=ts, key=list(key))
+        frame, requests = _frame(session, events), None if at is None else _frame(session, at)
+        if over:
+            answers = evaluate_over(queries[0], frame, ts)
+        else:
+            answers = evaluate(queries, frame, at=requests, ts=ts, key=list(key))
         assert sink.folder is not None
         answers.write.mode("overwrite").parquet(str(sink.folder / "parts"))
         parts = pyarrow.dataset.dataset(sink.folder / "parts", format="parquet")

@@ -25,6 +25,7 @@ from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
+from swag.live.midway.kept_rows import EventNames
 from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary
@@ -86,6 +87,7 @@ class Core:
         self.rules = Rules(self.grouping, answer)
         self.alerts = Alerts(self.grouping, answer, answer_each)
         self.store, self.plan, self.filters = self.grouping.store, self.grouping.plan, self.grouping.filters
+        self.plan.names = EventNames(ts, by or (() if key is None else (key,)))
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -144,8 +146,9 @@ class Core:
     def begin_at(self, now: int, missed: int) -> None:
         """It has missed what came up to now, so many events: keys of that time are not known."""
         self.store.forgotten, self.missed = now, missed
+        self.store.lost[:] = now
         if self.key is None:
-            self.store.latest[0] = self.store.lost[0] = now
+            self.store.latest[0] = now
 
     @property
     def flowing(self) -> bool:

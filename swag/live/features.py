@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from swag.live.composites import answer_before_events
 from swag.live.core import Core
 from swag.live.lookups import Request, asked_parts, filters_of, in_turn, part_of
-from swag.live.plan import Route
+from swag.live.planner import Route
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
 from swag.query.query import Query

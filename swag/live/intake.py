@@ -60,6 +60,7 @@ class ReadOnce:
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table = as_table(events, keep)
+    reading.there = table.schema
     if reading.derived:
         table = reading.extended(table)
     try:

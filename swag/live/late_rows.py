@@ -8,11 +8,14 @@
 What it costs are the rows that were displaced, once for a batch, however many of its rows were late.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kernels.rings import late
-from kernels.rings.timeline import TAIL
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.arena import Batch, NewRows
+from swag.live.filtered.substreams import Substreams
 from swag.live.space import Mask, Space
 from swag.live.store import EVERY_EVENT, CheckedRows, Store, values_of
 from swag.tables.columns import fixed
@@ -42,9 +45,11 @@ def put_in_place(store: Store, rows: CheckedRows, batch: Batch, displaced: np.nd
     newest = rows.ts[batch.order[batch.starts[1:] - 1]]
     store.latest[batch.keys] = np.maximum(store.latest[batch.keys], newest)
     redo = {EVERY_EVENT: _merge_columns(store.main, rows, batch, merge)}
-    for mask, space in store.spaces.items():
-        if space is not store.main:
-            redo[mask] = _put_inside(store, space, rows, batch, merge)
+    for space in store.ranked:
+        redo[space.mask] = _put_inside(store, space, rows, batch, merge)
+    if store.families:
+        moved = Moved.by(store, rows, batch, merge)
+        redo |= {space.mask: _put_filtered(store, space, rows, batch, moved) for space in store.families}
     return redo
 
 
@@ -60,6 +65,47 @@ def _put_inside(store: Store, space: Space, rows: CheckedRows, batch: Batch, mer
     arena.make_room(own.keys, own.counts, space.expire_with_parent)
     arena.rings[own.keys, TAIL] += own.counts
     return _merge_columns(space, rows, own, inside)
+
+
+class Moved(NamedTuple):
+    """Where the rows of a batch are in the main space, and where those are that they displaced there: for each key the
+    first such position (-1: there is none), where its rows begin in `places`, and these."""
+
+    positions: np.ndarray
+    first: np.ndarray
+    begins: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def by(cls, store: Store, rows: CheckedRows, batch: Batch, merge: late.Merge) -> "Moved":
+        rings, displaced = store.main.arena.rings, merge.displaced
+        positions, places = np.empty(rows.ts.size, np.int64), np.empty(int(displaced.sum()), np.int64)
+        late.places(tuple(batch), rings, merge, positions, places)
+        first, begins = np.full(rings.shape[0], -1), np.zeros(rings.shape[0], np.int64)
+        some = displaced > 0
+        first[batch.keys[some]] = (rings[batch.keys, TAIL] - batch.counts - displaced)[some]
+        begins[batch.keys] = np.cumsum(displaced) - displaced
+        return cls(positions, first, begins, places)
+
+
+def _put_filtered(store: Store, space: Substreams, rows: CheckedRows, batch: Batch, moved: Moved) -> NewRows:
+    """The rows that filters let pass, by where they went among all: their positions there are what they are merged by.
+    Of pairs that got none, positions have moved on, and nothing else has changed."""
+    space.follow_displaced(moved.first, moved.begins, moved.places)
+    own = store.filtered(space, rows, batch, moved.positions).without_empty()
+    rings, positions = space.arena.rings, fixed(moved.positions)
+    ring = rings[own.keys]
+    last = np.full(rings.shape[0], -1)
+    slots = ring[:, OFFSET] + ((ring[:, TAIL] - 1) & (ring[:, CAPACITY] - 1))
+    held = ring[:, TAIL] > ring[:, HEAD]
+    last[own.keys[held]] = space.position.data[slots[held]]
+    displaced = np.empty(own.keys.size, np.int64)
+    late.count_displaced(positions, tuple(own), rings, space.position.data, last, displaced)
+    rings[own.keys, TAIL] += own.counts
+    ends = np.concatenate([[0], np.cumsum(displaced + own.counts)])
+    merge = late.Merge(displaced, ends, np.empty(ends[-1], np.bool_))
+    late.merge_times(positions, tuple(own), rings, space.position.data, merge)
+    return _merge_columns(space, rows, own, merge)
 
 
 def _merge_columns(space: Space, rows: CheckedRows, batch: Batch, merge: late.Merge) -> NewRows:

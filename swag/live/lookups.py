@@ -12,15 +12,14 @@ from kernels.rings import in_step
 from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from swag.live import window_edges
-from swag.live.plan import Plan, Route
-from swag.live.planner import Group
+from swag.live.plan import Plan
+from swag.live.planner import Group, Route
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
-from swag.live.structures.ranks import SortedRuns
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
-from swag.query.kinds.quantiles import interpolate, ranks, ranks_of
+from swag.query.kinds.quantiles import Neighbours, ranks, ranks_of
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
@@ -347,30 +346,30 @@ class Request:
         for (mask, part, linear), some in asked.items():
             answers = self._quantiles(mask, part, linear, list(some))
             found |= {(mask, *of): answers[:, i] for i, of in enumerate(some)}
+        if any(self.plan.groups[mask.home, part].due() for mask, part, _ in asked):
+            self.plan.reconsider()
         return found
 
     def _quantiles(self, mask: Mask, part: Part, linear: bool, some: list[tuple[Aggregate, int]]) -> np.ndarray:
         """One column for each."""
-        structure = self.plan.groups[mask.home, part].structure
-        assert isinstance(structure, SortedRuns)
         lo, hi = self._chosen(mask, [w for _, w in some])
         rank, fraction = ranks_of(np.array([of.phi for of, _ in some]), some[0][0].method, hi - lo)
-        low, high = structure.select(self.rings(mask), lo, hi, rank, linear)
-        return interpolate(low, high, fraction) if linear else low
+        low, high = self.plan.groups[mask.home, part].select(self.rings(mask), (lo, hi), rank, linear)
+        return Neighbours(low, high, fraction, self._of_times(part)).between if linear else low
 
-    def _neighbours(
-        self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _of_times(self, part: Part) -> bool:
+        return bool(pa.types.is_temporal(self.store.types[part.columns[0]]))
+
+    def _neighbours(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> Neighbours:
         """Of a quantile: the elements that its rank falls between, and how far."""
         assert route.parts is not None
         group = self.plan.groups[route.home, route.parts[0]]
-        assert isinstance(group.structure, SortedRuns)
         rank, fraction = ranks(aggregate, hi - lo)
         shape = (self.ids.size, 1) if lo.ndim == 1 else lo.shape
-        edges = [np.ascontiguousarray(each).reshape(shape) for each in (lo, hi)]
-        asked = self.rings(route.mask), edges[0], edges[1], rank.reshape(shape)
-        low, high = group.structure.select(*asked, aggregate.method == "linear")
-        return low.reshape(lo.shape), (high if high.size else low).reshape(lo.shape), fraction
+        edges = np.ascontiguousarray(lo).reshape(shape), np.ascontiguousarray(hi).reshape(shape)
+        low, high = group.select(self.rings(route.mask), edges, rank.reshape(shape), aggregate.method == "linear")
+        both = low.reshape(lo.shape), (high if high.size else low).reshape(lo.shape)
+        return Neighbours(*both, fraction, self._of_times(route.parts[0]))
 
 
 def _taken(state: Any, some: slice) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,35 +14,21 @@ from swag.durable.state import State, nested, parts
 from swag.live.arena import NewRows
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.late_queries import LateQueries
-from swag.live.planner import Choice, Group, choose
+from swag.live.midway.kept_rows import EventNames, KeptRows, KeptTable
+from swag.live.midway.late_queries import LateQueries
+from swag.live.planner import Choice, Group, Route, choose
 from swag.live.space import EACH, Mask, Space
 from swag.live.store import EVERY_EVENT, Store, values_of
 from swag.live.structures.baselines import MaterializeAll
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
 from swag.query.families import check_columns, computed_columns, parts_of, result_type, unit_of
-from swag.query.kind import KINDS, TIME, Kind, Part, factors
+from swag.query.kind import KINDS, TIME, Part, factors
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
 from swag.query.windows import Depth, Unbounded, reach
 from swag.tables.columns import Field
-
-
-class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
-    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
-    how, the type, and what floats are divided by."""
-
-    mask: Mask
-    home: Mask
-    presence: Mask
-    parts: tuple[Part, ...] | None
-    served_by: tuple[Part, ...]
-    kind: Kind
-    type: pa.DataType
-    unit: float
 
 
 class Plan:
@@ -61,6 +47,7 @@ class Plan:
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self.late = LateQueries(store)
+        self.names = EventNames()  # of the columns of events
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
         self._predicates: tuple[str, ...] | None = None
@@ -82,12 +69,12 @@ class Plan:
 
     def add(self, queries: list[Query], flowing: bool, unread: Callable[[Query], int]) -> None:
         """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
-        store = self.store
+        store, kept = self.store, KeptRows(self.store, self.names, self.late.beginnings)
         for query in queries:
             if isinstance(query.window, Unbounded):
                 self._add_unbounded(query, flowing)
             elif flowing:
-                self._add_late(query, unread(query))
+                self._add_late(query, unread(query), kept)
             self.queries[query.label] = query
             for name in query.aggregate.columns:
                 self._columns.setdefault(name, store.events)
@@ -95,12 +82,42 @@ class Plan:
             store.retention = replace(store.retention, depth=store.retention.depth | self._depth(queries))
         self._changed()
 
-    def _add_late(self, query: Query, unread: int) -> None:
-        """On a stream that flows: rows from before count if all that the query needs of them was kept."""
-        store = self.store
-        since = min((s for s in self.late.beginnings if self._is_kept(query, s)), default=store.events)
-        missing = store.now if since else max(store.forgotten, int(store.lost.max(initial=EARLIEST)))
-        self.late.add(query.label, since, missing, unread)
+    def _add_late(self, query: Query, unread: int, kept: KeptRows) -> None:
+        """On a stream that flows: rows from before count if all that the query needs of them was kept, or can be
+        computed of what was."""
+        started = (s for s in kept.began if self._is_kept(query, s) or self._starts(query, s, kept))
+        since = next(started, self.store.events)
+        self.late.add(query.label, since, self._missing(since), unread)
+
+    def _missing(self, since: int) -> int:
+        """Up to which time rows are not known to who starts with an event."""
+        lost = max(self.store.forgotten, int(self.store.lost.max(initial=EARLIEST)))
+        return max(lost, self.late.missing(since))
+
+    def kept_table(self, columns: Iterable[str]) -> KeptTable | None:
+        """The rows that are kept, with these columns of theirs; None: one of them is not."""
+        return KeptRows(self.store, self.names, self.late.beginnings).rows_with(columns, self._missing)
+
+    def _starts(self, query: Query, since: int, kept: KeptRows) -> bool:
+        """Bring the rows that are kept from event `since` on to where it is answered from, if they have its columns."""
+        read = kept.read(query, since)
+        if read is None:
+            return False
+        self._note(read.fields)
+        self._columns |= {name: min(self._columns.get(name, since), since) for name in query.aggregate.columns}
+        raw = self._raw_of(query)
+        if not all(kept.fits(mask, names) for mask, names in self._homes(query, since, raw).items()):
+            self.late.set_apart(query.label)
+        for mask, names in self._homes(query, since, raw).items():
+            new = kept.put(mask, names, read, self.renumber)
+            if new is not None:
+                self.update({mask.home: new})
+        return True
+
+    def _homes(self, query: Query, since: int, raw: set[str]) -> dict[Mask, set[str]]:
+        """The masks of a query that is to start with an event, and the raw columns in their spaces."""
+        homes: dict[Mask, set[str]] = {self.presence(query).beginning(since): set()}
+        return homes | {self.mask(query).beginning(since): raw}
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
@@ -193,12 +210,12 @@ class Plan:
     def mask(self, query: Query, nullable: frozenset[str] | None = None) -> Mask:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
-        alone = query.where is not None and (query.aggregate.user is not None or self.store.displaces)
+        alone = query.where is not None and (query.aggregate.user is not None or self.late.is_apart(query.label))
         return Mask(query.where, required, self.late.since(query.label), alone)
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
-        alone = query.where is not None and self.store.displaces
+        alone = query.where is not None and self.late.is_apart(query.label)
         return Mask(query.where, since=self.late.since(query.label), alone=alone)
 
     def prepare(self, found: dict[str, Field]) -> bool:
@@ -206,6 +223,13 @@ class Plan:
 
         True if anything had to be changed.
         """
+        changed = self._note(found) or not self.settled
+        if changed:
+            self._make_groups(found)
+        return changed
+
+    def _note(self, found: dict[str, Field]) -> bool:
+        """The types of columns, how large they are, and which have nulls: are there more of these now?"""
         nullable, dictionary = self.nullable_with(found), self.store.dictionary
         if not found.keys() <= dictionary.types.keys():
             dictionary.note_types(found)
@@ -213,12 +237,10 @@ class Plan:
             if column.values.dtype == np.int64 and column.values.size:
                 span = max(int(column.values.max()), -int(column.values.min()))
                 self.largest[name] = max(self.largest.get(name, 0), span)
-        changed = nullable != self.nullable or not self.settled
-        if nullable != self.nullable:
-            self._narrow(nullable - self.nullable)
-        if changed:
-            self._make_groups(found)
-        return changed
+        if nullable == self.nullable:
+            return False
+        self._narrow(nullable - self.nullable)
+        return True
 
     def settle(self) -> None:
         """Spaces and structures for queries that have none yet, as far as their columns are known."""
@@ -412,7 +434,7 @@ class Plan:
             entry = saved[0]
             user = self.queries[entry["queries"][0]].aggregate.user if entry["family"] == "user" else None
             home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
-            if home in self.store.spaces:  # else a filter had it for itself, once: it is built anew, for all of them
+            if home in self.store.spaces and home not in self.store.rearranged:  # else it is built anew
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
         self._changed()  # what had no structure yet gets one as soon as its columns are known
 

@@ -6,21 +6,23 @@ many they are. Costs are counted in combines, as measured relative to each other
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import monoids
 from kernels.windows import running
 from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery, SumOverflow
-from swag.live.space import Space
+from swag.live.space import Mask, Space
 from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.structures.intervals import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
-from swag.live.structures.ranks import DistinctRuns, Previous, SortedRuns
+from swag.live.structures.ranks import ByRank, DistinctRuns, Previous, SortedOnLookup, SortedRuns
 from swag.live.turns import require_alone
 from swag.query.families import operator
-from swag.query.kind import Part
+from swag.query.kind import Kind, Part
 from swag.query.query import titles
 from swag.query.user_calls import failed
 from swag.query.user_defined import is_exact
@@ -36,6 +38,7 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "dyadic": Dyadic,
     "landmark": Landmark,
     "sorted runs": SortedRuns,
+    "sorted on lookup": SortedOnLookup,
     "previous": Previous,
     "distinct": DistinctRuns,
     **COMPARED,
@@ -43,7 +46,25 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
 NOTED = 256  # lookups for which one note of widths stands
+# In ns, as measured: to sort a row into one level of runs, to search one of a window's, to go through one of its rows
+# (3 where a window has 1,000 of them, 7 to 10 where it has more).
+SORTING, SEARCHING, GOING_THROUGH = 9.0, 55.0, 8.0
 MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
+
+
+class Route(NamedTuple):
+    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
+    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
+    how, the type, and what floats are divided by."""
+
+    mask: Mask
+    home: Mask
+    presence: Mask
+    parts: tuple[Part, ...] | None
+    served_by: tuple[Part, ...]
+    kind: Kind
+    type: pa.DataType
+    unit: float
 
 
 @dataclass(frozen=True)
@@ -114,6 +135,14 @@ class Group:
                     raise failed(f"{titles(self.queries)}: lift or combine", why) from why
             self._stand_in()
 
+    def select(
+        self, keys: np.ndarray, edges: tuple[np.ndarray, np.ndarray], ranks: np.ndarray, next_too: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of quantiles: the elements of ranks in windows, and if they are asked for the next ones."""
+        self._note_lookups(*edges)
+        assert isinstance(self.structure, ByRank)
+        return self.structure.select(keys, *edges, ranks, next_too)
+
     def without_overflow(
         self, rings: np.ndarray, edges: tuple[np.ndarray, np.ndarray], state: Partials, largest: int,
         sums_asked: Callable[[], bool],
@@ -164,7 +193,8 @@ class Group:
         if widths.size:
             logs = np.log2(widths)
             self.widths.update(np.flatnonzero(np.bincount((4 * logs).astype(np.int64))).tolist())
-            self.log_width += float(logs.mean()) * self._unnoted
+            typical = np.log2(widths.mean()) if self.part.family == "quantile" else logs.mean()
+            self.log_width += float(typical) * self._unnoted
         self._unnoted = 0
 
     def state(self) -> State:
@@ -204,7 +234,6 @@ class Group:
 
 
 HOLISTIC = {
-    "quantile": Choice(SortedRuns, "quantiles are holistic: sorted base intervals"),
     "distinct": Choice(
         DistinctRuns, "a value is new where it was last seen before the window: ranks in sorted intervals"
     ),
@@ -216,6 +245,8 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
     """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
     if part.family in HOLISTIC:
         return HOLISTIC[part.family]
+    if part.family == "quantile":
+        return _by_rank(algorithm, seen)
     if algorithm == "b-int":
         return Choice(Dyadic, "asked for")
     if algorithm == "l-int":
@@ -286,3 +317,27 @@ def _by_cost(seen: Group | None) -> Choice:
     if seen.regret > rebuild:
         return Choice(other, f"{asked}: saves {seen.regret:,.0f} combines for {rebuild:,} to build it")
     return Choice(current, f"{asked}: {other.name} would not pay for being built")
+
+
+def _by_rank(algorithm: str, seen: Group | None) -> Choice:
+    """Quantiles: sorted runs, or none where looking through the rows of the windows that are asked for costs less than
+    to keep them sorted. The other is taken once what it would have saved pays for sorting all rows that are kept."""
+    if algorithm == "materialize-none":
+        return Choice(SortedOnLookup, "asked for, to compare")
+    if algorithm != "auto" or seen is None:
+        asked = "asked for" if algorithm == "b-int" else "quantiles are holistic: sorted base intervals"
+        return Choice(SortedRuns, asked)
+    current, width = type(seen.structure), seen.log_width / max(1, seen.lookups)
+    kept = seen.space.arena.kept(seen.space.arena.rings.shape[0])
+    to_sort = SORTING * max(1.0, np.log2(max(16, int(kept.max(initial=1)))) - 3)
+    runs, rows = (
+        seen.updates * to_sort + seen.lookups * SEARCHING * (1 + width),
+        seen.lookups * GOING_THROUGH * 2**width,
+    )
+    saved = runs - rows if current is SortedRuns else rows - runs
+    seen.regret, rebuild = max(0.0, seen.regret + saved), int(kept.sum()) * to_sort
+    other = SortedOnLookup if current is SortedRuns else SortedRuns
+    asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}"
+    if seen.regret > rebuild:
+        return Choice(other, f"{asked}: saves {seen.regret / 1e6:,.1f} ms for {rebuild / 1e6:,.1f} to sort all rows")
+    return Choice(current, f"{asked}: {other.name} would not pay")

@@ -114,6 +114,7 @@ class Store:
         self.seen = np.zeros(0, np.int64)  # scratch of `group`
         self.events = 0
         self.retention = Retention()
+        self.rearranged: set[Mask] = set()  # spaces whose rows do not lie as in the state that was restored
         self.forgotten = EARLIEST  # the newest timestamp of a key that is no longer known
         self.word_holders: WeakSet[WordHolder] = WeakSet()  # who else keeps numbers of words; they refer to this
         self._next_to_tidy = 0
@@ -152,14 +153,8 @@ class Store:
             space.add(mask.where)
         return space
 
-    @property
-    def displaces(self) -> bool:
-        """May late rows be put in between? Then filters have spaces of their own, whose ranks follow."""
-        return self.time.lateness is not None
-
     def _made(self, home: Mask) -> Space:
-        ranked = home.where is None or self.displaces
-        return Space(home, self.main) if ranked else Substreams(home, self.main)
+        return Space(home, self.main) if home.where is None else Substreams(home, self.main)
 
     def find(self, mask: Mask) -> Space | None:
         """The space that holds the rows of a mask, if one does."""
@@ -268,16 +263,23 @@ class Store:
         runs, positions = {}, np.empty(rows.ts.size, np.int64)
         substreams.positions_of(tuple(batch), self.main.arena.rings, positions)
         for space in self.families:
-            if space.only is not None:
-                counted = rows.chosen[space.only]
-                assert counted is not None
-                own = space.take_of_one(batch, counted)
-            else:
-                found = rows.chosen.of_filters(space)
-                own = space.take(found.rows, found.which, rows.ids)
+            own = self.filtered(space, rows, batch, positions)
             self._write(space, rows.fields, own.order, space.write(own, positions))
             runs[space.mask] = NewRows(own.keys, own.counts, own.order.size)
         return runs
+
+    def filtered(self, space: Substreams, rows: CheckedRows, batch: Batch, positions: np.ndarray) -> Batch:
+        """The rows of a batch that filters let pass, by substream, in order of their positions; there is room for
+        them. Where rows may be late those of a batch need not come in that order."""
+        if space.only is not None:
+            counted = rows.chosen[space.only]
+            assert counted is not None
+            return space.take_of_one(batch, counted)
+        chosen, which = rows.chosen.of_filters(space)
+        if self.time.lateness is not None:
+            order = np.argsort(positions[chosen], kind="stable")
+            chosen, which = chosen[order], which[order]
+        return space.take(chosen, which, rows.ids)
 
     def _append_masked(self, space: Space, rows: CheckedRows, batch: Batch, slots: np.ndarray) -> NewRows:
         """Of a batch, the rows that count in a space of some; every row of the main space gets its rank there."""
@@ -424,14 +426,11 @@ class Store:
         self.ts.data = arrays["ts"]
         for saved in parts(state, "spaces"):
             mask = Mask.from_json(saved[0])
-            if (
-                mask.where is not None and "filters" not in saved[0] and not mask.alone
-            ):  # of a version that had a space for each of them
+            if mask.where is not None and "filters" not in saved[0]:  # of a version that had a space for each of them
                 self._restore_filter(mask, saved)
                 continue
             if mask not in self.spaces:
-                ranked = mask.where is None or "filters" not in saved[0]
-                self.put(mask, Space(mask, self.main) if ranked else Substreams(mask, self.main))
+                self.put(mask, self._made(mask))
             self.spaces[mask].restore(saved)
 
     def _restore_filter(self, mask: Mask, saved: State) -> None:
@@ -439,9 +438,10 @@ class Store:
         What nobody wants goes when queries are settled."""
         old = Space(mask, self.main)
         old.restore(saved)
-        for each in (mask, mask.by_itself()):
+        for each in (Mask(mask.where, mask.required, mask.since), mask.by_itself()):
             space = self.space(each)
             assert isinstance(space, Substreams)
             space.adopt(mask, old, self.key_count)
+            self.rearranged.add(each.home)
         assert old.rank is not None
         self.main.arena.release([old.rank])

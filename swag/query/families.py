@@ -120,15 +120,15 @@ def check_unit(aggregate: Aggregate, unit: str | None) -> None:
 
 
 def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataType:
-    """Elements of a column, as quantiles are unless they are interpolated, keep its type. kinds: by name, that of TIME
-    among them."""
+    """Elements of a column keep its type, as quantiles do unless they are numbers between two. kinds: by name, that of
+    TIME among them."""
     answers = KINDS[aggregate.kind].answers
     if answers in ("counts", "booleans"):
         return pa.int64() if answers == "counts" else pa.bool_()
     if answers == "durations":
         return duration_type(kinds[TIME])
     if answers == "floats" and aggregate.method != "floor":
-        return pa.float64()
+        return kinds[aggregate.columns[0]] if is_between_times(aggregate, kinds) else pa.float64()
     kind = kinds[aggregate.columns[0]]
     if answers == "lists":
         return pa.list_(kind)
@@ -137,6 +137,11 @@ def result_type(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> pa.DataT
     if pa.types.is_decimal(kind):
         return sum_type(kind)
     return pa.int64() if is_discrete(kind) else pa.float64()
+
+
+def is_between_times(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> bool:
+    """Is it a quantile that lies between two times, and is one itself?"""
+    return aggregate.method == "linear" and pa.types.is_temporal(decoded_type(kinds[aggregate.columns[0]]))
 
 
 def unit_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> float:

@@ -1,8 +1,9 @@
 """From statements to queries."""
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlglot import exp
 
@@ -37,39 +38,51 @@ def queries_of(text: str, registered: Mapping[str, Any] | None = None, engine_ts
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
     found: list[Any] = []
+    named = None if registered is None else Named(registered)
     for select in parse(text):
         if isinstance(select, OverSelect):
             stored = engine_ts is None
-            found += [over_statement(text, select)] if stored else queries_to_register(text, select, str(engine_ts))
+            some = [over_statement(text, select)] if stored else queries_to_register(text, select, str(engine_ts))
         else:
-            found += _asked(text, select, None if registered is None else Named.of([*registered.values(), *found]))
+            some = _asked(text, select, named)
+        found += some
+        if named is not None:
+            named.add(some)
     return found
 
 
-class Named(NamedTuple):
-    """What names in FROM stand for: queries, and the streams of events that those read."""
+class Named:
+    """What names in FROM stand for: the queries that an engine has, and those of the statements before.
 
-    queries: dict[str, Query]
-    streams: set[str]
+    Thousands may be there, and hardly a statement names one: they are looked at when one does.
+    """
 
-    @classmethod
-    def of(cls, queries: list[Any]) -> "Named":
-        asked = [query for query in queries if isinstance(query, Query)]
+    def __init__(self, registered: Mapping[str, Any]) -> None:
+        self._before: dict[str, Any] = {}
+        self._queries = ChainMap(self._before, registered)  # type: ignore[arg-type]
+
+    def add(self, queries: list[Any]) -> None:
+        """Of the statement that was just read."""
+        self._before |= {query.label: query for query in queries if isinstance(query, Query)}
+
+    def _streams(self) -> set[str | None]:
+        """The streams of events that queries read."""
+        asked = (query for query in self._queries.values() if isinstance(query, Query))
         innermost = [list(stages(query))[-1] for query in asked]
-        streams = {each.stream for one in innermost for each in ([one] if isinstance(one, Events) else queries_in(one))}
-        return cls({query.label: query for query in asked}, {name for name in streams if name is not None})
+        return {each.stream for one in innermost for each in ([one] if isinstance(one, Events) else queries_in(one))}
 
     def source(self, text: str, select: Select) -> Query | None:
         """The query that FROM names, if it is one's name."""
         name = select.source
-        if not isinstance(name, str) or name not in self.queries:
+        query = self._queries.get(name) if isinstance(name, str) else None
+        if not isinstance(query, Query):
             return None
-        if name in self.streams:
+        if name in self._streams():
             raise wrong(
                 text, select.start, f'FROM {name}: both a query and the events that queries read are called "{name}".',
                 "another name for the query",
             )  # fmt: skip
-        return self.queries[name]
+        return query
 
 
 def spec_of(text: str) -> Any:

@@ -29,7 +29,7 @@ from kernels.stored.moving_landmark import sweep
 from swag.errors import SwagError
 from swag.query import families
 from swag.query.aggregates import Aggregate
-from swag.query.kinds.quantiles import ranks
+from swag.query.kinds.quantiles import Neighbours, ranks
 from swag.query.user_calls import raised_by
 from swag.query.windows import Reach
 from swag.stored.blocks import Chunk, Output, RequestBlock
@@ -259,12 +259,18 @@ class Extreme(Aggregator):
 class Quantile(Aggregator):
     """Quantiles: rows are ranked once; each aggregate has a set and a cursor of its own."""
 
+    @property
+    def of_times(self) -> bool:
+        """Are values times, between any two of which there is another?"""
+        return bool(pa.types.is_temporal(self.selection.stored.fields[self.columns[0]].type))
+
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
-        return Output(requests, np.float64 if aggregate.method == "linear" else self.column().dtype)
+        of_floats = aggregate.method == "linear" and not self.of_times
+        return Output(requests, np.float64 if of_floats else self.column().dtype)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: a cursor for each quantile slides over the ranks of rows."""
-        a, b = self.rows(chunk)
+        (a, b), whole = self.rows(chunk), self.of_times
         order = chunk.once((self, "order"), lambda: ranked.rank(self.column()[a:b]))
         cursors = {aggregate: chunk.once((self, aggregate), lambda: ranked.room(*order)) for aggregate in outputs}
         for ranking in cursors.values():
@@ -281,7 +287,7 @@ class Quantile(Aggregator):
                 high = np.empty(slot.size if linear else 0, low.dtype)
                 ranked.slide(cursors[aggregate], lo, hi, wanted, low, high)
                 if linear:
-                    slot[:], _ = families.lower(aggregate, block.n, [(low, high, fraction)])
+                    slot[:], _ = families.lower(aggregate, block.n, [Neighbours(low, high, fraction, whole)])
                 output.settle(block, slot)
 
         return answer

@@ -139,6 +139,12 @@ class Waiting:
             self.let_go(upto)
         return rows
 
+    def put_columns(self, table: pa.Table) -> None:
+        """The same rows have other columns from now on."""
+        rows = self.rows  # which makes one part of all
+        (part,) = self._parts
+        self._parts = [Arrived(TimedRows(table, rows.ts, rows.ids), part.first, part.behind)]
+
     def forget_ids(self) -> None:
         """Nobody asks for keys by number any more."""
         self._parts = [part.known_by(NO_IDS) for part in self._parts]

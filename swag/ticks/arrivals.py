@@ -14,6 +14,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.live import intake
 from swag.query.groupings import By
+from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.tables.columns import clock_of, taken
 from swag.tables.times.durations import Duration, in_units
@@ -47,6 +48,8 @@ class Arrivals:
     def add(self, queries: list[Query]) -> None:
         """All or none of them."""
         before = list(self.streams.active)
+        if self.held is not None:
+            self.held.compute(simple_ones(query for query in queries if query.source is None))
         self.streams.add(queries, self.held)
         self._regrouped(before)
 

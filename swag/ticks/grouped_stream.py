@@ -16,14 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
 from swag.live.core import Incoming
 from swag.live.intake import ReadOnce
+from swag.live.midway.kept_rows import KeptTable
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of, home_of
+from swag.query.lowering import simple_ones
 from swag.query.query import Query
 from swag.query.reading import Reading
+from swag.query.windows import Unbounded
 from swag.tables.answers import ManyAnswers, merged
 from swag.tables.columns import Clock
 from swag.tables.key_columns import joined, key_name
@@ -44,6 +48,8 @@ class GroupedStream:
         self.ts, self.default = ts, default
         self.time = Time()
         self.events = 0
+        self._reading: Reading | None = None
+        self._columns: frozenset[str] = frozenset()  # of the last batch, where that is known
         self.version = 0  # changes with the queries
         self._options = (algorithm, epsilon)
         self.main = self._made(default)
@@ -63,21 +69,19 @@ class GroupedStream:
     def add(self, queries: list[Query], held: Held | None = None) -> None:
         """Queries whose names are new: all or none of them. held: the events that wait in front of it."""
         added: list[tuple[By, str]] = []
-        known = set(self.streams)
+        known = dict(self.streams)
+        last = None if self._reading is None else self._reading.there
+        self._columns = self._columns if last is None else frozenset(last.names)
         try:
             for by, some in by_grouping(queries, self.default).items():
-                stream = self.streams.get(by) or self._begun(by)
-                if held is None:
-                    stream.add(some)
-                else:
-                    stream.add(some, partial(held.as_read, ts=self.ts, by=by), partial(held.unread, by=by))
-                self.streams[by] = stream
+                self.streams[by] = self._with(by, some, held)
                 added += [(by, query.label) for query in some]
         except Exception:
             for by, name in reversed(added):
                 self.streams[by].remove(name)
-            self.streams = {by: stream for by, stream in self.streams.items() if by in known}
+            self.streams = known
             raise
+        self.main = self.streams[self.default]
         self.queries |= {query.label: query for query in queries}
         self._note_groupings(queries)
         self._follow()
@@ -86,13 +90,62 @@ class GroupedStream:
         self._where |= {query.label: grouping_of(query, self.default) for query in queries}
         self._home |= {query.label: home_of(query, self.default) for query in queries}
 
-    def _begun(self, by: By) -> LiveStream:
-        """A grouping that comes while events flow: of keys before it nothing is known."""
+    def _with(self, by: By, queries: list[Query], held: Held | None) -> LiveStream:
+        """The live stream of a grouping, with more queries. One that nobody read has missed events: it is made anew,
+        unless some of its ticks are still to be fetched."""
+        stream = self.streams.get(by)
+        if stream is not None and self.events and by not in self.active:
+            if stream.emission.undelivered or stream.emission.errors:
+                stream.begin_at(self.time.now, self.events - stream.core.store.events)
+            else:
+                stream = None
+        if stream is not None:
+            return _added(stream, by, queries, held, self._columns)
+        started = self._started(by, queries, held) if self.events else None
+        return started or _added(self._begun(by, held), by, queries, held, self._columns)
+
+    def _begun(self, by: By, held: Held | None = None) -> LiveStream:
+        """A grouping that comes while events flow: of keys before it nothing is known, nor of those of events that wait
+        without its columns."""
         stream = self._made(by)
         if self.time.clock is not None:
             stream.core.start(self.time.clock)
             if self.events:
                 stream.begin_at(self.time.now, self.events)
+            if held is not None and by:
+                core = stream.core
+                core.begin_at(max(core.store.forgotten, held.unread([], by)), core.missed)
+        return stream
+
+    def _started(self, by: By, queries: list[Query], held: Held | None) -> LiveStream | None:
+        """A grouping that comes while events flow, with the rows that another one keeps; None: no other keeps all that
+        it reads. What answers at ticks, or of all events there ever were, starts with the next event."""
+        simple = simple_ones(queries)
+        plain = all(query.is_plain for query in queries) and not any(isinstance(q.window, Unbounded) for q in simple)
+        if not plain or (held is not None and held.unread(simple, by) > EARLIEST):
+            return None
+        columns = Reading(simple, self.ts, *by).of_events(self._columns)
+        found = [stream.core.plan.kept_table(columns) for stream in self.active.values()]
+        kept = min((each for each in found if each is not None), key=lambda each: each.missing, default=None)
+        if kept is None:
+            return None
+        try:
+            return self._replayed(by, queries, held, kept)
+        except SwagError:  # what it can not take of rows that are kept it need not take of those to come
+            return None
+
+    def _replayed(self, by: By, queries: list[Query], held: Held | None, kept: KeptTable) -> LiveStream:
+        """A grouping that has taken the rows of another one, in order of time."""
+        nobody = self._without_key(kept.table, by)
+        kept = kept if nobody is None else kept.some(np.flatnonzero(~nobody))
+        kept = kept.some(np.argsort(kept.ts, kind="stable"))
+        kept = kept.in_certain_order(self._begun(by).core.grouping.ids(joined(kept.table, by)))
+        stream = self._begun(by)
+        stream.core.begin_at(kept.missing, self.events - kept.ts.size)
+        _added(stream, by, queries, held, self._columns)
+        table = joined(stream.core.reading.extended(kept.table), by)
+        stream.core.would_refuse(table)
+        stream.core.take(table, kept.ts, stream.core.grouping.ids(table))
         return stream
 
     def remove(self, name: str) -> None:
@@ -105,16 +158,26 @@ class GroupedStream:
 
     def _follow(self) -> None:
         """What follows from the queries: the streams that have any (else the default one), whether one of them answers
-        at ticks, or over the answers of others, who takes events (where nobody does so, the cores by themselves), and
-        what is read of one."""
+        at ticks, or over the answers of others; who takes events: the cores by themselves where nobody does so."""
         read = {by: stream for by, stream in self.streams.items() if stream.is_read}
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())
         self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
+        self._reading = None
+        self.version += 1
+
+    @property
+    def reading(self) -> Reading:
+        """What is read of an event. Made when the next one comes: thousands of queries may be registered before."""
+        if self._reading is None:
+            self._reading = self._read()
+        return self._reading
+
+    def _read(self) -> Reading:
+        """Of all groupings together."""
         readings = [stream.reading for stream in self.active.values()]
         keys = dict.fromkeys(name for by in self.active for name in by)
-        self.reading = Reading([query for each in readings for query in each.queries], self.ts, *keys)
-        self.version += 1
+        return Reading([query for each in readings for query in each.queries], self.ts, *keys)
 
     @property
     def filters(self) -> dict[By, list[str]]:
@@ -351,3 +414,13 @@ class GroupedStream:
             stream.restore(saved[by])
         self.streams = {by: self.streams[by] for by in saved}
         self._follow()
+
+
+def _added(stream: LiveStream, by: By, queries: list[Query], held: Held | None, columns: frozenset[str]) -> LiveStream:
+    """A live stream, with more queries. columns: those that events have, where that is known."""
+    stream.core.plan.names = stream.core.plan.names.seen(columns)
+    if held is None:
+        stream.add(queries)
+    else:
+        stream.add(queries, partial(held.as_read, ts=stream.ts, by=by), partial(held.unread, by=by))
+    return stream

@@ -20,6 +20,7 @@ from swag.live.arena import group
 from swag.query.groupings import By
 from swag.query.query import Query
 from swag.query.reading import Reading
+from swag.tables.expressions.derived import derived, with_derived
 from swag.tables.key_columns import joined
 from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.refused import Refused, due_before
@@ -94,13 +95,22 @@ class Held:
             return None
         return joined(intake.with_missing(self.waiting.rows.table, Reading(readers, ts, *by), keys=True), by)
 
+    def compute(self, readers: list[Query]) -> None:
+        """What is SQL over columns of events that wait is computed now: nobody did so when they came."""
+        table, reading = self.waiting.rows.table, Reading(readers)
+        there = set(table.column_names)
+        wanted = {name: reading.read[name] for name in reading.derived if name not in there and _behind(name) <= there}
+        if wanted and self.waiting.count:
+            self.waiting.put_columns(with_derived(table, wanted, reading.derived))
+
     def unread(self, readers: list[Query], by: By) -> int:
         """Events up to this time are missing, or came without what queries of a grouping read: nobody read it then."""
         columns = [*Reading(readers).columns, *by]
         if self.waiting.count:
             there = self.waiting.rows.table.column_names
             self._lacking |= {name: self.now for name in columns if name not in there}
-        return max(self.missed, *(self._lacking.get(name, EARLIEST) for name in columns), EARLIEST)
+        behind = [each for name in columns for each in _behind(name)]
+        return max(self.missed, *(self._lacking.get(name, EARLIEST) for name in (*columns, *behind)), EARLIEST)
 
     def state(self) -> State:
         header = {"lateness": self.lateness, "now": self.now, "late": self.refused.count, "lacking": self._lacking}
@@ -144,6 +154,12 @@ class Held:
         judge(all_ts, all_due, batch, latest, waiting, late)
         missed[on_time] = late[held.size :]
         return missed
+
+
+def _behind(name: str) -> frozenset[str]:
+    """The columns that one is SQL over, if it is; else itself."""
+    expression = derived(name)
+    return frozenset([name]) if expression is None else expression.columns
 
 
 def later_of(one: Any, other: Any) -> Any:

@@ -88,13 +88,17 @@ class InPlaceStream(GroupedStream):
         return self.behind.of(name) if self.behind is not None and later else super().of(name)
 
     def _follow(self) -> None:
-        """What is read of an event is read now or later, and later there are ticks."""
+        """There are ticks where events are taken later as well."""
         super()._follow()
         self.is_ticking = self.behind is not None
-        if self.behind is not None:
-            own, theirs = self.reading, self.behind.reading
-            keys = dict.fromkeys((*own.keys, *theirs.keys))
-            self.reading = Reading([*own.queries, *theirs.queries], self.ts, *keys)
+
+    def _read(self) -> Reading:
+        """What is read of an event is read now or later."""
+        own = super()._read()
+        if self.behind is None:
+            return own
+        theirs = self.behind.reading
+        return Reading([*own.queries, *theirs.queries], self.ts, *dict.fromkeys((*own.keys, *theirs.keys)))
 
     @property
     def emissions(self) -> dict[By, Emission]:

@@ -1,4 +1,4 @@
-"""B-INT-QNT: the element of any rank, and the one after it, as sorted() has them."""
+"""B-INT-QNT, and sorting on lookup: the element of any rank, and the one after it, as sorted() has them."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import given
 
 from kernels.windows import sorted_runs
 from kernels.windows.sorted_runs import BITS, BLOCK
-from swag.live.structures.ranks import SortedRuns
+from swag.live.structures.ranks import ByRank, SortedOnLookup, SortedRuns
 from swag.query.kind import Part
 from tests.kernels.checks import check_sorted_runs
 from tests.kernels.harness import Batch, Plan, Stream, check_arena, plans
@@ -31,7 +31,7 @@ def without_nan(rng: np.random.Generator, n: int, odd: float) -> np.ndarray:
 VALUES = [few, floats, without_nan, integers]
 
 
-def check_ranks(stream: Stream, structure: SortedRuns, lo: np.ndarray, hi: np.ndarray) -> None:
+def check_ranks(stream: Stream, structure: ByRank, lo: np.ndarray, hi: np.ndarray) -> None:
     """A random rank in every window, against sorted()."""
     ranks = (stream.rng.random(lo.shape) * np.maximum(hi - lo, 1)).astype(np.int64)
     element, after = structure.select(stream.keys, lo, hi, ranks)
@@ -50,11 +50,13 @@ def check_ranks(stream: Stream, structure: SortedRuns, lo: np.ndarray, hi: np.nd
 @given(plan=plans())
 def test_the_element_of_any_rank_in_any_window(values: Callable[..., np.ndarray], plan: Plan) -> None:
     stream = Stream(plan, values)
-    structure = SortedRuns(stream.space, PART)
-    stream.structures.append(structure)
+    structure, without = SortedRuns(stream.space, PART), SortedOnLookup(stream.space, PART)
+    stream.structures += [structure, without]
     for batch in plan.batches:
         stream.append(batch)
-        check_ranks(stream, structure, *stream.windows(6))
+        windows = stream.windows(6)
+        check_ranks(stream, structure, *windows)
+        check_ranks(stream, without, *windows)
         check_sorted_runs(stream, structure)
     check_arena(stream.space.arena)
 

@@ -68,3 +68,26 @@ def test_what_a_worker_refuses_is_one_line(
     said = capfd.readouterr().err.splitlines()[-1]
     assert said.startswith('swag: a row has no timestamp: "ts" is null. Hint: drop such rows')
     assert sorted(path.name for path in tmp_path.iterdir()) == ["q.sql", "t.parquet"]
+
+
+def test_a_statement_with_over_is_answered_as_the_embedded_engine_does(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(7)
+    events = pa.table({"ts": np.arange(90), "k": rng.choice(list("abc"), 90), "x": rng.integers(0, 9, 90)})
+    pa.parquet.write_table(events, "t.parquet")
+    window = "PARTITION BY k ORDER BY ts ROWS 4 PRECEDING"
+    text = f"SELECT ts, k, SUM(x) OVER ({window}) AS s FROM t QUALIFY s > 9 ORDER BY ts DESC"
+    run = ["run", "--events", "t.parquet", "--engine", "spark", "--out", "spark.parquet", "-e"]
+    assert main(["run", "--events", "t.parquet", "--out", "embedded.parquet", "-e", text]) == 0
+    assert main([*run, text]) == 0
+    found, expected = (Files([Path(f"{engine}.parquet")]).read() for engine in ("spark", "embedded"))
+    assert found.to_pylist() == expected.to_pylist() and expected.num_rows > 20
+    for wrong, says in [
+        (text.replace("SELECT ts", "SELECT COUNT(*) OVER () AS n, ts"), "windows of several partitions"),
+        (text.replace("PARTITION BY k", "PARTITION BY x > 3"), "is an expression"),
+        (text + "; SELECT MAX(x) AS m FROM t [ROWS 2]", "has rows of its own"),
+    ]:
+        assert main([*run, wrong]) == 2
+        assert says in capfd.readouterr().err

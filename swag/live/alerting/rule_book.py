@@ -37,6 +37,7 @@ class RuleBook:
         """answer, answer_each: those of the core."""
         self._grouping, self._answer, self._each = grouping, answer, answer_each
         self.rules: dict[int, Query] = {}
+        self._taken = 0  # all numbers below are
         self.numbers: dict[str, int] = {}
         self.born: dict[int, int] = {}  # when they were registered
         self.judges: list[Judge] = []
@@ -50,9 +51,10 @@ class RuleBook:
         self._asked: tuple[list[str], AskedRules] | None = None
 
     def add(self, queries: Iterable[Query], now: int) -> None:
-        free = (number for number in count() if number not in self.rules)
+        free = (number for number in count(self._taken) if number not in self.rules)
         for query in queries:
             number = next(free)
+            self._taken = number + 1
             self.rules[number], self.numbers[query.label], self.born[number] = query, number, now
             self._routes = None
 
@@ -61,7 +63,7 @@ class RuleBook:
         number = self.numbers.pop(name, None)
         if number is not None:
             del self.rules[number], self.born[number]
-            self._routes = None
+            self._taken, self._routes = min(self._taken, number), None
         return number
 
     def asked(self, names: list[str]) -> AskedRules:

@@ -1,4 +1,4 @@
-"""Structures that answer by rank: sorted runs for quantiles, and for how many values are different.
+"""Structures that answer by rank: sorted runs or none for quantiles, and runs for how many values are different.
 
 They are functions of the rows, and take longer to write down than to make again: snapshots do not hold them.
 """
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.rings.timeline import HEAD, TAIL
-from kernels.windows import previous, sorted_runs
+from kernels.windows import previous, selection, sorted_runs
 from swag.durable.state import State
 from swag.live.arena import Column
 from swag.live.space import Space
@@ -31,8 +31,37 @@ class Remade(Structure):
         self.updates, self.lookups = header["updates"], header["lookups"]
 
 
-class SortedRuns(Remade):
-    """B-INT-QNT; its partials are the element of a rank and the one after it."""
+class ByRank(Remade):
+    """A structure whose partials are the element of a rank and the one after it."""
+
+    def select(
+        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray, next_too: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """next_too: the element after it is asked for; else there is none."""
+        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape if next_too else (0, 0), self.dtype)
+        self.find(keys, (lo, hi), ranks, out, after)
+        self.lookups += lo.size
+        return out, after
+
+    def find(self, keys: np.ndarray, edges: Any, ranks: np.ndarray, out: np.ndarray, after: np.ndarray) -> None:
+        """The elements of ranks in windows into `out`; `after`: the next ones, of no size where nobody asks."""
+        raise NotImplementedError
+
+
+class SortedOnLookup(ByRank):
+    """Nothing but the rows: those of a window are put in order when it is asked for (kernels/windows/selection.py)."""
+
+    name, update_cost, lookup_cost = "sorted on lookup", "nothing", "O(W)"
+
+    def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        """The rows are all there is."""
+
+    def find(self, keys: np.ndarray, edges: Any, ranks: np.ndarray, out: np.ndarray, after: np.ndarray) -> None:
+        selection.lookup(self.columns, self.rings, keys, edges, ranks, out, after)
+
+
+class SortedRuns(ByRank):
+    """B-INT-QNT: sorted base intervals."""
 
     name, update_cost, lookup_cost = "B-INT-QNT", "O(log N)", "O(log² W)"
 
@@ -44,15 +73,8 @@ class SortedRuns(Remade):
         add_levels(self.columns, self.held[0], self.rings, keys)
         sorted_runs.update(self.columns, self.held[0].data, self.rings, keys, counts)
 
-    def select(
-        self, keys: np.ndarray, lo: np.ndarray, hi: np.ndarray, ranks: np.ndarray, next_too: bool = True
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """next_too: the element after it is asked for; else there is none."""
-        out, after = np.empty(lo.shape, self.dtype), np.empty(lo.shape if next_too else (0, 0), self.dtype)
-        sorted_column = self.columns, self.held[0].data
-        sorted_runs.lookup(sorted_column, self.rings, keys, (lo, hi), ranks, out, after)
-        self.lookups += lo.size
-        return out, after
+    def find(self, keys: np.ndarray, edges: Any, ranks: np.ndarray, out: np.ndarray, after: np.ndarray) -> None:
+        sorted_runs.lookup((self.columns, self.held[0].data), self.rings, keys, edges, ranks, out, after)
 
 
 def add_levels(column: np.ndarray, runs: Column, rings: np.ndarray, keys: np.ndarray) -> None:

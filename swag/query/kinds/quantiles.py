@@ -1,7 +1,7 @@
 """quantile, median: from the two neighbours in sorted order that a rank falls between."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,24 @@ def median(column: str) -> Aggregate:
     return replace(of("quantile", column, phi=0.5, method="linear"), name=f"median({column})")
 
 
+class Neighbours(NamedTuple):
+    """The elements that a rank falls between, and how far from one to the other. whole: they are times, and so is what
+    lies between two of them: whole units of the column, rounded down."""
+
+    low: np.ndarray
+    high: np.ndarray
+    fraction: np.ndarray
+    whole: bool = False
+
+    @property
+    def between(self) -> np.ndarray:
+        return (interpolate_whole if self.whole else interpolate)(self.low, self.high, self.fraction)
+
+
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    low, high, fraction = partials[0]
-    return (low if aggregate.method == "floor" else interpolate(low, high, fraction)), n > 0
+    """partials: one, of the neighbours of each window's rank."""
+    found = Neighbours(*partials[0])
+    return (found.low if aggregate.method == "floor" else found.between), n > 0
 
 
 def ranks(aggregate: Aggregate, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +74,12 @@ def interpolate(low: np.ndarray, high: np.ndarray, fraction: np.ndarray) -> np.n
         value = np.where(fraction < 0.5, low + step * fraction, high - step * (1 - fraction))
         value = np.where(np.isfinite(step), value, low * (1 - fraction) + high * fraction)
     return np.where((fraction == 0) | (low == high), low.astype(np.float64), value)
+
+
+def interpolate_whole(low: np.ndarray, high: np.ndarray, fraction: np.ndarray) -> np.ndarray:
+    """The same of int64, exactly: a float can not hold nanoseconds since 1970."""
+    step = high - low
+    return np.asarray(low + np.floor(step * fraction).astype(np.int64))
 
 
 register(

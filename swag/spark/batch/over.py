@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from swag.errors import BadQuery, nearest
-from swag.over.answering import evaluate_over
+from swag.over import answering
 from swag.progress import Progress
 from swag.query.over_statement import OverStatement, SortKey
 from swag.spark import process, schema
@@ -39,7 +39,7 @@ def sql(text: str, *, ts: str = "ts", **frames: DataFrame) -> DataFrame:
         return evaluate(asked, events, ts=ts)
     if len(asked) > 1:
         raise BadQuery("a statement with OVER ( … ) gives rows of its own.", "a call for each statement")
-    return _evaluate(asked[0], events, next((call.order for call in asked[0].calls if call.order is not None), ts))
+    return evaluate_over(asked[0], events, ts)
 
 
 def _frame(streams: set[Any], frames: dict[str, DataFrame]) -> DataFrame:
@@ -65,11 +65,13 @@ class OverTask:
     out: pa.Schema
 
 
-def _evaluate(statement: OverStatement, events: DataFrame, ts: str) -> DataFrame:
-    """A statement with OVER: rows go to tasks by partition, in order of arrival; answers are sorted behind them."""
+def evaluate_over(statement: OverStatement, events: DataFrame, ts: str) -> DataFrame:
+    """A statement with OVER: rows go to tasks by partition, in order of arrival; answers are sorted behind them. ts:
+    the column of time, unless windows say by which they are ordered."""
     keys = _partition(statement, events)
+    ts = next((call.order for call in statement.calls if call.order is not None), ts)
     alone = replace(statement, order=(), limit=None, offset=0)
-    types = evaluate_over(statement, schema.empty_table(events), ts, Progress()).schema
+    types = answering.evaluate_over(statement, schema.empty_table(events), ts, Progress()).schema
     out = StructType(schema.spark_fields(types))
     task = OverTask(alone, ts, schema.arrow_schema(events), schema.arrow_of(out, events))
     columns, by = schema.key_columns(events, keys)
@@ -124,6 +126,6 @@ def answers(task: OverTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     if not sum(batch.num_rows for batch in kept):
         return
     table = pa.Table.from_batches(kept).rename_columns(task.events.names)
-    found = evaluate_over(task.statement, table, task.ts, Progress())
+    found = answering.evaluate_over(task.statement, table, task.ts, Progress())
     columns = [of_type(column, want.type) for column, want in zip(found.columns, task.out, strict=True)]
     yield from pa.Table.from_arrays(columns, schema=task.out).to_batches(max_chunksize=1 << 16)

@@ -22,6 +22,7 @@ class LateQueries:
         self._kept_since: dict[str, int] = {}  # the same as a time: everything after it counts
         self._complete: dict[str, int] = {}  # of these, windows by rows that have been filled since: when
         self._unread: set[str] = set()  # of these, queries whose columns nobody had read of events that waited then
+        self._apart: set[str] = set()  # those whose filtered rows lack columns that others have in their space
 
     @property
     def beginnings(self) -> set[int]:
@@ -30,6 +31,20 @@ class LateQueries:
 
     def since(self, name: str) -> int:
         return self._since.get(name, 0)
+
+    def missing(self, since: int) -> int:
+        """The time up to which nothing is known to who starts with an event: that of those who first did so."""
+        if since == 0:
+            return EARLIEST
+        before = (self._kept_since[name] for name, own in self._since.items() if own == since)
+        return min(before, default=self._store.now)
+
+    def is_apart(self, name: str) -> bool:
+        return name in self._apart
+
+    def set_apart(self, name: str) -> None:
+        """Its filtered rows lie in spaces of their own."""
+        self._apart.add(name)
 
     def add(self, name: str, since: int, missing: int, unread: int = EARLIEST) -> None:
         """The events before number `since` do not count. missing: nothing up to this time is known; unread: nor of
@@ -47,6 +62,7 @@ class LateQueries:
         for known in (self._since, self._kept_since, self._complete):
             known.pop(name, None)
         self._unread.discard(name)
+        self._apart.discard(name)
 
     def complete_since(self, queries: Iterable[Query]) -> dict[str, Any]:
         """Per query: None if complete from the first event; else the time since which its window is all kept.
@@ -76,8 +92,9 @@ class LateQueries:
     def header(self) -> dict[str, Any]:
         """As a plan writes it among what it knows."""
         known = {"since": self._since, "kept_since": self._kept_since, "complete": self._complete}
-        return known | {"unread": sorted(self._unread)}
+        return known | {"unread": sorted(self._unread), "apart": sorted(self._apart)}
 
     def restore(self, header: dict[str, Any]) -> None:
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
         self._counts, self._unread = Counter(self._since.values()), set(header["unread"])
+        self._apart = set(header.get("apart", []))

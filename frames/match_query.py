@@ -93,7 +93,7 @@ class MatchQuery(OverFrames):
         by = f"PARTITION BY {', '.join(map(name, self.by))} " if self.by else ""
         order = "" if self.time is None else f"ORDER BY {name(self.time)} "
         called = {f"AS {name(old)}": f"AS {name(new)}" for old, new in self.names(()).items() if old.startswith(MINE)}
-        clause = self.spec.clause()
+        clause = self.spec.recognized()
         for old, new in called.items():
             clause = clause.replace(old, new, 1)
         what = ", ".join(map(name, self.select)) or "*"

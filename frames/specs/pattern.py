@@ -92,8 +92,8 @@ class Pattern(Spec):
     def from_json(cls, entry: dict[str, Any]) -> "Pattern":
         return cls(entry["pattern"], dict(entry["define"]), dict(entry["measures"]), **lengths_from_json(entry))
 
-    def clause(self) -> str:
-        """It has a clause of its own: what stands in the parentheses of MATCH_RECOGNIZE, from MEASURES on."""
+    def recognized(self) -> str:
+        """What stands in the parentheses of MATCH_RECOGNIZE, from MEASURES on; it has no FRAME clause."""
         from swag.query.as_sql import name
 
         said = ", ".join(f"{text} AS {name(called)}" for called, text in self.measures.items())

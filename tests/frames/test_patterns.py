@@ -275,3 +275,11 @@ def test_a_match_owns_its_events_where_others_share_its_ts(name, rows, cuts):
         out = detector.finish() if t is None else detector.punctuate(t)
         skips |= dict(zip(out["frame_id"].to_pylist(), detector.skips.tolist(), strict=True))
     assert [skips[i] for i in range(found.num_rows)] == search(spec, events, "ts", "k").skips().tolist()
+
+
+def test_events_of_matches_are_summarised_by_a_frame_query():
+    ticks = {"ts": np.arange(7), "price": [10, 8, 7, 9, 9, 5, 6]}
+    query = fr.FrameQuery(DIP, {"mean": sw.mean("price")})
+    assert sw.evaluate(query, ticks)["mean"].to_pylist() == [8.5, 20 / 3]
+    with pytest.raises(sw.BadQuery, match="Pattern has no FRAME clause"):
+        str(query)

@@ -10,6 +10,7 @@ They are found (fr.detect, fr.Detector), filled with events (fr.fill, fr.Filler)
 
 Rooms, each of which needs only those above it:
 
+patterns    what a pattern means: its text, its automaton, its conditions
 specs       what a frame is: the kinds of frames as frozen values
 scans       how the frames of each kind are found, in one pass over events
 finding     from events to frames: reading, ordering, waiting, numbering, what is remembered between punctuations
@@ -24,12 +25,12 @@ from frames.filler import Filler
 from frames.filling import fill, summarize
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Between, Boundary, Delta, Session, State, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Between", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Session", "State", "Threshold",
-    "detect", "fill", "metrics", "plot", "summarize", "theory", "united",
+    "Aggregate", "Between", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Session", "State",
+    "Threshold", "detect", "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
 
 

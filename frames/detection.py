@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, with_read
 from frames.finding.layout import laid_out
+from frames.finding.measures import with_measures
 from frames.finding.numbering import numbered
 from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, Share
-from frames.specs import Spec, check_spec
+from frames.specs import Pattern, Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
@@ -98,6 +99,7 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     fields, beside = numbered(scans, instants)
     leads = beside["leads"][0]
     extra = with_quantiles(spec, table, ids, (fields[AT], leads, fields[COUNT]), scans[0].columns(beside))
+    extra = with_measures(spec, table, ids, fields, extra) if isinstance(spec, Pattern) else extra
     named = None if keys is None or key is None else (key, keys)
     endless = beside["endless"][0] > 0 if spec.extent == "open" else None
     return FramesFound(clock, named, instants, ids, fields, leads, extra, endless)
@@ -114,6 +116,7 @@ def scan(
     scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
     read = scans[0].fields(table)
     data = scans[0].data(read, instants.size)
+    data = scans[0].ready(data, ids, shares[0].parts if len(shares) == 1 else len(shares), in_parallel)
 
     def run(each: Scan, share: Share) -> bool:
         each.add_keys(count // share.parts + 1)

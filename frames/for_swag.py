@@ -4,11 +4,13 @@ from frames.chunks import frames_by_chunk
 from frames.detection import detect
 from frames.detector import Detector
 from frames.filling import fill, summarize
+from frames.match_query import FRONT as MATCH_COLUMNS
+from frames.match_query import MatchQuery
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Between, Boundary, Delta, Session, State, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
 
 __all__ = [
-    "Aggregate", "Between", "Boundary", "Delta", "Detector", "FrameQuery", "Session", "State", "Threshold", "detect",
-    "fill", "frames_by_chunk", "plot", "summarize",
+    "MATCH_COLUMNS", "Aggregate", "Between", "Boundary", "Delta", "Detector", "FrameQuery", "MatchQuery", "Pattern",
+    "Session", "State", "Threshold", "detect", "fill", "frames_by_chunk", "plot", "summarize",
 ]  # fmt: skip

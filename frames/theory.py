@@ -45,7 +45,8 @@ from typing import Any
 import pyarrow as pa
 
 from frames.finding.intake import with_read
-from frames.specs import Aggregate, Between, Boundary, Delta, Session, Spec, State, Threshold, check_spec
+from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, Spec, State, Threshold, check_spec
+from frames.theory_of_patterns import can_be_read, matches
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
@@ -69,6 +70,8 @@ def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
     rows = _read(spec, events, ts)
+    if isinstance(spec, Pattern):
+        return [(match.first, match.last) for match in matches(spec, rows, ts)]
     if spec.union_closed and spec.max_rows is None and spec.max_duration is None:
         found = candidates(spec, rows, ts)
         return [frame for frame in found if is_maximal(frame, found)]
@@ -203,6 +206,12 @@ def _within_between(spec: Between, extent: Sequence[Event]) -> bool:
     """The first event opens it; the last one, and no other behind the first, closes it."""
     behind = range(0 if spec.same else 1, len(extent))
     return extent[0][spec.start] is True and [i for i in behind if extent[i][spec.end] is True] == [len(extent) - 1]
+
+
+@holds.register
+def _within_pattern(spec: Pattern, extent: Sequence[Event]) -> bool:
+    """The pattern can be read so that it takes all events; none comes before them."""
+    return can_be_read(spec, extent)
 
 
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:

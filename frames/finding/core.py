@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import NO_KEY, NO_TIME, START_OF_TIME, Punctuations, check_promise, key_ids, timed, with_read
+from frames.finding.measures import MatchEvents
 from frames.finding.quantiles import FrameEvents, is_quantile
 from frames.finding.ties import Ties
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan
-from frames.specs import Spec
+from frames.specs import Pattern, Spec
 from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import frames_table
 from kernels.frames import framing
@@ -48,7 +49,9 @@ class DetectorCore:
         self.keys: KeyTable | None = None
         self.scan: Scan | None = None
         self.waiting = Waiting()
-        self.events = FrameEvents(spec) if is_quantile(spec) else None
+        self.events = (
+            MatchEvents(spec) if isinstance(spec, Pattern) else FrameEvents(spec) if is_quantile(spec) else None
+        )
         self.ties: Ties | None = None
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
@@ -123,14 +126,14 @@ class DetectorCore:
         rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
         resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
-        self._scan(rows)
+        self._scan(rows, over)
         frames = scan.frames
         certain = frames.shape[0]
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
-            ties.add_frames(frames[carried:])
+            ties.add_frames(frames[carried:], scan.skips)
         if self.events is not None:
-            self.events.add(rows.table, rows.ids, frames[carried:])
+            self.events.add(frames[carried:])
         frames[carried:, SENT] = 0  # it has been LEAD until now
         if over:
             scan.finish()
@@ -138,17 +141,20 @@ class DetectorCore:
         else:
             scan.touch()
         if ties:
-            ties.add_frames(frames[certain:])
+            ties.add_frames(frames[certain:], scan.skips)
             ties.add_runs(scan.keyed)
+        frames[certain:, SENT] = 0
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
         return self._report(frames, self._numbered(frames, carried, certain), resume)
 
-    def _scan(self, rows: TimedRows) -> None:
+    def _scan(self, rows: TimedRows, over: bool) -> None:
         """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""
         assert self.scan is not None
         scan = self.scan
+        scan.over = over
+        rows = rows if self.events is None else self.events.again(scan, rows)
         saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
         try:
             in_order = scan.run(rows.ts, rows.ids, scan.data(scan.fields(rows.table), rows.ts.size))
@@ -207,7 +213,7 @@ class DetectorCore:
         endless = out[:, OPEN] != 0 if scan.lengths.open else None
         table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty, endless)
         if self.events is not None:
-            self.events.drop(scan.kept_rows, frames)
+            self.events.drop(scan, frames)
         self.numbers = numbers[~closed]
         scan.keep_open()
         return table
@@ -283,20 +289,18 @@ class DetectorCore:
         rows = again.due(upto)
         self.scan.add_keys(self.key_count)
         if rows is not None:
-            self.events.add(rows.table, rows.ids, self.scan.frames[:0])
-        self.events.drop(self.scan.kept_rows, self.scan.frames[:0])
+            self.events.take(rows)
+        self.events.drop(self.scan, self.scan.frames[:0])
         self.events.point(self.scan.frames)
 
     def may_need(self, events: pa.Table, upto: int) -> np.ndarray:
         """Which events wait, or are in an open frame; those before it at the very time it began may be, too."""
-        assert self.scan is not None
+        assert self.scan is not None and self.events is not None
         _, instants = timed(events, self.ts)
         ids = np.zeros(instants.size, np.int64)
         if self.key is not None and self.keys is not None:
             ids = self.keys.find(events.column(self.key), self.key)
-        keyed = self.scan.keyed[ids]
-        some = (keyed[:, ROWS] > 0) | (keyed[:, SLOT] >= 0)
-        return (instants > upto) | ((ids >= 0) & some & (instants >= keyed[:, START]))
+        return (instants > upto) | ((ids >= 0) & (instants >= self.events.since(self.scan)[ids]))
 
     def state(self) -> State:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""

@@ -7,11 +7,13 @@ frames[:, AT] is the event that made a frame certain, LEAD how many of its event
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import ID, NO_KEY
+from frames.finding.intake import END_OF_TIME, ID, NO_KEY
 from frames.finding.intervals import over_intervals
+from frames.scans.scan import Scan
 from frames.specs import Aggregate, Spec
-from kernels.frames.framing import AT, COUNT, KEY, LEAD, OPEN
+from kernels.frames.framing import AT, COUNT, KEY, LEAD, OPEN, ROWS, SLOT, START
 from swag.durable.state import State, table_from_array, table_to_array
+from swag.tables.waiting import NOTHING, TimedRows
 
 
 def with_quantiles(
@@ -49,21 +51,31 @@ class FrameEvents:
         self.spec = spec
         self.ids = NO_KEY
         self.table: pa.Table | None = None
+        self._scanned = NOTHING
 
     @property
     def bytes(self) -> int:
         return 0 if self.table is None else int(self.table.nbytes)
 
-    def add(self, table: pa.Table, ids: np.ndarray, new: np.ndarray) -> None:
-        """Events just scanned, and the frames found in them; AT is from here on the first event of a frame."""
+    def again(self, scan: Scan, rows: TimedRows) -> TimedRows:
+        """The events to be scanned: these. They are not taken before `add`: a scan may fail."""
+        self._scanned = rows
+        return rows
+
+    def add(self, new: np.ndarray) -> None:
+        """The events were scanned, and these frames found in them; AT is from here on the first event of a frame."""
         new[:, AT] += 0 if self.table is None else self.table.num_rows
-        self.table = table if self.table is None else pa.concat_tables([self.table, table])
-        self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, ID)])
+        self.take(self._scanned)
         if new.size:
             order = np.argsort(self.ids, kind="stable")
             position = np.empty(order.size, np.int64)
             position[order] = np.arange(order.size)
             new[:, AT] = order[position[new[:, AT]] - new[:, LEAD]]
+
+    def take(self, rows: TimedRows) -> None:
+        """Events that were scanned."""
+        self.table = rows.table if self.table is None else pa.concat_tables([self.table, rows.table])
+        self.ids = np.concatenate([self.ids, rows.ids if rows.ids.size else np.zeros(rows.table.num_rows, ID)])
 
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
         """What is reported of these frames, with their quantiles."""
@@ -72,10 +84,11 @@ class FrameEvents:
         first = frames[:, AT]
         return with_quantiles(self.spec, self.table, self.ids, (first, np.zeros_like(first), frames[:, COUNT]), extra)
 
-    def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
-        """Keep the last rows[k] events of key k; frames that are open move along."""
+    def drop(self, scan: Scan, frames: np.ndarray) -> None:
+        """Keep the last events of each key, as many as the scan needs; frames that are open move along."""
         if self.table is None:
             return
+        rows = scan.kept_rows
         order = np.argsort(self.ids, kind="stable")
         counts = np.bincount(self.ids, minlength=rows.size)
         rank = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -84,6 +97,11 @@ class FrameEvents:
         still = frames[:, OPEN] == 1
         frames[still, AT] = (np.cumsum(keep) - 1)[frames[still, AT]]
         self.table, self.ids = self.table.filter(pa.array(keep)), self.ids[keep]
+
+    def since(self, scan: Scan) -> np.ndarray:
+        """Of each key the ts of its first event that is needed; the end of time where none is."""
+        some = (scan.keyed[:, ROWS] > 0) | (scan.keyed[:, SLOT] >= 0)
+        return np.where(some, scan.keyed[:, START], END_OF_TIME)
 
     def point(self, frames: np.ndarray) -> None:
         """Open frames find their events again: they are all that is kept of their key."""

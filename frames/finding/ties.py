@@ -24,11 +24,12 @@ NONE = np.zeros(0, np.int64)
 def skips(laid: LaidOut, frames: np.ndarray, leads: np.ndarray, earlier: np.ndarray = NONE) -> np.ndarray:
     """Of frames (rows KEY … AT) in laid out events. earlier: by key, of a frame that began before these events.
 
-    A frame that only the end of the stream made certain (AT is -1) ends with its key.
+    A frame that only the end of the stream made certain (AT is -1) ends with its key, or as many rows before its end
+    as its lead is longer than itself.
     """
     keys, late, places = frames[KEY], frames[AT] < 0, laid.places()
     at = places[np.where(late, 0, frames[AT])] if places.size else np.zeros(keys.size, np.int64)
-    first = np.where(late, laid.segments[keys + 1] - frames[COUNT], at - leads)
+    first = np.where(late, laid.segments[keys + 1] - np.maximum(frames[COUNT], leads), at - leads)
     here = first - laid.spans(keys, frames[BEGIN], frames[BEGIN])[0]
     return np.where(first < laid.segments[keys], earlier[keys], here) if earlier.size else here
 
@@ -50,9 +51,12 @@ class Ties:
         self._laid, self.of_runs = laid_out(instants, ids, keys), extended(self.of_runs, keys, 0)
         return self
 
-    def add_frames(self, frames: np.ndarray) -> None:
-        """Frames of the next slots."""
-        found = skips(self._laid, frames[:, : AT + 1].T, frames[:, LEAD], self.of_runs)
+    def add_frames(self, frames: np.ndarray, known: np.ndarray | None = None) -> None:
+        """Frames of the next slots. known: the skips by slot of all frames, if the scan has counted them."""
+        if known is None:
+            found = skips(self._laid, frames[:, : AT + 1].T, frames[:, LEAD], self.of_runs)
+        else:
+            found = known[self.of_frames.size : self.of_frames.size + frames.shape[0]]
         self.of_frames = np.concatenate([self.of_frames, found])
 
     def add_runs(self, state: np.ndarray) -> None:

@@ -5,7 +5,7 @@ so far are the first `count` rows of `frames` (kernels/frames/framing.py), and w
 kind of frame has its own, listed in kinds.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from swag.tables.times.durations import in_units
 ENDLESS = 2**64 - 1  # no two instants of int64 are further apart
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
+Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]  # a task, and what it is given, one by one
 
 
 class Share(NamedTuple):
@@ -63,6 +64,7 @@ class Scan:
     ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
     come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
     of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
+    rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come?
     """
 
     spec: Spec
@@ -73,6 +75,8 @@ class Scan:
     ends_late = False
     looks_ahead = False
     may_fail: tuple[str, ...] = ()
+    rereads = over = False
+    skips: np.ndarray | None = None  # of frames, by who counts them itself: see frames/finding/ties.py
 
     def begin(self, fields: dict[str, Field]) -> None:
         """Events that were looked at ahead are taken: what others are compared with is known from here on."""
@@ -126,6 +130,10 @@ class Scan:
     def data(self, fields: dict[str, Field], size: int) -> Any:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
+
+    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Any:
+        """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
+        return data
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         """Call the kernel."""

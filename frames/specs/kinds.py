@@ -6,13 +6,14 @@ from frames.specs.aggregate import Aggregate
 from frames.specs.between import Between
 from frames.specs.boundary import Boundary
 from frames.specs.delta import Delta
+from frames.specs.pattern import Pattern
 from frames.specs.session import Session
 from frames.specs.spec import Spec
 from frames.specs.state import State
 from frames.specs.threshold import Threshold
 from swag.errors import BadQuery
 
-KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between)
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between, Pattern)
 
 
 def check_spec(spec: Any) -> None:

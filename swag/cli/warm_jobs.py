@@ -73,6 +73,8 @@ def specs() -> list[Any]:
         fr.Boundary("x", breaks=[2, 4]),
         fr.Aggregate(sw.sum("x"), ">=", 9),
         fr.Aggregate(sw.count(), ">=", 4),
+        fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}, {"low": "LAST(B.x)"}),
+        fr.Pattern("A B+", {"B": "x < AVG(A.x)"}),
         fr.Threshold("x > 2 AND n > 1", max_rows=5),
         fr.Session("10s"),
         fr.State("word"),

@@ -7,6 +7,7 @@
     functions.py    the functions there are, and what each takes
     statements.py   a parsed statement as queries
     writing.py      a query as a statement
+    match_recognize.py  rows that match a pattern
     over            statements with OVER ( … ): standard window functions
     places.py       where something is wrong
     refusing.py     what was found there, and what was expected

@@ -12,6 +12,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from swag.sql import match_recognize
 from swag.sql.clauses import Clauses
 from swag.sql.hints import STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
@@ -163,6 +164,8 @@ class Parser(Clauses, Refusing, DuckDBParser):
         else:
             self._no_stream()
         self.refuse_bare_window()
+        if self.word == match_recognize.WORD:
+            found.match = match_recognize.match_clause(self)
         alias = self._alias()
         self.refuse_bare_window()
         if self._match(TokenType.L_BRACKET):

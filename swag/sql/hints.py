@@ -46,7 +46,10 @@ UNSUPPORTED: dict[str, tuple[str, str]] = {
     "PIVOT": ("PIVOT", "one aggregate for each column: SUM(x) FILTER (WHERE …)"),
     "UNPIVOT": ("UNPIVOT", "turn columns to rows before, and read the result"),
     "TABLESAMPLE": ("TABLESAMPLE", "FROM (SELECT * FROM trades WHERE …) [ROWS 1000]"),
-    "MATCH_RECOGNIZE": ("MATCH_RECOGNIZE", "[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]"),
+    "MATCH_RECOGNIZE": (
+        "MATCH_RECOGNIZE here",
+        "FROM ticks MATCH_RECOGNIZE ( … ), right behind the name of the stream",
+    ),
     **dict.fromkeys(
         ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATERAL", "SEMI", "ANTI"),
         ("JOIN", _JOIN),

@@ -44,3 +44,4 @@ class Select:
     having: Any = None
     having_start: int = 0
     index: bool = True
+    match: Any = None  # MATCH_RECOGNIZE ( … ), see match_recognize.py

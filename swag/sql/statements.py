@@ -17,6 +17,7 @@ from swag.query.windows import Rows
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
+from swag.sql.match_recognize import match_query
 from swag.sql.nodes import Clause, Select
 from swag.sql.over.reading import OverSelect
 from swag.sql.over.registering import queries_to_register
@@ -92,7 +93,9 @@ def spec_of(text: str) -> Any:
 
 
 def _asked(text: str, select: Select, named: Named | None) -> list[Any]:
-    """A statement by itself: it may also ask for events as they are."""
+    """A statement by itself: it may also ask for events as they are, or for matches of a pattern."""
+    if select.match is not None:
+        return [match_query(text, select)]
     if select.star is not None and (select.clause.every is not None or select.where is not None):
         return [_chosen(text, select, named)[0]]
     return _queries(text, select, named)
@@ -199,6 +202,10 @@ def _source(text: str, select: Select, named: Named | None) -> tuple[Source | No
     inner = select.source
     if isinstance(inner, str):
         return None if named is None else named.source(text, select), inner
+    if inner.match is not None:
+        raise wrong(
+            text, inner.start, "MATCH_RECOGNIZE inside of FROM ( … ) is not supported.", "evaluate it by itself"
+        )
     if inner.star is not None:
         return _chosen(text, inner, named)
     found = _queries(text, inner, named)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames import theory
+from frames import theory, theory_of_patterns
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
 LATEST = sw.aggregate(
@@ -100,6 +100,20 @@ LIMITED: dict[str, Any] = {
 }
 SPECS |= LIMITED
 
+MATCH_SO_FAR = {"B": "x < AVG(A.x) AND COUNT(*) < 5", "C": "C.x >= A.x AND i > FIRST(A.i)"}
+SPECS |= {
+    "pattern": fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}),
+    "pattern, measures": fr.Pattern(
+        "A B* (C | D){1,2}",
+        {"A": "i > 0", "B": "x < 1.5", "C": "PREV(x, 2) > 0 AND i > 1", "D": "i = 0"},
+        {"first": "FIRST(B.x)", "n": "COUNT(*) - COUNT(A.*)", "mean": "AVG(B.x)", "last": "LAST(i)", "b": "MAX(D.i)"},
+    ),
+    "pattern, lengths": fr.Pattern("A+", {"A": "x > 0"}, min_rows=2, max_rows=4, max_duration=5),
+    "pattern that waits": fr.Pattern("A (B* C)?", {"A": "i >= 0", "B": "x >= 0.5", "C": "x < 0.5"}),
+    "pattern, match so far": fr.Pattern("A B+ C?", MATCH_SO_FAR, {"b": "SUM(B.x)", "a": "A.x"}),
+    "pattern over text": fr.Pattern("A B+", {"B": "k <> PREV(k)"}),
+}
+
 # Every other aggregate compiles for seconds what differs in a function or two: they are tried uncompiled, all of them
 # (test_without_jit.py). Compiled are some of one partial and of several, of integers and floats, closed both ways.
 UNCOMPILED = (
@@ -134,6 +148,10 @@ def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tup
     found = []
     for value in dict.fromkeys(row[key] if key else None for row in rows):
         own = theory.in_order([row for row in rows if key is None or row[key] == value])
+        if isinstance(spec, fr.Pattern):
+            all_ = theory_of_patterns.matches(spec, own)
+            found += [(value, *interval(own, *m[:2]), *theory_of_patterns.measured(spec, own, m)) for m in all_]
+            continue
         framing = [(frame, "frame") for frame in theory.final(spec, own)]
         if isinstance(spec, fr.Threshold) and spec.partition:
             framing += [(gap, "gap") for gap in theory.gaps([frame for frame, _ in framing], own)]
@@ -143,6 +161,10 @@ def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tup
                 end = own[e + 1]["ts"] if e + 1 < len(own) else None
             found.append((value, own[s]["ts"], end, e - s + 1, *extra(spec, own[s : e + 1], kind)))
     return found
+
+
+def interval(own: list[dict[str, Any]], s: int, e: int) -> tuple[int, int, int]:
+    return own[s]["ts"], own[e]["ts"], e - s + 1
 
 
 def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]:

@@ -122,3 +122,14 @@ def test_what_is_refused_before_any_job(spark):
             sw.UnknownColumn, match=r'^mean\(depht\) reads "depht", but the events have: ts, key, x, n, id'
         ):
             evaluate("SELECT SUM(x) + AVG(depht) AS sum FROM s [FRAME DELTA x 1]", events)
+
+
+def test_matches_of_a_pattern_are_those_of_sw_evaluate(spark):
+    text = """SELECT k, low, "end", start FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+        MEASURES LAST(B.x) AS low, FIRST(A.ts) AS start PATTERN (A B+) DEFINE B AS x < PREV(x))"""
+    events = pa.table(
+        {"ts": range(40), "k": ["ab"[i % 3 == 0] for i in range(40)], "x": [i * 7 % 10 for i in range(40)]}
+    )
+    found = swag.spark.evaluate(text, spark.createDataFrame(events)).toArrow()
+    order = [("k", "ascending"), ("start", "ascending")]
+    assert found.sort_by(order).to_pylist() == sw.evaluate(text, events).sort_by(order).to_pylist()

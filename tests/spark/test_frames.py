@@ -21,6 +21,7 @@ SPECS = [
     fr.Delta("x", 1.5, measure="range", op=">="),
     fr.Aggregate(sw.sum("n"), ">=", 25),
     fr.Aggregate(sw.quantile("x", 0.5), "<", 0.5),
+    fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "n > AVG(B.n)"}, {"low": "LAST(B.x)"}),
     fr.State("CASE WHEN x > 0 THEN 'up' WHEN x < -0.5 THEN 'down' END", min_rows=2),
     fr.Session(5, max_rows=20),
     fr.Between("x > 0.5", "n > 6 AND x < 0", extent="open"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from frames.match_query import MatchQuery
 from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, spans_of
 from swag.errors import BadQuery
 from swag.spark import schema
@@ -22,14 +23,19 @@ if TYPE_CHECKING:
     from frames.query import FrameQuery
 
 
-def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
+def evaluate(
+    query: "FrameQuery | MatchQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout
+) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
+    stream = FrameStream.of(events, ts, keys, layout)
+    if isinstance(query, MatchQuery):
+        return _matched(query, stream, ts)
     if query.spec.extent == "open":
         raise BadQuery(
             'a statement over frames with extent="open" is not answered on Spark.',
             'frames.spark.detect, then frames.spark.summarize(…, extent="open")',
         )
-    stream, query = FrameStream.of(events, ts, keys, layout), _portable(query)
+    query = _portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
@@ -40,6 +46,13 @@ def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], l
     read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
     task = replace(stream.task(list(read), out), query=query)
     return answered_per_frame(stream, spans_of(found, keys), task, out)
+
+
+def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:
+    """The matches of a pattern, as the statement selects them."""
+    query.check_time(ts)
+    found = named(detected(stream, query.spec), list(query.names(tuple(stream.keys)).values()))
+    return found.select(*query.select) if query.select else found
 
 
 def _portable(query: "FrameQuery") -> "FrameQuery":

@@ -74,6 +74,10 @@ class OverParser(Parser):
                 "FROM events WHERE …; or evaluate the inner statement first, and this one over its table",
             )
         self._from(found)
+        if found.match is not None:
+            raise wrong(
+                self.sql, found.match.start, "MATCH_RECOGNIZE beside OVER ( … ) is not supported.", "one of them"
+            )
         if found.clause.start:
             raise wrong(
                 self.sql, found.clause.start, "a window in brackets is not supported beside OVER ( … ).",

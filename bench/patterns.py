@@ -1,0 +1,151 @@
+"""How fast patterns are found: dips in prices, threshold frames as a pattern, beside regular expressions and DuckDB.
+
+python -m bench.patterns [--quick] [--events 10000000] [--keys 1000] [--rounds 5] [--markdown page]
+"""
+
+import argparse
+import re
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import frames as fr
+import swag as sw
+from bench import machine
+from bench.frames_speed import HIGH, ISLANDS, signal
+from bench.report import Finding, Report, Table, insert, markdown, plain
+from bench.timing import cpu_clock, interleaved
+
+DIP = fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"})
+LOW = fr.Pattern("A B+ C", DIP.define, {"low": "LAST(B.x)"})
+EPISODE = fr.Pattern("A{20,}", {"A": f"x > {HIGH}"})
+MEAN = fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > AVG(B.x)"})
+
+
+def by_expressions(events: pa.Table) -> int:
+    """Dips by Python's `re`: rows as letters, key by key; a match is three arrays more that nobody makes here."""
+    k, x = (np.asarray(events[name]) for name in ("k", "x"))
+    order = np.argsort(k, kind="stable")
+    k, x = k[order], x[order]
+    letters = np.full(k.size, ord("s"), np.uint8)
+    same = k[1:] == k[:-1]
+    letters[1:][same & (x[1:] < x[:-1])] = ord("d")
+    letters[1:][same & (x[1:] > x[:-1])] = ord("u")
+    return sum(1 for _ in re.finditer(rb".d+u", letters.tobytes(), re.DOTALL))
+
+
+def detection(report: Report, size: int, keys: int, rounds: int) -> None:
+    table = signal(size, keys)
+    order = pa.array(np.lexsort((np.asarray(table["ts"]), np.asarray(table["k"]))))
+    connection = duckdb.connect()
+    connection.register("events", table)
+    islands = ISLANDS["threshold"].format(high=HIGH) + " HAVING n >= 20"
+    peers: dict[str, dict[str, Any]] = {
+        "A B+ C": {"re": lambda: by_expressions(table)},
+        "A{20,}": {"DuckDB": lambda: connection.sql(islands).arrow().read_all().num_rows},
+    }
+    for layout, events in (("interleaved", table), ("key by key", table.take(order).combine_chunks())):
+        for spec, reach in ((DIP, 50.0), (EPISODE, 50.0), (LOW, None), (MEAN, None)):
+            found = fr.detect(spec, events, key="k").num_rows  # compiles
+            others = {} if spec.measures or spec is MEAN else peers[spec.pattern]
+            for ask in others.values():
+                assert ask() == found
+            ours = {"frames": lambda spec=spec, events=events: fr.detect(spec, events, key="k")}
+            best = interleaved(ours | (others if layout == "interleaved" else {}), rounds)
+            work = interleaved(ours, rounds, cpu_clock)["frames"]
+            said = ", LAST(B.x)" if spec is LOW else ", C above AVG(B.x)" if spec is MEAN else ""
+            name = f"{spec.pattern}{said}, {layout} ({found:,} matches)"
+            report.findings.append(Finding(name, "events per second, wall", size / best["frames"] / 1e6, "M/s", reach))
+            report.findings.append(
+                Finding(name, "per second of CPU, times 2 cores", 2 * size / work / 1e6, "M/s", reach)
+            )
+            for other in set(best) - {"frames"}:
+                report.findings.append(Finding(name, f"over {other}", best[other] / best["frames"], "x", 10.0))
+
+
+def three_ways(report: Report, size: int, keys: int, rounds: int) -> None:
+    """The same episodes by a frame, a pattern, and a sliding window whose passing rows are put together again."""
+    events = signal(size, keys)
+    frame = fr.Threshold("x", ">", HIGH, min_rows=20)
+    query = sw.Query(sw.min("x"), sw.Rows(20), name="low")
+    count = sw.Query(sw.count(), sw.Rows(20), name="n")
+
+    def by_windows() -> int:
+        answers = sw.evaluate([query, count], events, key="k")
+        passing = (np.asarray(answers["low"]) > HIGH) & (np.asarray(answers["n"]) == 20)
+        order = np.argsort(np.asarray(answers["k"]), kind="stable")
+        passing, k = passing[order], np.asarray(answers["k"])[order]
+        return int((passing & np.append(True, ~passing[:-1] | (k[1:] != k[:-1]))).sum())
+
+    ways = {
+        "frame": lambda: fr.detect(frame, events, key="k").num_rows,
+        "pattern": lambda: fr.detect(EPISODE, events, key="k").num_rows,
+        "window": by_windows,
+    }
+    assert len({ask() for ask in ways.values()}) == 1
+    best = interleaved(ways, rounds)
+    lines = {"frame": 1, "pattern": 1, "window": 7}
+    kept = {way: kept_by(way, events.slice(0, min(size, 200_000))) for way in ways}
+    rows = [[way, lines[way], f"{size / best[way] / 1e6:.3g}", kept[way]] for way in ways]
+    header = ["", "statements", "events per second (M)", "bytes per key while events arrive"]
+    report.tables.append(Table("the same episodes three ways: above the threshold for 20 rows", header, rows))
+
+
+def kept_by(way: str, events: pa.Table) -> int:
+    """What is remembered of a key, about, after some events; arrays that grow by doubling are counted as they are."""
+    keys = len(set(events["k"].to_pylist()))
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    if way == "window":
+        holder: Any = sw.Engine(ts="ts", key="k")
+        holder.register([sw.Query(sw.min("x"), sw.Rows(20), name="low")])
+        holder.append(events)
+    else:
+        holder = fr.Detector(EPISODE if way == "pattern" else fr.Threshold("x", ">", HIGH, min_rows=20), key="k")
+        holder.push(events)
+        holder.punctuate(int(events["ts"][-1].as_py()))
+    used = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    del holder
+    return max(used, 0) // keys
+
+
+def measure(args: argparse.Namespace) -> Report:
+    """All of it, or a twentieth of the events."""
+    size, keys, rounds = (
+        (args.events // 20, args.keys // 10, 2) if args.quick else (args.events, args.keys, args.rounds)
+    )
+    report = Report(f"patterns: {size:,} events of {keys:,} keys, Arrow in, Arrow out")
+    if not args.quick:
+        machine.touch_memory()
+    detection(report, size, keys, rounds)
+    three_ways(report, size, keys, rounds)
+    report.notes.append("Contenders take turns, and the best round of each counts: ratios are of wall times.")
+    return report
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench.patterns", description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--markdown", type=Path, help="a page with a place for the results")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = arguments(argv)
+    report = measure(args)
+    print(plain(report))
+    if args.markdown is not None:
+        insert(args.markdown, "patterns", markdown(report, args.markdown.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

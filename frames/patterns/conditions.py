@@ -1,0 +1,239 @@
+"""DEFINE and MEASURES: what is asked of rows, of the rows before them, and of the match so far.
+
+    B AS price < PREV(price)              of a row and the one before it: columns, computed for all rows at once
+    B AS price < AVG(A.price)             of the match so far: an aggregate of its rows that are A's
+    B AS B.price < A.price                B is the row itself, and A.price the price of the last A
+    LAST(B.price) / FIRST(A.price)        in MEASURES: of the whole match
+
+PREV(price, 2) looks two rows back, whether these are part of the match or not. A condition is split at its ANDs: those
+parts that are about rows alone are computed beforehand.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from frames.patterns.reading import EXAMPLE
+from swag.errors import BadQuery
+from swag.tables.conjuncts import is_node, written
+from swag.tables.expressions.expression import compiled
+
+MEASURE = "of the match "  # the name of a column that stands for an aggregate of it begins so
+FAR = 1000  # rows that PREV looks back
+AGGREGATES = {
+    "Count": "count", "Sum": "sum", "Avg": "mean", "Min": "min", "Max": "max", "First": "first", "Last": "last",
+}  # fmt: skip
+OF_MATCHES = AGGREGATES | {"Median": "median", "Stddev": "std", "StddevSamp": "std", "Variance": "var"}
+REFUSED = {
+    "NEXT": "PREV: conditions look back. A symbol of its own, for the row behind, looks ahead",
+    "CLASSIFIER": "COUNT(A.*) says how many rows are A's",
+    "MATCH_NUMBER": "frame_id numbers the matches",
+}
+
+
+class Shifted(NamedTuple):
+    """What a row so far back has: SQL over its columns."""
+
+    text: str
+    back: int
+
+    @property
+    def name(self) -> str:
+        """What its column is called."""
+        return f"PREV({self.text}, {self.back})"
+
+
+class Grown(NamedTuple):
+    """An aggregate of the rows of a match that are of a symbol (None: of all). text: of what; None: the rows."""
+
+    kind: str
+    symbol: str | None
+    text: str | None
+    distinct: bool = False
+
+
+class SymbolCondition(NamedTuple):
+    """Of a symbol. rows: the parts about rows alone, as SQL (None: there are none); match: trees of the others."""
+
+    rows: str | None
+    match: tuple[Any, ...]
+
+
+class PatternTerms:
+    """Reads conditions and measures of one pattern. Owns what they refer to: `shifted` and `grown`, each once."""
+
+    def __init__(self, symbols: list[str]) -> None:
+        self.symbols = {name.upper(): name for name in symbols}
+        self.shifted: list[Shifted] = []
+        self.grown: list[Grown] = []
+
+    def condition(self, symbol: str, text: str) -> SymbolCondition:
+        """DEFINE symbol AS text."""
+        what = f"DEFINE {symbol} AS {text}"
+        tree = _changed(parsed(text, what), lambda node: self._in_define(node, symbol, what)).unnest()
+        parts = [each.unnest() for each in tree.flatten()] if is_node(tree, "And") else [tree]
+        rows = [written(part) if not is_node(part, "Or") else f"({written(part)})" for part in parts if not grows(part)]
+        match = tuple(part for part in parts if grows(part))
+        return SymbolCondition(" AND ".join(rows) or None, match)
+
+    def measure(self, name: str, text: str) -> str:
+        """MEASURES text AS name: the same over columns that stand for aggregates of the match."""
+        what = f"MEASURES {text} AS {name}"
+        return written(_changed(parsed(text, what), lambda node: self._in_measures(node, what)))
+
+    def _in_define(self, node: Any, own: str, what: str) -> Any:
+        """What stands for a part of a condition; None: its own parts do."""
+        if is_node(node, "Column"):
+            symbol = self._symbol(node, what)
+            if symbol is None or symbol == own:
+                return plain(node)
+            return self._of_match(Grown("last", symbol, written(plain(node))))
+        if called(node) == "PREV":
+            return self._previous(node, own, what)
+        found = self._aggregate(node, AGGREGATES, what)
+        if found is None:
+            return None
+        if found.kind == "last" and found.symbol in (None, own):  # which is the row itself
+            return _stripped(node.this)
+        return self._of_match(found)
+
+    def _in_measures(self, node: Any, what: str) -> Any:
+        if is_node(node, "Column"):
+            return self._of_match(Grown("last", self._symbol(node, what), written(plain(node))))
+        if called(node) == "PREV":
+            raise BadQuery(f"{what}: PREV is not supported in MEASURES.", "a symbol of its own for that row: LAST(A.x)")
+        found = self._aggregate(node, OF_MATCHES, what)
+        return None if found is None else self._of_match(found)
+
+    def _previous(self, node: Any, own: str, what: str) -> Any:
+        """PREV(x), PREV(x, n): a column."""
+        inner, *more = node.expressions or [None]
+        back = int(more[0].this) if more and is_node(more[0], "Literal") and more[0].this.isdigit() else 1
+        if inner is None or len(more) > 1 or (more and (not is_node(more[0], "Literal") or back > FAR)):
+            raise BadQuery(f"{what}: {written(node)} takes a value and a number of rows up to {FAR}.", "PREV(price, 2)")
+        for each in inner.walk():
+            if called(each) or type(each).__name__ in OF_MATCHES:
+                raise BadQuery(f"{what}: {written(node)} is not supported: PREV is of columns.", "PREV(price)")
+            if is_node(each, "Column") and self._symbol(each, what) not in (None, own):
+                hint = f"PREV({each.name}), which is of the row before this one; or {written(each)}, of the last one"
+                raise BadQuery(f"{what}: {written(node)} is not supported: the row is {own}'s.", hint)
+        inner = _stripped(inner)
+        return inner if back == 0 else quoted(_once(self.shifted, Shifted(written(inner), back)).name)
+
+    def _aggregate(self, node: Any, known: Mapping[str, str], what: str) -> Grown | None:
+        """The aggregate that a part is, if it is one."""
+        kind = known.get(type(node).__name__)
+        if kind is None:
+            self._refuse(node, what)
+            return None
+        of, distinct = node.this, is_node(node.this, "Distinct")
+        of = of.expressions[0] if distinct and len(of.expressions) == 1 else of
+        extra = [name for name, given in node.args.items() if given and name not in ("this", "big_int")]
+        if extra or (distinct and known is AGGREGATES):
+            raise BadQuery(f"{what}: {written(node)} is not supported.", f"{written(node).partition('(')[0]}(A.x)")
+        columns = list(of.find_all(*_column_types()))
+        symbols = {self._symbol(each, what) for each in columns}
+        if len(symbols) > 1:
+            raise BadQuery(f"{what}: {written(node)} is of several symbols.", "AVG(A.price * A.volume)")
+        rows = is_node(of, "Star") or (is_node(of, "Column") and is_node(of.this, "Star"))
+        if not columns and not rows:
+            raise BadQuery(f"{what}: {written(node)} is of no column.", "COUNT(*), SUM(A.x)")
+        return Grown(kind, next(iter(symbols), None), None if rows else written(_stripped(of)), distinct)
+
+    def _symbol(self, column: Any, what: str) -> str | None:
+        """The symbol that a column is of; None: it does not say."""
+        said = column.args.get("table")
+        if said is None:
+            return None
+        if said.name.upper() not in self.symbols:
+            raise BadQuery(
+                f'{what}: "{said.name}" is no symbol of the pattern, which has: {", ".join(self.symbols.values())}.',
+                f"{next(iter(self.symbols.values()))}.{column.name}",
+            )
+        return self.symbols[said.name.upper()]
+
+    def _of_match(self, grown: Grown) -> Any:
+        _once(self.grown, grown)
+        return quoted(f"{MEASURE}{self.grown.index(grown)}")
+
+    def _refuse(self, node: Any, what: str) -> None:
+        if called(node) in REFUSED:
+            raise BadQuery(f"{what}: {called(node)} is not supported.", REFUSED[called(node)])
+        if type(node).__name__ in OF_MATCHES:
+            raise BadQuery(
+                f"{what}: {written(node)} does not grow with a match.", "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
+            )
+
+
+def parsed(text: Any, what: str) -> Any:
+    """The tree of an expression; one that can not be read is refused."""
+    import sqlglot
+
+    if not isinstance(text, str) or not text.strip():
+        raise BadQuery(f"{what}: expected SQL, found {text!r}.", EXAMPLE)
+    try:
+        tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")
+    except sqlglot.errors.SqlglotError as why:
+        column = (getattr(why, "errors", None) or [{}])[0].get("col")
+        place = "" if column is None else f" at column {column}"
+        raise BadQuery(f"{what} can not be read{place}.", EXAMPLE) from None
+    except RecursionError:
+        raise BadQuery(f"{what[:60]}…: it is nested too deep.", "fewer parentheses") from None
+    return tree
+
+
+def columns_read(text: str) -> frozenset[str]:
+    """The columns of events that SQL over them reads; what stands for others is left out."""
+    return frozenset(name for name in compiled(text).columns if not name.startswith((MEASURE, "PREV(")))
+
+
+def grows(tree: Any) -> bool:
+    """Is anything in it about the match so far?"""
+    return any(is_node(each, "Column") and each.name.startswith(MEASURE) for each in tree.walk())
+
+
+def called(node: Any) -> str:
+    """The name of a function that sqlglot does not know, in capitals."""
+    return str(node.name).upper() if is_node(node, "Anonymous") else ""
+
+
+def plain(column: Any) -> Any:
+    """The same column, without the symbol that it is of."""
+    found = column.copy()
+    found.set("table", None)
+    return found
+
+
+def quoted(name: str) -> Any:
+    from sqlglot import exp
+
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+
+def _stripped(tree: Any) -> Any:
+    return _changed(tree, lambda node: plain(node) if is_node(node, "Column") else None)
+
+
+def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a tree, with those parts replaced for which `change` gives others; what is inside is not seen."""
+    new = change(tree)
+    if new is not None:
+        return new
+    found = tree.copy()
+    for name, given in tree.args.items():
+        if isinstance(given, list):
+            found.set(name, [_changed(each, change) if hasattr(each, "walk") else each for each in given])
+        elif hasattr(given, "walk"):
+            found.set(name, _changed(given, change))
+    return found
+
+
+def _column_types() -> tuple[Any, ...]:
+    from sqlglot import exp
+
+    return (exp.Column,)
+
+
+def _once(among: list[Any], one: Any) -> Any:
+    if one not in among:
+        among.append(one)
+    return one

@@ -1,33 +1,42 @@
-"""A picture of frames: the signal as an envelope, the frames as shaded spans behind it. Readable at 10^6 points."""
+"""A picture of frames: the signal of each key with its frames behind it, and what they are found by as lines."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frames.drawing import Signal, Spans, draw_frames, draw_gaps, draw_levels, draw_signal, set_clock
 from frames.finding.intake import timed
+from frames.owning.origin import Origin
+from frames.specs import Spec
 from frames.tables import OURS, pieces_of, united
-from swag.errors import BadQuery
-from swag.tables.columns import Clock, as_table, column, field
+from swag.arguments import check_name
+from swag.errors import BadQuery, BadType
+from swag.query.groupings import By
+from swag.tables.columns import Clock, as_table, column, decoded, decoded_type, field, is_number, ranked_field
+from swag.tables.expressions.derived import with_derived
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMNS = 1200  # of pixels, about: more points per column than this can not be told apart
-LINES = COLUMNS // 4  # more can not be told apart either: then none is drawn
-FRAME, GAP, LINE, EDGE = "#f2a65a", "#d9dde3", "#274060", "#c1121f"
+PANELS = 6  # keys that are shown beneath each other
+WORDS = 20  # values of a column of text that fit beside an axis
 
 
 def plot(
     frames: Any, events: Any, *, y: str, ts: str = "ts", key: Any = None, ax: Any = None, label: str = ""
-) -> "Axes":
-    """Shade frames over the column `y` of the events. key: ("router", "r1") picks one substream of both; where a key
-    has several columns, (("router", "port"), ("r1", 80)).
+) -> "Axes | np.ndarray":
+    """Frames behind the column `y` of the events, as matplotlib Axes; of several keys, an array of them.
+
+    key: ("router", "r1") shows one substream, (("router", "port"), ("r1", 80)) one of a key of two columns; "router",
+    or None, shows each key in axes of its own, six of those with most frames. What the frames were found by
+    is drawn as lines, if it is a level of `y` (a threshold, the edges of cells); frames from fr.detect know it.
 
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
-    spike is lost. Frames narrower than two columns are drawn that wide; those that touch there share one shade, with a
-    line where each begins if they are few enough for that. Null and NaN are left out of the signal.
+    spike is lost. The line is interrupted where values are null or NaN, and in long silences. Up to 100 frames are
+    shaded, at least two columns wide, with a line where one begins that touches the one before; more are a
+    band at the bottom, darker where more of the time is in a frame. label: in place of the title.
 
     >>> import matplotlib
     >>> matplotlib.use("Agg")  # a picture in a file, no window
@@ -38,116 +47,172 @@ def plot(
     """
     import matplotlib.pyplot as plt
 
-    table, whole = as_table(events), united(frames)
+    check_name(y, "y", 'y="load"')
+    check_name(ts, "ts", 'ts="ts"')
+    table, whole, origin = as_table(events), united(frames), Origin.of(as_table(frames))
+    spec = None if origin is None else origin.found_by()
+    table = with_derived(table, {y: "the plot shows"}, {}) if not y.isidentifier() else table
+    panels, keys = _panels(whole, table, key, _key_columns(whole, table, origin, {ts, y}), spec, ts, y)
+    if ax is not None:
+        if len(panels) > 1:
+            name = next(iter(panels[0].key))
+            raise BadQuery(f'the frames are of {keys:,} keys ("{name}"); ax shows one.', f'key=("{name}", …)')
+        panels[0].draw(ax, label, legend={"loc": "upper right"})
+        return ax  # type: ignore[no-any-return]
+    rows, height = len(panels), 3.2 if len(panels) == 1 else 0.8 + 1.7 * len(panels)
+    figure, grid = plt.subplots(
+        rows, sharex=True, sharey=True, squeeze=False, figsize=(11, height), layout="constrained"
+    )
+    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 4, "borderaxespad": 0.2}
+    for i, (panel, each) in enumerate(zip(panels, grid[:, 0], strict=True)):
+        panel.draw(each, label if len(panels) == 1 else "", legend=above if i == 0 else None)
+    for each in grid[:-1, 0]:
+        each.set_xlabel("")
+    if len(panels) > 1:
+        of_all = f"{len(panels)} of {keys:,} keys, those with most frames" if keys > len(panels) else ""
+        figure.suptitle(label or of_all, x=0.01, ha="left", fontsize=10)
+    return grid[0, 0] if len(panels) == 1 else grid[:, 0]  # type: ignore[no-any-return]
+
+
+class Panel(NamedTuple):
+    """One series and its frames, which is drawn in axes of its own. key: its columns and their values."""
+
+    key: dict[str, Any]
+    table: pa.Table
+    frames: pa.Table
+    spec: Spec | None
+    ts: str
+    y: str
+
+    def draw(self, ax: "Axes", label: str, legend: dict[str, Any] | None) -> None:
+        """All of it. legend: where to put one, if it has one."""
+        clock, instants = timed(self.table, self.ts)
+        values, words = _values(self.table, self.y)
+        order = np.argsort(instants, kind="stable")
+        signal = Signal(instants[order], values[order])
+        spans, gap = _spans(self.frames, clock, signal)
+        says = draw_signal(ax, signal, clock, self.y)
+        for which, drawn in ((gap, draw_gaps), (~gap, draw_frames)):
+            says += drawn(ax, Spans(spans.starts[which], spans.ends[which]), signal, clock)
+        says += self._levels(ax, signal.v[np.isfinite(signal.v)])
+        self._words(ax, clock, words)
+        ax.set_title(label or self._title(int((~gap).sum()), instants.size), loc="left", fontsize=10)
+        if legend is not None:
+            ax.legend(handles=says, frameon="bbox_to_anchor" not in legend, fontsize=8, **legend)
+
+    def _levels(self, ax: "Axes", values: np.ndarray) -> list[Any]:
+        if self.spec is None or not values.size:
+            return []
+        return draw_levels(ax, *self.spec.levels(self.y, float(values.min()), float(values.max())))
+
+    def _title(self, frames: int, events: int) -> str:
+        named = ", ".join(f"{name} {value}" for name, value in self.key.items())
+        return f"{named}: " * bool(named) + f"{frames:,} frames over {events:,} events"
+
+    def _words(self, ax: "Axes", clock: Clock, words: list[str]) -> None:
+        """Along the axes; words: what the numbers from 0 on stand for, where y is a column of text."""
+        ax.set_ylabel(self.y)
+        if words:
+            ax.set_yticks(range(len(words)), words)
+        set_clock(ax, clock, self.ts)
+        ax.margins(x=0.005)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+
+
+def _key_columns(frames: pa.Table, events: pa.Table, origin: Origin | None, others: set[str]) -> By:
+    """What frames were found per, as they say; else the columns that they have in common with the events."""
+    if origin is not None and set(origin.by) <= set(events.column_names):
+        return origin.by
+    return tuple(n for n in frames.column_names if n in events.column_names and n not in {*OURS, *others})
+
+
+def _panels(
+    frames: pa.Table, events: pa.Table, key: Any, by: By, spec: Spec | None, ts: str, y: str
+) -> tuple[list[Panel], int]:
+    """The series to show, and how many there are."""
+    if isinstance(key, str):
+        by, key = (key,), None
+    if key is None and not by:
+        return [Panel({}, events, frames, spec, ts, y)], 1
     if key is not None:
-        table, whole = _only(table, key, "key is"), _only(whole, key, "frames are found per")
-    elif set(whole.column_names) & set(table.column_names) - {*OURS, ts, y}:
-        shared = sorted(set(whole.column_names) & set(table.column_names) - {*OURS, ts, y})
-        names = repr(shared[0] if len(shared) == 1 else tuple(shared))
-        raise BadQuery(f"the frames are of several keys ({names}); a plot shows one.", f"key=({names}, …)")
-    clock, instants = timed(table, ts)
-    _, pieces = pieces_of(whole, clock)
-    values = field(table, y, "the plot shows")
-    there = values.values == values.values
-    if values.valid is not None:
-        there &= values.valid
-    order = np.argsort(instants[there], kind="stable")
-    t, v = instants[there][order], values.values[there][order].astype(np.float64)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(11, 3.2), layout="constrained")
-    width = _column_width(t)
-    kinds = whole["kind"].to_pylist() if "kind" in whole.column_names else None
-    gap = np.array([kind == "gap" for kind in kinds]) if kinds else np.zeros(pieces.starts.size, bool)
-    for chosen, colour in ((gap & pieces.there, GAP), (~gap & pieces.there, FRAME)):
-        _shade(ax, pieces.starts[chosen], pieces.ends[chosen], width, colour, clock)
-    drawn_t, drawn_v = envelope(t, v)
-    ax.plot(_times(drawn_t, clock), drawn_v, color=LINE, linewidth=0.7)
-    ax.set_ylabel(y)
-    ax.set_xlabel(ts)
-    ax.set_title(label or f"{int((~gap).sum()):,} frames over {instants.size:,} events", loc="left", fontsize=10)
-    ax.margins(x=0.005)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    return ax
+        chosen, count = [_one_key(key)], 1
+    else:
+        chosen, count = _with_most_frames(frames, events, by)
+    shown = [Panel(each, _only(events, each, "key is"), _only(frames, each, "frames are found per"), spec, ts, y)
+             for each in chosen]  # fmt: skip
+    return shown or [Panel({}, events, frames, spec, ts, y)], count
 
 
-def _only(table: pa.Table, key: Any, asked_by: str) -> pa.Table:
-    """The rows of one substream."""
+def _one_key(key: Any) -> dict[str, Any]:
+    """Columns and values from what the user wrote."""
     if not isinstance(key, tuple) or len(key) != 2:
-        raise BadQuery(f"key={key!r} is not a column and the value to show.", 'key=("router", "r1")')
+        raise BadQuery(f"key={key!r} is not a column and the value to show.", 'key=("router", "r1"), or key="router"')
     names, values = ([each] for each in key) if isinstance(key[0], str) else key
     if not all(isinstance(each, list | tuple) for each in (names, values)) or len(names) != len(values):
         raise BadQuery(
             f"key={key!r} are not columns and a value for each.",
             'key=(("router", "port"), ("r1", 80)), or ("router", "r1")',
         )
-    for name, value in zip(names, values, strict=True):
+    return dict(zip(names, values, strict=True))
+
+
+def _with_most_frames(frames: pa.Table, events: pa.Table, by: By) -> tuple[list[dict[str, Any]], int]:
+    """The keys to show, in order of the events, and how many there are. Of equally many frames, most events win."""
+    of_events, of_frames = _counts(events, by, "key is"), _counts(frames, by, "frames are found per")
+    keys = list(of_events)
+    most = sorted(keys, key=lambda each: (-of_frames.get(each, 0), -of_events[each]))[:PANELS]
+    return [dict(zip(by, each, strict=True)) for each in keys if each in set(most)], len(keys)
+
+
+def _counts(table: pa.Table, by: By, asked_by: str) -> dict[tuple[Any, ...], int]:
+    """How many rows there are of every key, in order of appearance."""
+    places = [str(i) for i in range(len(by))]  # of the columns: names may be anything
+    keys = pa.table([column(table, name, asked_by) for name in by], names=places)
+    counted = keys.group_by(places, use_threads=False).aggregate([([], "count_all")])
+    values = [counted[place].to_pylist() for place in places]
+    return dict(zip(zip(*values, strict=True), counted["count_all"].to_pylist(), strict=True))
+
+
+def _only(table: pa.Table, key: dict[str, Any], asked_by: str) -> pa.Table:
+    """The rows of one substream."""
+    for name, value in key.items():
         array = column(table, name, asked_by)
         try:
-            table = table.filter(pc.equal(array, pa.scalar(value)))
+            same = pc.is_nan(array) if value != value else pc.equal(array, pa.scalar(value))
+            table = table.filter(same)
         except pa.ArrowException:
             raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.') from None
     return table
 
 
-def envelope(t: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and highest point of each column of pixels, in order; all points if there are few."""
-    if t.size <= 4 * COLUMNS:
-        return t, v
-    column = ((t - t[0]) * (COLUMNS / max(int(t[-1] - t[0]), 1))).astype(np.int64)
-    order = np.lexsort((v, column))
-    ends = np.flatnonzero(np.diff(column[order], append=-1))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    chosen = np.sort(np.unique(np.concatenate([order[starts], order[ends]])))
-    return t[chosen], v[chosen]
+def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[Spans, np.ndarray]:
+    """The intervals of frames, and which are gaps. A frame whose end is not known yet lasts as long as the signal."""
+    _, pieces = pieces_of(frames, clock)
+    begun = np.asarray(pc.is_valid(frames["start"])) if pieces.starts.size else pieces.there
+    last = signal.t[-1] if signal.t.size else 0
+    ends = np.where(pieces.there, pieces.ends, np.maximum(last, pieces.starts))
+    kinds = np.zeros(pieces.starts.size, bool)
+    if "kind" in frames.column_names:
+        kinds = np.asarray(pc.fill_null(pc.equal(frames["kind"], "gap"), False))
+    return Spans(pieces.starts[begun], ends[begun]), kinds[begun]
 
 
-def _column_width(t: np.ndarray) -> int:
-    return max(int(t[-1] - t[0]) // COLUMNS, 1) if t.size else 1
-
-
-def _shade(ax: Any, starts: np.ndarray, ends: np.ndarray, width: int, colour: str, clock: Clock) -> None:
-    """Spans, merged where they touch on the screen, drawn as one collection; lines where merged frames begin."""
-    from matplotlib.collections import PolyCollection
-
-    if not starts.size:
-        return
-    order = np.argsort(starts, kind="stable")
-    lo, hi = starts[order], np.maximum(ends[order], starts[order] + 2 * width)
-    first = np.concatenate([[True], lo[1:] > np.maximum.accumulate(hi)[:-1] + width])
-    group = np.cumsum(first) - 1
-    left, right = lo[first], np.zeros(int(first.sum()), lo.dtype)
-    np.maximum.at(right, group, hi)
-    x0, x1 = _numbers(left, clock), _numbers(right, clock)
-    corners = np.stack([np.stack([x0, np.zeros_like(x0)], 1), np.stack([x0, np.ones_like(x0)], 1),
-                        np.stack([x1, np.ones_like(x1)], 1), np.stack([x1, np.zeros_like(x1)], 1)], 1)  # fmt: skip
-    spans = PolyCollection(
-        list(corners), facecolors=colour, edgecolors="none", alpha=0.55, transform=ax.get_xaxis_transform(), zorder=0
-    )
-    ax.add_collection(spans, autolim=False)
-    if colour == FRAME:
-        _part(ax, _numbers(lo[~first], clock))
-
-
-def _part(ax: Any, begins: np.ndarray) -> None:
-    """A line where each of these frames begins, inside a shade that it shares."""
-    from matplotlib.collections import LineCollection
-
-    if not 0 < begins.size <= LINES:
-        return
-    lines = [[(x, 0.0), (x, 1.0)] for x in begins]
-    edges = LineCollection(lines, colors=EDGE, linewidths=0.6, transform=ax.get_xaxis_transform(), zorder=0.5)
-    ax.add_collection(edges, autolim=False)
-
-
-def _times(t: np.ndarray, clock: Clock) -> np.ndarray:
-    return t if clock.unit is None else t.astype("datetime64[D]" if clock.unit == "d" else f"datetime64[{clock.unit}]")
-
-
-def _numbers(t: np.ndarray, clock: Clock) -> np.ndarray:
-    """Where matplotlib puts these times on an axis."""
-    if clock.unit is None:
-        return t.astype(np.float64)
-    from matplotlib.dates import date2num
-
-    return np.asarray(date2num(_times(t, clock)), np.float64)
+def _values(table: pa.Table, y: str) -> tuple[np.ndarray, list[str]]:
+    """The signal, NaN where it is null; of text and truth values, the numbers of words, and these."""
+    array, words = column(table, y, "the plot shows"), list[str]()
+    kind = decoded_type(array.type)
+    if pa.types.is_decimal(kind):
+        table, kind = pa.table({y: decoded(array).cast(pa.float64())}), pa.float64()
+    if is_number(kind) and not pa.types.is_boolean(kind):
+        read = field(table, y, "the plot shows")
+    else:
+        try:
+            read = ranked_field(table, y, "the plot shows")
+        except pa.ArrowException:
+            raise BadType(f'the plot shows "{y}", a column of type {kind}.', "y= a column of numbers") from None
+        words = [str(each) for each in read.words.to_pylist()]
+        if len(words) > WORDS:
+            raise BadType(f'"{y}", of type {kind}, has {len(words):,} values; a plot shows {WORDS}.', "y= a number")
+    values = read.values.astype(np.float64)
+    return (values if read.valid is None else np.where(read.valid, values, np.nan)), words

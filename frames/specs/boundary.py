@@ -1,6 +1,7 @@
 """Boundary({"x": 4.25, "y": 4.2}): maximal runs of events inside one cell of a grid."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,6 +14,8 @@ from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
 from swag.arguments import is_number
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
+
+MOST_LEVELS = 1000  # edges of cells that are listed
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ class Boundary(Spec):
 
     def reported_types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.reported, pa.int64())
+
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        cut = self.cells.get(column, ())
+        if not isinstance(cut, tuple):
+            few = (high - low) / cut < MOST_LEVELS
+            cut = [n * cut for n in range(math.ceil(low / cut), math.floor(high / cut) + 1)] if few else ()
+        return f"cells of {column}", [float(b) for b in cut if low <= b <= high]
 
     def to_json(self) -> dict[str, Any]:
         return {"boundary": pairs(self.cells)}

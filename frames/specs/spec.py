@@ -79,6 +79,10 @@ class Spec:
         """Of a kind that is union closed: a spec whose frames hold every event once, runs of any length."""
         return self
 
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        """Where the values of a column, from low to high, come in or go out: what a picture calls that, and draws."""
+        return "", []
+
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Spec":
         """The same, with the aggregates that it cuts by changed."""
         return self

@@ -82,5 +82,10 @@ class Threshold(Spec):
     def least(self, unit: str | None) -> tuple[int, int]:
         return self.min_rows, in_units(self.min_duration, unit)
 
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        reach = (high - low) or abs(self.c - low)  # further off it would squeeze the signal to a line
+        near = column == self.column and low - reach <= self.c <= high + reach
+        return f"{column} {self.op} {self.c}", [float(self.c)] * near
+
     def segments(self) -> "Threshold":
         return replace(self, min_rows=1, min_duration=0, partition=True)

@@ -1,9 +1,5 @@
 """The measures of the papers, on pictures small enough to count by eye."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -47,37 +43,6 @@ def test_distances():
     assert metrics.rms_error([0, 0, 3, 0], [0, 0, 0, 0]) == 1.5
     with pytest.raises(sw.BadQuery):
         metrics.rms_error([1], [1, 2])
-
-
-def test_a_plot_of_a_million_points_draws_a_few_thousand_and_loses_no_spike():
-    x = np.zeros(1_000_000)
-    x[[3, 4, 500_000]] = 9, np.nan, -9
-    events = {"ts": np.arange(x.size), "x": x}
-    ax = fr.plot(fr.detect(fr.Threshold("x", ">", 1, partition=True), events), events, y="x")
-    assert len(ax.collections) == 2
-    v = ax.lines[0].get_ydata()
-    assert v.size < 5_000
-    assert (v.min(), v.max()) == (-9, 9)
-    assert "1 frames" in ax.get_title(loc="left")
-
-
-def test_a_plot_shows_one_key():
-    events = {"ts": np.arange(4), "k": np.array(list("abab")), "x": np.arange(4.0)}
-    frames = fr.detect(fr.Threshold("x", ">", 1), events, key="k")
-    with pytest.raises(sw.BadQuery, match="a plot shows one"):
-        fr.plot(frames, events, y="x")
-    for key, says in (("a", "column and the value"), (("k", 3), "no value of"), (("K", "a"), '"k"')):
-        with pytest.raises(sw.SwagError, match=says):
-            fr.plot(frames, events, y="x", key=key)
-    assert "1 frames over 2 events" in fr.plot(frames, events, y="x", key=("k", "a")).get_title(loc="left")
-
-
-def test_frames_that_touch_are_parted_by_lines_if_there_are_few():
-    events = {"ts": np.arange(10_000), "x": np.arange(10_000) // 1000, "fast": np.arange(10_000) // 10}
-    shade, lines = fr.plot(fr.detect(fr.Boundary("x", 1), events), events, y="x").collections
-    assert len(shade.get_paths()) == 1
-    assert [path.vertices[0, 0] for path in lines.get_paths()] == list(range(1000, 10_000, 1000))
-    assert len(fr.plot(fr.detect(fr.Boundary("fast", 1), events), events, y="x").collections) == 1
 
 
 def test_windows_are_of_numbers():

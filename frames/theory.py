@@ -133,8 +133,6 @@ def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
 
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
     """The data-independent condition: rows and duration (here in the unit of ts)."""
-    if not isinstance(spec, Threshold):
-        return True
     if len(extent) < spec.min_rows or spec.min_duration == 0:
         return len(extent) >= spec.min_rows
     if not isinstance(spec.min_duration, int) or not isinstance(extent[0][ts], int):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.specs import Spec
+from frames.specs.lengths import lengths_to_json
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
@@ -28,7 +29,7 @@ from kernels.frames.framing import (
 )
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State
-from swag.errors import BadType
+from swag.errors import BadQuery, BadType
 from swag.tables.columns import Field, decoded_type, field, is_number, room, valid_rows
 
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
@@ -70,8 +71,13 @@ class Scan:
     def begin(self, fields: dict[str, Field]) -> None:
         """Events that were looked at ahead are taken: what others are compared with is known from here on."""
 
+    honours: tuple[str, ...] = ()
+
     def __init__(self, spec: Spec, schema: pa.Schema) -> None:
         self.spec = spec
+        for name in lengths_to_json(spec):
+            if name not in self.honours:
+                raise BadQuery(f"{type(spec).__name__} does not take {name} yet.", f"leave {name} away")
         self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))
         self.per_key: dict[str, Any] = {}
         self.share = Share(0, 0)

@@ -12,7 +12,6 @@ from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
 from swag.tables.columns import Clock, Field, is_discrete
-from swag.tables.times.durations import in_units
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -21,13 +20,14 @@ class ThresholdScan(Scan):
     """Remembers of a key its run, and with partition=True the gap around it, in `keyed` alone."""
 
     spec: Threshold
+    honours = ("min_rows", "min_duration")
     reads = "the threshold compares"
 
     def __init__(self, spec: Threshold, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema)
         self.bounds = interval(spec.op, spec.c, is_discrete(self.kinds[spec.column]))
-        span = in_units(spec.min_duration, clock.unit) if spec.min_duration else 0  # which is so in any unit
-        self.least = int(spec.min_rows), np.uint64(span)
+        lengths = spec.allowed(clock.unit)
+        self.least = lengths.min_rows, lengths.min_span
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:

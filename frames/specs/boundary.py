@@ -4,12 +4,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from frames.specs.as_json import pairs
+from frames.specs.lengths import Lengths, lengths_from_json, lengths_to_json
 from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
 from swag.arguments import is_number
 from swag.errors import BadQuery
@@ -39,8 +40,9 @@ class Boundary(Spec):
     __repr__ = as_call
 
     def __init__(
-        self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None
-    ) -> None:
+        self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None,
+        **lengths: Unpack[Lengths],
+    ) -> None:  # fmt: skip
         hint = 'fr.Boundary("speed", breaks=[20, 40, 60]), fr.Boundary("x", 4.25) or fr.Boundary({"x": 4.25, "y": 4.2})'
         if isinstance(column, Mapping):
             if width is not None or breaks is not None or not column:
@@ -58,9 +60,10 @@ class Boundary(Spec):
             cells[name] = _checked_cut(name, cut)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "columns", tuple(cells))
+        super().__init__(**lengths)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.cells.items()))
+        return hash((tuple(self.cells.items()), super().__hash__()))
 
     @property
     def reported(self) -> tuple[str, ...]:
@@ -77,11 +80,11 @@ class Boundary(Spec):
         return f"cells of {column}", [float(b) for b in cut if low <= b <= high]
 
     def to_json(self) -> dict[str, Any]:
-        return {"boundary": pairs(self.cells)}
+        return {"boundary": pairs(self.cells), **lengths_to_json(self)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Boundary":
-        return cls(dict(entry["boundary"]))
+        return cls(dict(entry["boundary"]), **lengths_from_json(entry))
 
     def clause(self) -> str:
         from swag.query.as_sql import name

@@ -6,15 +6,17 @@ else there is to know of it is asked of its spec: nothing outside tells kinds ap
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from swag.arguments import LARGEST, is_number, is_option, is_whole
+from frames.specs.lengths import Allowed, Extent, allowed, check_lengths
+from swag.arguments import is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
-from swag.tables.times.durations import length
+from swag.tables.times.durations import Duration
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float
@@ -22,16 +24,30 @@ NUMBERS = int | float | np.integer | np.floating
 BEFORE, WITH = ("<", "<="), (">", ">=")  # close before the event that breaks it, or with the event that makes it true
 
 
+@dataclass(frozen=True, kw_only=True)
 class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
     overlap is one (frames/theory.py); then frames are maximal runs, and a stream that was cut in time can be searched
     piece by piece (frames/spark/batch/joining.py).
+
+    Every kind takes what is below: min_rows, min_duration drop shorter frames, max_rows, max_duration split longer ones
+    (the event that would exceed opens the next; minimums apply after splitting), extent="open" has `end` be the ts of
+    the next event of the key (frames/specs/lengths.py).
     """
 
     kind: ClassVar[str]
     union_closed: ClassVar[bool] = False
+
+    min_rows: int = 1
+    max_rows: int | None = None
+    min_duration: Duration = 0
+    max_duration: Duration | None = None
+    extent: Extent = "closed"
+
+    def __post_init__(self) -> None:
+        check_lengths(self)
 
     if TYPE_CHECKING:
 
@@ -71,9 +87,9 @@ class Spec:
         """What stands behind the word FRAME in SQL (swag/sql/framing.py reads it)."""
         raise BadQuery(f"{type(self).__name__} has no FRAME clause in SQL.", "fr.detect, fr.Detector")
 
-    def least(self, unit: str | None) -> tuple[int, int]:
-        """How many rows and how much time, in the unit of ts, a run needs to be a frame."""
-        return 1, 0
+    def allowed(self, unit: str | None) -> Allowed:
+        """How many rows and how much time, in the unit of ts, a frame has at least and at most."""
+        return allowed(self, unit)
 
     def segments(self) -> "Spec":
         """Of a kind that is union closed: a spec whose frames hold every event once, runs of any length."""
@@ -108,8 +124,3 @@ def is_comparable(value: Any) -> bool:
 def check_number(value: Any, name: str, kind: str) -> None:
     if not is_comparable(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
-
-
-def check_duration(duration: Any, name: str) -> None:
-    if length(duration, name) > LARGEST:
-        raise BadQuery(f"{name}={duration!r} does not fit int64.", f'{name}="2m"')

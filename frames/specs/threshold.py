@@ -6,12 +6,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from frames.specs.as_json import number
-from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_duration, check_name, check_number, check_op
-from swag.arguments import LARGEST, is_whole
+from frames.specs.lengths import lengths_from_json, lengths_to_json
+from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
-from swag.query.as_json import duration_from_json, duration_to_json
-from swag.tables.times.durations import Duration, canonical, in_units
+from swag.tables.times.durations import canonical
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,6 @@ class Threshold(Spec):
     column: str
     op: Op
     c: Number
-    min_rows: int = 1
-    min_duration: Duration = 0
     partition: bool = False
 
     __repr__ = as_call
@@ -42,11 +39,9 @@ class Threshold(Spec):
         check_name(self.column, "Threshold", 'fr.Threshold("drop_pct", ">", 0.3)')
         check_op(self.op, (*BEFORE, *WITH, "=="), "Threshold")
         check_number(self.c, "c", "Threshold")
-        if not is_whole(self.min_rows) or not 1 <= self.min_rows <= LARGEST:
-            raise BadQuery(f"min_rows={self.min_rows!r} is not a whole number >= 1.", "min_rows=20")
-        check_duration(self.min_duration, "min_duration")
         if not isinstance(self.partition, bool):
             raise BadQuery(f"partition={self.partition!r} is neither True nor False.", "partition=True")
+        super().__post_init__()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,13 +55,12 @@ class Threshold(Spec):
         return dict.fromkeys(self.reported, pa.string())
 
     def to_json(self) -> dict[str, Any]:
-        least = {"min_rows": int(self.min_rows), "min_duration": duration_to_json(self.min_duration)}
-        return {"threshold": self.column, "op": self.op, "c": number(self.c), "partition": self.partition, **least}
+        own = {"threshold": self.column, "op": self.op, "c": number(self.c), "partition": self.partition}
+        return {**own, **lengths_to_json(self)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Threshold":
-        least = duration_from_json(entry["min_duration"])
-        return cls(entry["threshold"], entry["op"], entry["c"], entry["min_rows"], least, entry["partition"])
+        return cls(entry["threshold"], entry["op"], entry["c"], entry["partition"], **lengths_from_json(entry))
 
     def clause(self) -> str:
         """The FRAME clause of threshold frames: WHERE a comparison, FOR a least length, PARTITION."""
@@ -78,9 +72,6 @@ class Threshold(Spec):
         same = "=" if self.op == "==" else self.op
         text = f"WHERE {column(self.column)} {same} {to_sql(self.c)}" + (f" FOR {' AND '.join(least)}" if least else "")
         return text + (" PARTITION" if self.partition else "")
-
-    def least(self, unit: str | None) -> tuple[int, int]:
-        return self.min_rows, in_units(self.min_duration, unit)
 
     def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
         reach = (high - low) or abs(self.c - low)  # further off it would squeeze the signal to a line

@@ -8,7 +8,7 @@ from typing import Any
 def as_call(value: Any) -> str:
     """A dataclass as the call of its constructor; fields without a default come first, by position."""
     given = []
-    for each in fields(value):
+    for each in sorted(fields(value), key=lambda each: each.kw_only):
         one = getattr(value, each.name)
         if not each.repr:
             continue

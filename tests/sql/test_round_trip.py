@@ -165,8 +165,8 @@ COLUMNS = st.lists(NAMES, min_size=1, max_size=3, unique=True)
 POSITIVE = st.one_of(st.integers(1, 10**6), st.floats(1e-6, 1e6))
 SPECS = st.one_of(
     st.builds(
-        fr.Threshold, NAMES, st.sampled_from([">", ">=", "<", "<=", "=="]), NUMBERS, st.integers(1, 9),
-        st.sampled_from([0, 60, "2m", "1.5h", datetime.timedelta(minutes=3)]), st.booleans(),
+        fr.Threshold, NAMES, st.sampled_from([">", ">=", "<", "<=", "=="]), NUMBERS, st.booleans(),
+        min_rows=st.integers(1, 9), min_duration=st.sampled_from([0, 60, "2m", "1.5h", datetime.timedelta(minutes=3)]),
     ),
     st.builds(fr.Aggregate, aggregates(), st.sampled_from([">", ">=", "<", "<="]), NUMBERS),
     st.dictionaries(NAMES, POSITIVE, min_size=1, max_size=3).map(fr.Boundary),

@@ -43,7 +43,8 @@ class Rule:
     def of(cls, task: FrameTask) -> "Rule":
         assert task.spec is not None
         has_gaps = "kind" in task.spec.segments().reported
-        return cls(*task.spec.least(task.clock.unit), not has_gaps or "kind" in task.spec.reported)
+        lengths = task.spec.allowed(task.clock.unit)
+        return cls(lengths.min_rows, int(lengths.min_span), not has_gaps or "kind" in task.spec.reported)
 
 
 @dataclass(frozen=True, eq=False)

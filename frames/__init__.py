@@ -18,6 +18,7 @@ spark       the same over Spark's DataFrames, stored (batch) and streaming (stre
 """
 
 from frames import metrics, theory
+from frames.connecting import connect, episodes
 from frames.detection import detect
 from frames.detector import Detector
 from frames.filler import Filler
@@ -28,8 +29,8 @@ from frames.specs import Aggregate, Boundary, Delta, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Threshold", "detect", "fill", "metrics",
-    "plot", "summarize", "theory", "united",
+    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Threshold", "connect", "detect", "episodes",
+    "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
 
 

@@ -48,3 +48,31 @@ def test_distances():
 def test_windows_are_of_numbers():
     with pytest.raises(sw.BadType, match="type string"):
         fr.metrics.tumbling_windows(fr.Threshold("x", ">", 1), {"ts": [1], "x": ["a"]}, 2)
+
+
+def test_errors_are_counted_within_keys():
+    #  key a    frame [0 2]    window [0 1]          event 2 is missing
+    #  key b    frame [5 6]    window [0 1]          5 and 6 are missing, 0 and 1 too much
+    frames = pa.table({"frame_id": [0, 1], "k": ["a", "b"], "start": [0, 5], "end": [2, 6]})
+    windows = pa.table({"frame_id": [0, 1], "k": ["b", "a"], "start": [0, 0], "end": [1, 1]})
+    events = {"ts": np.tile(np.arange(8), 2), "k": np.repeat(["a", "b"], 8)}
+    assert metrics.duration_error(frames, windows, events, key="k") == 5
+    assert metrics.existence_error(frames, windows, key="k") == (1, 1)
+    assert metrics.existence_error(frames, windows) == (1, 0)
+    two = [table.append_column("j", pa.array([1, 1])) for table in (frames, windows)]
+    assert metrics.existence_error(*two, key=("k", "j")) == (1, 1)
+
+
+def test_every_key_has_windows_of_its_own():
+    events = {"ts": np.array([0, 1, 0, 1, 2, 3]), "k": np.array(list("aabbbb")), "x": np.array([1, 3, 9, 9, 1, 1.0])}
+    every, taken = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 2, "avg", key="k")
+    assert every.to_pylist() == [
+        {"frame_id": 0, "k": "a", "start": 0, "end": 1}, {"frame_id": 1, "k": "b", "start": 0, "end": 1},
+        {"frame_id": 2, "k": "b", "start": 2, "end": 3},
+    ]  # fmt: skip
+    assert taken["frame_id"].to_pylist() == [1]
+    alone = [metrics.tumbling_windows(fr.Threshold("x", ">", 2), {n: v[part] for n, v in events.items()}, 2, "max")
+             for part in (slice(0, 2), slice(2, 6))]  # fmt: skip
+    both = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 2, "max", key=("k",))
+    assert both[0].num_rows == sum(each.num_rows for each, _ in alone)
+    assert both[1].num_rows == sum(each.num_rows for _, each in alone) == 2

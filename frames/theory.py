@@ -26,21 +26,22 @@ measure="first") that construction is the definition.
 
 import itertools
 import math
-import sys
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import pyarrow as pa
 
+from frames.exact import aggregate, satisfies, truth
 from frames.finding.intake import with_read
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.specs.conditions import without_filters
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
 Event = dict[str, Any]
 Frame = tuple[int, int]
+__all__ = ["aggregate", "satisfies"]  # are of frames/exact.py; all else is here
 
 
 def possible(events: Sequence[Event]) -> list[Frame]:
@@ -126,9 +127,9 @@ def _within_delta(spec: Delta, extent: Sequence[Event]) -> bool:
 
 @holds.register
 def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
-    """The comparison holds for the aggregate; of no values yet, nothing is broken and nothing reached."""
-    value = aggregate(spec.aggregate, extent)
-    return spec.closes_before if value is None else satisfies(value, spec.op, spec.c)
+    """The condition holds for its aggregates; of no values yet, nothing is broken and nothing reached."""
+    found = truth(without_filters(spec.condition), extent)
+    return spec.closes_before if found is None else found
 
 
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
@@ -140,13 +141,6 @@ def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
             f"min_duration={spec.min_duration!r}: theory counts in the unit of an integer ts.", "min_duration=2"
         )
     return bool(extent[-1][ts] - extent[0][ts] >= spec.min_duration)
-
-
-def satisfies(value: Any, op: str, c: Any) -> bool:
-    """Null and NaN satisfy nothing."""
-    if value is None or value != value:
-        return False
-    return bool({"<": value < c, "<=": value <= c, ">": value > c, ">=": value >= c, "==": value == c}[op])
 
 
 def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:
@@ -180,80 +174,6 @@ def spread(spec: Delta, values: Sequence[Any]) -> float:
 def passes(spread: Any, op: str, x: Any) -> bool:
     """Does a frame with this spread close? `<` and `>=` at x, `<=` and `>` beyond it."""
     return bool(spread >= x if op in ("<", ">=") else spread > x)
-
-
-# --- Aggregates, in exact arithmetic --------------------------------------------------------------------------------
-
-
-def aggregate(what: Any, extent: Sequence[Event]) -> Any:
-    """An aggregate of the events of a frame: nulls skipped; None where there is nothing to say."""
-    rows = [tuple(event[c] for c in what.columns) for event in extent]
-    rows = [row for row in rows if all(v is not None for v in row)]
-    if what.kind == "count":
-        return len(rows)
-    if len(rows) <= (what.ddof or 0):
-        return None
-    columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
-    xs = columns[0]
-    if what.kind in ("sum", "mean"):
-        s = _total(xs)
-        return s if what.kind == "sum" else s / len(xs)
-    if what.kind in ("min", "max"):
-        return math.nan if any(x != x for x in xs) else (min(xs) if what.kind == "min" else max(xs))
-    if what.kind in ("first", "last"):
-        return xs[0 if what.kind == "first" else -1]
-    if what.kind == "quantile":
-        return _quantile(what, xs)
-    if what.kind == "aggregate":
-        return _folded(what.user, xs)
-    if what.kind == "wmean":
-        weights = _total(columns[1])
-        return _total([x * w for x, w in zip(*columns, strict=True)]) / weights if weights else math.nan
-    assert what.kind in ("var", "std", "cov", "corr"), what.kind
-    return _spread_of(what, columns)
-
-
-def _total(xs: Sequence[Any]) -> Any:
-    if all(isinstance(x, int) for x in xs):
-        return sum(xs)
-    return math.fsum(xs) if all(math.isfinite(x) for x in xs) else sum(xs)
-
-
-def _spread_of(what: Any, columns: list[list[Any]]) -> float:
-    """Variance, deviation, covariance or correlation of a frame's events, in fractions; NaN where it is not known."""
-    if not all(math.isfinite(v) for column in columns for v in column):
-        return math.nan
-    exact = [[Fraction(v) for v in column] for column in columns]
-    means = [sum(column) / len(column) for column in exact]
-    away = [[v - m for v in column] for column, m in zip(exact, means, strict=True)]
-    xx, yy = (sum(v * v for v in away[i]) for i in (0, -1))
-    xy = sum(x * y for x, y in zip(away[0], away[-1], strict=True))
-    if what.kind == "corr":
-        known = all(sys.float_info.min <= squares <= sys.float_info.max for squares in (xx, yy))
-        return math.copysign(math.sqrt(xy * xy / (xx * yy)), xy) if known else math.nan
-    v = float(xy / (len(exact[0]) - (what.ddof or 0)))
-    return math.sqrt(v) if what.kind == "std" else v
-
-
-def _quantile(what: Any, xs: Sequence[Any]) -> Any:
-    """Of sorted values, by rank or interpolated between two; NaN if one of them is."""
-    if any(x != x for x in xs):
-        return math.nan
-    ordered = sorted(xs)
-    if what.method == "floor":
-        return ordered[max(1, math.floor(what.phi * len(xs))) - 1]
-    at = what.phi * (len(xs) - 1)
-    low, high, part = ordered[math.floor(at)], ordered[math.ceil(at)], at - math.floor(at)
-    if low == high:
-        return float(low)
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-
-
-def _folded(user: Any, xs: Sequence[Any]) -> Any:
-    partial = user.lift(xs[0])
-    for x in xs[1:]:
-        partial = user.combine(partial, user.lift(x))
-    return user.lower(partial)
 
 
 # --- Global conditions and closures ----------------------------------------------------------------------------------

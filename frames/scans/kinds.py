@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from frames.scans.aggregate import AggregateScan
 from frames.scans.boundary import BoundaryScan
+from frames.scans.conditions import aggregate_scan
 from frames.scans.delta import DeltaScan
 from frames.scans.threshold import ThresholdScan
 from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold
@@ -12,5 +12,5 @@ SCANS: dict[type[Spec], Any] = {  # each is made for a spec, the schema of its e
     Threshold: ThresholdScan,
     Boundary: BoundaryScan,
     Delta: DeltaScan,
-    Aggregate: AggregateScan,
+    Aggregate: aggregate_scan,
 }

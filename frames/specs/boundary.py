@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from frames.specs.as_json import pairs
 from frames.specs.lengths import Lengths, lengths_from_json, lengths_to_json
-from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
+from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable, written
 from swag.arguments import is_number
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
@@ -87,13 +87,12 @@ class Boundary(Spec):
         return cls(dict(entry["boundary"]), **lengths_from_json(entry))
 
     def clause(self) -> str:
-        from swag.query.as_sql import name
         from swag.tables.constants import to_sql
 
-        def written(cut: Any) -> str:
+        def cuts(cut: Any) -> str:
             return to_sql(cut) if isinstance(cut, int | float) else f"({', '.join(map(to_sql, cut))})"
 
-        return f"GRID {', '.join(f'{name(column)} {written(cut)}' for column, cut in self.cells.items())}"
+        return f"GRID {', '.join(f'{written(column)} {cuts(cut)}' for column, cut in self.cells.items())}"
 
 
 def _checked_cut(name: str, cut: Any) -> Any:

@@ -124,3 +124,12 @@ def is_comparable(value: Any) -> bool:
 def check_number(value: Any, name: str, kind: str) -> None:
     if not is_comparable(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
+
+
+def written(column: str) -> str:
+    """A column in front of its number in a FRAME clause: SQL over columns in parentheses."""
+    from swag.query.as_sql import column as as_text
+    from swag.query.as_sql import name
+
+    text = as_text(column)
+    return text if text == name(column) else f"({text})"

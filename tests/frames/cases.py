@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames import theory
+from frames import exact, theory
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
 LATEST = sw.aggregate(
@@ -59,6 +59,24 @@ SPECS: dict[str, Any] = {
     "quantile >": fr.Aggregate(sw.quantile("x", 0.3), ">", 0),
     "median": fr.Aggregate(sw.median("x"), "<", 1.25),
     "median >=": fr.Aggregate(sw.median("i"), ">=", 1.5),
+    "spread >": fr.Aggregate(sw.max("x") - sw.min("i"), ">", 1.2),
+    "both ways, before": fr.Aggregate((sw.var("x") < 1.3) & (sw.min("i") > 0), close="before"),
+    "either, with": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),
+    "filtered": fr.Aggregate(sw.sum("i").filter("x > 0") * 2 - sw.count().filter("i > 1"), "<=", 3),
+    "shape and line, before": fr.Aggregate(
+        (sw.skew("x") < 0.7)
+        & (sw.kurtosis("x") < 1.1)
+        & (sw.slope("x", "i") < 0.3)
+        & (sw.r2("x", "i") < 0.9)
+        & (sw.intercept("x", "i") < 1.7)
+        & (sw.product("x") <= 2.1)
+    ),
+    "flags, rows and functions, with": fr.Aggregate(
+        (abs(-sw.arg_max("i", "x") + sw.arg_min("x", "i")) > 0.7)
+        & (sw.count_if("x > 1") >= 1)
+        & (sw.any("x > 1") + sw.all("x > 0") >= 1)
+        & (SUM_OF_SQUARES / sw.count("x") > 1.3)
+    ),
     "user-defined": fr.Aggregate(SUM_OF_SQUARES, "<", 5),
     "user-defined, ordered": fr.Aggregate(LATEST, ">=", 4),
 }
@@ -102,7 +120,7 @@ def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]
         return (kind,) if spec.partition else ()
     if isinstance(spec, fr.Boundary):
         return theory.cell(spec, extent[0])
-    return (theory.aggregate(spec.aggregate, extent),) if isinstance(spec, fr.Aggregate) else ()
+    return (exact.value(spec.term, extent),) if isinstance(spec, fr.Aggregate) and spec.reported else ()
 
 
 def actual(frames: pa.Table, key: str | None) -> list[tuple[Any, ...]]:

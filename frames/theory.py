@@ -27,6 +27,7 @@ measure="first") that construction is the definition.
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -34,19 +35,36 @@ import pyarrow as pa
 
 from frames.exact import aggregate, satisfies, truth
 from frames.finding.intake import with_read
-from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.logical import processed
+from frames.schemes import (
+    AnyScheme,
+    Event,
+    Frame,
+    covers,
+    has_sub_interval_closure,
+    has_super_interval_closure,
+    has_union_closure,
+    in_order,
+    is_disjoint,
+    is_drained,
+    is_maximal,
+    is_minimal,
+    is_saturated,
+    partitions,
+    possible,
+    rows_of,
+)
+from frames.specs import Aggregate, Boundary, Custom, Delta, Spec, Threshold, check_spec
 from frames.specs.conditions import without_filters
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
-Event = dict[str, Any]
-Frame = tuple[int, int]
-__all__ = ["aggregate", "satisfies"]  # are of frames/exact.py; all else is here
-
-
-def possible(events: Sequence[Event]) -> list[Frame]:
-    """Every run of positions."""
-    return [(s, e) for s in range(len(events)) for e in range(s, len(events))]
+__all__ = [  # of frames/exact.py and frames/schemes.py, which know nothing of specs; and what is defined here
+    "Event", "Frame", "Scheme", "aggregate", "candidates", "cell", "covers", "final", "gaps",
+    "has_sub_interval_closure", "has_super_interval_closure", "has_union_closure", "holds", "in_order", "is_disjoint",
+    "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "partitions", "passes", "possible",
+    "satisfies", "spread",
+]  # fmt: skip
 
 
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
@@ -60,6 +78,8 @@ def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
     rows = _read(spec, events, ts)
+    if isinstance(spec, Custom):
+        return processed(spec, rows, ts)
     found = candidates(spec, rows, ts)
     if spec.union_closed:
         return [frame for frame in found if is_maximal(frame, found)]
@@ -176,84 +196,48 @@ def passes(spread: Any, op: str, x: Any) -> bool:
     return bool(spread >= x if op in ("<", ">=") else spread > x)
 
 
-# --- Global conditions and closures ----------------------------------------------------------------------------------
+# --- Framing schemes --------------------------------------------------------------------------------------------------
 
 
-def is_maximal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """No frame among these properly contains it."""
-    return not any(s <= frame[0] and frame[1] <= e and (s, e) != frame for s, e in among)
+@dataclass(frozen=True)
+class Scheme(AnyScheme):
+    """A framing scheme as a value: a local condition, and the global conditions that a final framing meets.
 
+    `local` is a spec, or a function of a run of events (a list of dicts, in order) that says whether it is a candidate.
+    `of` gives the scheme that a kind of frames is found by.
 
-def is_minimal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """It properly contains no frame among these."""
-    return not any(frame[0] <= s and e <= frame[1] and (s, e) != frame for s, e in among)
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "x": [5, 0, 2, 3]}
+    >>> scheme = fr.theory.Scheme(fr.Threshold("x", ">", 1), maximal=True, covering=True)
+    >>> scheme.closures(events), scheme.lemma(events), scheme.final(events)
+    (('union',), 1, [(0, 0), (2, 3)])
+    >>> pairs = fr.theory.Scheme(lambda run: len(run) == 2, maximal=True, covering=True, drained=True)
+    >>> pairs.lemma(events), pairs.framings(events)
+    (None, [[(0, 1), (2, 3)]])
+    """
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.local, Spec):
+            super().__post_init__()
 
-def covers(framing: Iterable[Frame], frames: Iterable[Frame]) -> bool:
-    """Every event of `frames` is in some frame of the framing."""
-    return _extent(frames) <= _extent(framing)
+    @classmethod
+    def of(cls, spec: Spec) -> "Scheme":
+        """Frames that close with an event are the shortest candidates, all others the longest."""
+        waits = not spec.closes_before and not spec.union_closed
+        return cls(spec, maximal=not waits, minimal=waits, covering=True, drained=True)
 
-
-def is_drained(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """It covers the candidates, and would not without any one of its frames."""
-    found = list(found)
-    return covers(framing, found) and not any(covers([f for f in framing if f != frame], found) for frame in framing)
-
-
-def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """No candidate can be added that overlaps none of its frames."""
-    return all(any(s <= e2 and s2 <= e for s2, e2 in framing) for s, e in found)
-
-
-def is_disjoint(framing: Sequence[Frame]) -> bool:
-    ordered = sorted(framing)
-    return all(a[1] < b[0] for a, b in itertools.pairwise(ordered))
-
-
-def partitions(framing: Sequence[Frame], events: Sequence[Event]) -> bool:
-    """Every event is in exactly one frame."""
-    return is_disjoint(framing) and _extent(framing) == set(range(len(events)))
-
-
-def has_union_closure(found: Iterable[Frame]) -> bool:
-    """The union of overlapping candidates is a candidate."""
-    frames = set(found)
-    return all(
-        (min(a[0], b[0]), max(a[1], b[1])) in frames for a in frames for b in frames if a[0] <= b[1] and b[0] <= a[1]
-    )
-
-
-def has_sub_interval_closure(found: Iterable[Frame]) -> bool:
-    """Whatever lies inside a candidate is one."""
-    frames = set(found)
-    return all((a, b) in frames for s, e in frames for a in range(s, e + 1) for b in range(a, e + 1))
-
-
-def has_super_interval_closure(found: Iterable[Frame], events: Sequence[Event]) -> bool:
-    """Whatever contains a candidate is one."""
-    frames = set(found)
-    return all((a, b) in frames for s, e in frames for a in range(s + 1) for b in range(e, len(events)))
-
-
-def in_order(events: Any, ts: str = "ts") -> list[Event]:
-    """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
-    return sorted(_rows(events), key=lambda event: event[ts])
+    def candidates(self, events: Any, ts: str = "ts") -> list[Frame]:
+        if isinstance(self.local, Spec):
+            return candidates(self.local, events, ts)
+        return super().candidates(events, ts)
 
 
 def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
     """Rows in order of ts, each with the columns that the spec reads."""
     check_spec(spec)
-    rows = _rows(events)
+    rows = rows_of(events)
     rows = with_read(spec, as_table(pa.Table.from_pylist(rows))).to_pylist() if spec.texts and rows else rows
     for name, row in itertools.product((ts, *spec.columns), rows):
         if name not in row:
             raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
     return in_order(rows, ts)
-
-
-def _rows(events: Any) -> list[Event]:
-    return list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
-
-
-def _extent(framing: Iterable[Frame]) -> set[int]:
-    return {p for s, e in framing for p in range(s, e + 1)}

@@ -4,6 +4,7 @@ Threshold("drop_pct", ">", 0.3, min_duration="2m")   maximal runs for which a pr
 Boundary({"x": 4.25, "y": 4.2})                      maximal runs inside one cell of a grid
 Delta("fl", 0.05)                                    runs over which a value moves less than x
 Aggregate(sw.sum("volume"), ">=", 25)                runs cut by an aggregate of their events
+Custom("x", open=…, close=…)                         what functions of the user's open and close
 
 A file per kind; spec.py has the class that they are made from, kinds.py the list of them, as_json.py parts of their
 JSON.
@@ -11,11 +12,12 @@ JSON.
 
 from frames.specs.aggregate import Aggregate
 from frames.specs.boundary import Boundary
+from frames.specs.custom import Custom
 from frames.specs.delta import Delta
 from frames.specs.kinds import check_spec, spec_from_json
 from frames.specs.spec import BEFORE, Spec
 from frames.specs.threshold import Threshold
 
 __all__ = [
-    "BEFORE", "Aggregate", "Boundary", "Delta", "Spec", "Threshold", "check_spec", "spec_from_json",
+    "BEFORE", "Aggregate", "Boundary", "Custom", "Delta", "Spec", "Threshold", "check_spec", "spec_from_json",
 ]  # fmt: skip

@@ -4,12 +4,13 @@ from typing import Any
 
 from frames.specs.aggregate import Aggregate
 from frames.specs.boundary import Boundary
+from frames.specs.custom import Custom
 from frames.specs.delta import Delta
 from frames.specs.spec import Spec
 from frames.specs.threshold import Threshold
 from swag.errors import BadQuery
 
-KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate)
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Custom)
 
 
 def check_spec(spec: Any) -> None:

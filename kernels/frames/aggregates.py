@@ -12,8 +12,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.growing import answer, combine, lift, measure, wrapped
-from kernels.operators.monoids import load, store
+from kernels.frames.growing import answer, combine, lift, load, measure, store, wrapped
 
 OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
 

@@ -96,6 +96,8 @@ def _line(op, n, a):
     """n, mean y, mean x, yy, xx, xy: see swag/query/kinds/regression.py."""
     if not (np.isfinite(a[1]) and np.isfinite(a[2]) and np.isfinite(a[3]) and np.isfinite(a[4])):
         return np.nan
+    if a[4] == 0:
+        return np.nan  # only a slope is asked for, then
     if op.asked == R2:
         return 1.0 if a[3] == 0 else min((a[5] / a[4]) * (a[5] / a[3]), 1.0)
     slope = a[5] / a[4]

@@ -8,10 +8,13 @@ answer     what is reported of the frame
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from numba.core import types
 from numba.extending import overload
 
 from kernels.frames.operators import KNOWN, MEASURE, WRAPPING
 from kernels.operators import monoids
+
+FEW = 6  # arrays of a state that are read one by one
 
 
 class Parts(NamedTuple):
@@ -30,6 +33,38 @@ _PARTS: dict[type, Parts] = {}
 def register(operator: type, parts: Parts) -> None:
     """An operator of several parts."""
     _PARTS[operator] = parts
+
+
+def load(state, i):
+    """Partial i of a state, as monoids.load: of many arrays by halves, as deep recursion is refused by the compiler."""
+    return monoids.load(state, i)
+
+
+@overload(load)
+def _load_overload(state, i):
+    if not isinstance(state, types.BaseTuple) or len(state) <= FEW:
+        return lambda state, i: monoids.load(state, i)
+    half = len(state) // 2
+    return lambda state, i: load(state[:half], i) + load(state[half:], i)
+
+
+def store(state, i, partial):
+    """Set partial i of a state."""
+    monoids.store(state, i, partial)
+
+
+@overload(store)
+def _store_overload(state, i, partial):
+    """As monoids.store, by halves."""
+    if not isinstance(state, types.BaseTuple) or len(state) <= FEW:
+        return lambda state, i, partial: monoids.store(state, i, partial)
+    half = len(state) // 2
+
+    def both(state, i, partial):
+        store(state[:half], i, partial[:half])
+        store(state[half:], i, partial[half:])
+
+    return both
 
 
 def lift(op, columns, e):

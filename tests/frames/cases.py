@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from frames import exact, theory
+from frames.finding.intake import with_read
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
 LATEST = sw.aggregate(
@@ -63,23 +64,22 @@ SPECS: dict[str, Any] = {
     "both ways, before": fr.Aggregate((sw.var("x") < 1.3) & (sw.min("i") > 0), close="before"),
     "either, with": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),
     "filtered": fr.Aggregate(sw.sum("i").filter("x > 0") * 2 - sw.count().filter("i > 1"), "<=", 3),
-    "shape and line, before": fr.Aggregate(
-        (sw.skew("x") < 0.7)
-        & (sw.kurtosis("x") < 1.1)
-        & (sw.slope("x", "i") < 0.3)
-        & (sw.r2("x", "i") < 0.9)
-        & (sw.intercept("x", "i") < 1.7)
-        & (sw.product("x") <= 2.1)
-    ),
-    "flags, rows and functions, with": fr.Aggregate(
-        (abs(-sw.arg_max("i", "x") + sw.arg_min("x", "i")) > 0.7)
-        & (sw.count_if("x > 1") >= 1)
-        & (sw.any("x > 1") + sw.all("x > 0") >= 1)
-        & (SUM_OF_SQUARES / sw.count("x") > 1.3)
-    ),
+    "skew, arg_max": fr.Aggregate(sw.skew("x") + sw.arg_max("i", "x"), ">", 1.2),
     "user-defined": fr.Aggregate(SUM_OF_SQUARES, "<", 5),
     "user-defined, ordered": fr.Aggregate(LATEST, ">=", 4),
 }
+
+FURTHER: dict[str, Any] = {  # of these shapes each compiles for ten seconds: they are tried without
+    "either": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),
+    "shape": fr.Aggregate((sw.skew("x") < 0.7) & (sw.kurtosis("x") < 1.1) & (sw.product("x") <= 2.1)),
+    "line": fr.Aggregate(sw.slope("x", "i") + sw.intercept("x", "i") * sw.r2("x", "i"), ">", 1.2),
+    "between": fr.Aggregate(abs(sw.mean("i") * 2 - 1).between(0, 3.5), close="before"),
+    "flags and rows": fr.Aggregate(
+        (abs(-sw.arg_max("i", "x") + sw.arg_min("x", "i")) > 0.7) & (sw.count_if("x > 1") >= 1)
+        & (sw.any("x > 1") + sw.all("x > 0") >= 1)
+    ),
+    "functions": fr.Aggregate((SUM_OF_SQUARES / sw.count("x") > 1.3) & (LATEST - sw.sum("x") > 0.2)),
+}  # fmt: skip
 
 CUSTOM: dict[str, Any] = {  # the built-in kinds, stated in the logical operator
     "custom threshold": fr.Custom("x", open=lambda e, s: e.x > 1, close=lambda e, s: not e.x > 1, min_rows=2),
@@ -122,6 +122,8 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tuple[Any, ...]]:
     """(key, start, end, rows, extra) of every frame, per key in order of time."""
     found = []
+    if spec.texts and rows:
+        rows = with_read(spec, table(rows)).to_pylist()
     for value in dict.fromkeys(row[key] if key else None for row in rows):
         own = theory.in_order([row for row in rows if key is None or row[key] == value])
         framing = [(frame, "frame") for frame in theory.final(spec, own)]

@@ -81,10 +81,7 @@ def _intervals(frames: pa.Table, within: Duration) -> tuple[np.ndarray, np.ndarr
     more = in_units(within, clock.unit)
     if more < 0:
         raise BadQuery(f"within={within!r} is less than nothing.", 'within="2m"')
-    ends, origin = pieces.ends, Origin.of(frames)
-    spec = None if origin is None else origin.found_by()
-    if spec is not None and spec.extent == "open":
-        ends = np.maximum(ends - (ends > pieces.starts), pieces.starts)
+    ends = np.maximum(pieces.ends, pieces.starts)
     there = np.asarray(pc.is_valid(one_chunk(column(frames, "start", "frames start at"))))
     return there, pieces.starts, np.where(pieces.there, shifted(ends, more)[0], np.iinfo(np.int64).max)
 

@@ -12,7 +12,7 @@ Frame = tuple[int, int]
 
 def processed(spec: Custom, rows: Sequence[dict[str, Any]], ts: str = "ts") -> list[Frame]:
     """The frames of one substream, in the order in which they end; of those that end together, as they began."""
-    event_of = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
+    event_of: Any = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
     whole, found = spec.state, list[Frame]()
     running: list[tuple[int, Any]] = []  # frames that are open: their first position and their state
     for at, row in enumerate(rows):

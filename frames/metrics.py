@@ -41,6 +41,8 @@ def tumbling_windows(
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
+    if spec.op is None:
+        raise BadQuery(f"{spec!r} compares no number.", 'fr.Threshold("x", ">", 1)')
     by = key_of(key, spec)
     table = joined(as_table(events), by)
     clock, instants = timed(table, ts)

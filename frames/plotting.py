@@ -192,6 +192,7 @@ def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[Spans, np.nd
     begun = np.asarray(pc.is_valid(frames["start"])) if pieces.starts.size else pieces.there
     last = signal.t[-1] if signal.t.size else 0
     ends = np.where(pieces.there, pieces.ends, np.maximum(last, pieces.starts))
+    ends = np.maximum(np.minimum(ends, last), pieces.starts) if pieces.half_open else ends
     kinds = np.zeros(pieces.starts.size, bool)
     if "kind" in frames.column_names:
         kinds = np.asarray(pc.fill_null(pc.equal(frames["kind"], "gap"), False))

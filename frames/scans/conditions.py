@@ -43,7 +43,7 @@ class ConditionScan(AggregateScan):
     """As of one aggregate; `partials` are those of all parts, in one tuple, and `values` what is compared."""
 
     def __init__(self, spec: Aggregate, schema: pa.Schema, clock: Clock) -> None:
-        Scan.__init__(self, spec, schema)
+        Scan.__init__(self, spec, schema, clock)
         self.parts = spec.aggregates
         self.reads = f"{spec.aggregate} reads"
         self.user = next((each for each in self.parts if each.user is not None), None)
@@ -53,7 +53,7 @@ class ConditionScan(AggregateScan):
         value = tree.of(spec.term) if spec.reported else None
         holds = tree.of(without_filters(spec.condition))
         self.op = conditions.condition(grown, holds, value, tuple(tree.constants), spec.closes_before)
-        self.needs, self.rule = 1, (np.int64(1), np.int64(1), 1)
+        self.needs, self.rule = 1, (np.int64(1), np.int64(1), 1, self.lengths)
         self.kernel = frame_aggregates.close_before if spec.closes_before else frame_aggregates.close_with
         self.partials, self.counts = conditions.state(grown), np.zeros(0, np.int64)
         self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")

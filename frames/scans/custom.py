@@ -38,10 +38,10 @@ class CustomScan(Scan):
     ends_late = True
 
     def __init__(self, spec: Custom, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
+        super().__init__(spec, schema, clock)
         self.op = operator(spec, self.kinds)
         self.initial = _typed(spec.state)
-        self.rule = (tuple(spec.allowed(clock.unit)[:4]), self.initial)
+        self.rule = (tuple(self.lengths[:4]), self.initial)
         self.of_keys, self.of_frames = _room(self.initial), _room(self.initial)
         self.head = np.zeros(0, np.int64)
         nothing = np.zeros(0, np.int64)
@@ -136,7 +136,7 @@ def operator(spec: Custom, kinds: Kinds) -> Any:
 
 def _functions(spec: Custom, columns: tuple[Any, ...]) -> Functions:
     """Compiled, and tried: what can not be compiled, or gives something else, is refused here."""
-    event_type = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
+    event_type: Any = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
     values = ", ".join(["ts[e]", *(f"columns[{i}][e]" for i in range(len(columns)))])
     event = eval(f"lambda ts, columns, e: Event({values})", {"Event": event_type})  # Numba has no other way to say it
     if not WITHOUT_JIT:

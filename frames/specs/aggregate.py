@@ -18,8 +18,8 @@ from frames.specs.conditions import (
     usual_close,
     without_filters,
 )
-from frames.specs.lengths import lengths_from_json, lengths_to_json
-from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_number, check_op
+from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_json
+from frames.specs.spec import BEFORE, WITH, Spec, check_number, check_op
 from swag.arguments import is_option
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
@@ -56,8 +56,8 @@ class Aggregate(Spec):
     kind: ClassVar[str] = "aggregate"
 
     aggregate: Any  # an aggregate, an expression of several, or a condition
-    op: Op | None = None
-    c: Number | None = None
+    op: Any = None  # one of < <= > >=, where a value is compared with a number c
+    c: Any = None
     close: Close | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -154,7 +154,7 @@ class Aggregate(Spec):
     def clause(self) -> str:
         from swag.query.as_sql import term
 
-        return f"{'WHILE' if self.closes_before else 'UNTIL'} {term(self.condition)}"
+        return f"{'WHILE' if self.closes_before else 'UNTIL'} {term(self.condition)}{lengths_clause(self)}"
 
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Aggregate":
         changed = mapped(self.aggregate, lambda leaf: plain(replace(leaf, aggregate=change(leaf.aggregate))))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.specs.as_json import pairs
-from frames.specs.lengths import Lengths, lengths_from_json, lengths_to_json
+from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable, written
 from swag.arguments import is_number
 from swag.errors import BadQuery
@@ -92,7 +92,8 @@ class Boundary(Spec):
         def cuts(cut: Any) -> str:
             return to_sql(cut) if isinstance(cut, int | float) else f"({', '.join(map(to_sql, cut))})"
 
-        return f"GRID {', '.join(f'{written(column)} {cuts(cut)}' for column, cut in self.cells.items())}"
+        cells = ", ".join(f"{written(column)} {cuts(cut)}" for column, cut in self.cells.items())
+        return f"GRID {cells}{lengths_clause(self)}"
 
 
 def _checked_cut(name: str, cut: Any) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Unpack
 
 from frames.specs.as_json import pairs
-from frames.specs.lengths import Lengths, lengths_from_json, lengths_to_json
+from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op, written
 from swag.arguments import is_option
 from swag.errors import BadQuery
@@ -81,4 +81,4 @@ class Delta(Spec):
 
         op = "" if self.op == "<" else f"{self.op} "
         limits = ", ".join(f"{written(column)} {op}{to_sql(x)}" for column, x in self.limits.items())
-        return f"DELTA {limits}" + ("" if self.measure == "first" else " MEASURE RANGE")
+        return f"DELTA {limits}" + ("" if self.measure == "first" else " MEASURE RANGE") + lengths_clause(self)

@@ -1,14 +1,15 @@
 """How short and how long a frame may be, by rows and by time, and where it ends: what every kind of frame takes."""
 
 from dataclasses import fields
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from kernels.frames.lengths import AllowedLengths
 from swag.arguments import LARGEST, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.as_json import duration_from_json, duration_to_json
-from swag.tables.times.durations import Duration, in_units, is_duration, length
+from swag.tables.times.durations import Duration, canonical, in_units, is_duration, length
 
 Extent = Literal["closed", "open"]
 ENDLESS = 2**64 - 1  # no two instants of int64 are further apart
@@ -27,33 +28,15 @@ class Lengths(TypedDict, total=False):
 NAMES = tuple(Lengths.__annotations__)
 
 
-class Allowed(NamedTuple):
-    """The same as kernels compare: rows, and time from the first event to the last in the unit of ts, both inside."""
-
-    min_rows: int
-    max_rows: int
-    min_span: np.uint64
-    max_span: np.uint64
-
-    @property
-    def splits(self) -> bool:
-        """Is there a maximum?"""
-        return self.max_rows < LARGEST or int(self.max_span) < ENDLESS
-
-    @property
-    def drops(self) -> bool:
-        """Is there a minimum that one event alone may not have?"""
-        return self.min_rows > 1 or int(self.min_span) > 0
-
-
-def allowed(spec: Any, unit: str | None) -> Allowed:
-    """Of a spec, on a clock of this unit; a duration of no length is so in any."""
+def allowed(spec: Any, unit: str | None) -> AllowedLengths:
+    """The lengths of a spec as kernels compare them, on a clock of this unit; a duration of none is so in any."""
     least = in_units(spec.min_duration, unit) if spec.min_duration else 0
     most = ENDLESS if spec.max_duration is None else in_units(spec.max_duration, unit) if spec.max_duration else 0
     if most < least:
         raise _below(spec, "duration")
     rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
-    return Allowed(int(spec.min_rows), rows, np.uint64(least), np.uint64(most))
+    splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
+    return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
 
 
 def check_lengths(spec: Any) -> None:
@@ -70,8 +53,12 @@ def check_lengths(spec: Any) -> None:
             raise _below(spec, "duration")
     if spec.max_rows is not None and spec.max_rows < spec.min_rows:
         raise _below(spec, "rows")
-    if not is_option(spec.extent, ("closed", "open")):
-        raise BadQuery(f'extent={spec.extent!r} is neither "closed" nor "open".', 'extent="open"')
+    check_extent(spec.extent)
+
+
+def check_extent(extent: Any) -> None:
+    if not is_option(extent, ("closed", "open")):
+        raise BadQuery(f'extent={extent!r} is neither "closed" nor "open".', 'extent="open"')
 
 
 def check_duration(duration: Any, name: str) -> None:
@@ -96,3 +83,20 @@ def lengths_to_json(spec: Any) -> dict[str, Any]:
 def lengths_from_json(entry: dict[str, Any]) -> Lengths:
     """What is not said is as usual: older entries say less."""
     return {name: duration_from_json(entry[name]) for name in NAMES if name in entry}  # type: ignore[return-value]
+
+
+def lengths_clause(spec: Any) -> str:
+    """What FOR and EXTENT say of them in SQL, with a blank in front; nothing if all are as usual."""
+    least = _amounts(spec.min_rows if spec.min_rows != 1 else None, spec.min_duration or None)
+    most = _amounts(spec.max_rows, spec.max_duration)
+    said = [least] * bool(least) + [f"AT MOST {most}"] * bool(most)
+    return (f" FOR {' '.join(said)}" if said else "") + (" EXTENT OPEN" if spec.extent == "open" else "")
+
+
+def _amounts(rows: int | None, duration: Duration | None) -> str:
+    """So many tuples, so much time, or both."""
+    from swag.query.as_sql import duration as written
+
+    said = [] if rows is None else [f"{int(rows)} TUPLES"]
+    short = None if duration is None else canonical(duration)
+    return " AND ".join(said + ([] if short is None else [written(short)]))

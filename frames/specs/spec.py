@@ -6,13 +6,14 @@ else there is to know of it is asked of its spec: nothing outside tells kinds ap
 
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from frames.specs.lengths import Allowed, Extent, allowed, check_lengths
+from frames.specs.lengths import AllowedLengths, Extent, Lengths, allowed, check_lengths
 from swag.arguments import is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
@@ -29,8 +30,7 @@ class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
-    overlap is one (frames/theory.py); then frames are maximal runs, and a stream that was cut in time can be searched
-    piece by piece (frames/spark/batch/joining.py).
+    overlap is one, whatever their lengths (frames/theory.py); then frames are maximal runs, or pieces of them.
 
     Every kind takes what is below: min_rows, min_duration drop shorter frames, max_rows, max_duration split longer ones
     (the event that would exceed opens the next; minimums apply after splitting), extent="open" has `end` be the ts of
@@ -61,6 +61,14 @@ class Spec:
         return {name: (name,) for name in self.columns if not name.isidentifier()}
 
     @property
+    def cuts(self) -> bool:
+        """Can a stream that was cut in time be searched piece by piece (frames/spark/batch/joining.py)?
+
+        Where a run is split depends on where it began, which only the pieces before may know.
+        """
+        return self.union_closed and self.max_rows is None and self.max_duration is None and self.extent == "closed"
+
+    @property
     def closes_before(self) -> bool:
         """Does a frame end before the event that would break it, rather than with the one that it needs?"""
         return False
@@ -87,13 +95,21 @@ class Spec:
         """What stands behind the word FRAME in SQL (swag/sql/framing.py reads it)."""
         raise BadQuery(f"{type(self).__name__} has no FRAME clause in SQL.", "fr.detect, fr.Detector")
 
-    def allowed(self, unit: str | None) -> Allowed:
+    def allowed(self, unit: str | None) -> AllowedLengths:
         """How many rows and how much time, in the unit of ts, a frame has at least and at most."""
         return allowed(self, unit)
 
     def segments(self) -> "Spec":
-        """Of a kind that is union closed: a spec whose frames hold every event once, runs of any length."""
-        return self
+        """Of a kind that cuts: a spec whose frames hold every event once, runs of any length."""
+        return self.with_lengths(min_rows=1, min_duration=0)
+
+    def with_lengths(self, **lengths: Unpack[Lengths]) -> Self:
+        """The same, with other lengths."""
+        changed = copy(self)
+        for name, value in lengths.items():
+            object.__setattr__(changed, name, value)
+        check_lengths(changed)
+        return changed
 
     def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
         """Where the values of a column, from low to high, come in or go out: what a picture calls that, and draws."""
@@ -107,6 +123,11 @@ class Spec:
 def check_name(name: Any, kind: str, hint: str) -> None:
     if not isinstance(name, str) or not name:
         raise BadQuery(f"{kind} is given {name!r}, not the name of a column.", hint)
+
+
+def check_predicate(text: Any, kind: str, hint: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise BadQuery(f"{kind} is given {text!r}, not a predicate in SQL.", hint)
 
 
 def check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:

@@ -12,7 +12,8 @@ from swag.durable.atomic_file import reason, replacing, target_of
 from swag.files.files import Files
 from swag.query.groupings import By
 from swag.query.over_frames import frames_package
-from swag.tables.columns import decoded, decoded_type
+from swag.tables.columns import decoded, decoded_type, is_number
+from swag.tables.expressions.derived import of_events
 from swag.tables.keys import is_groupable, is_string
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
@@ -38,7 +39,7 @@ def check_plot(path: Path, spec: Any) -> None:
 
 def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: By) -> None:
     """The frames, over the column that they are cut by: of several keys, each of those with most frames by itself."""
-    axes = frames_package().plot(found, table, y=spec.columns[0], ts=ts)
+    axes = frames_package().plot(found, table, y=_drawn(spec, table), ts=ts)
     figure = np.atleast_1d(np.asarray(axes, object))[0].get_figure(root=True)
     try:
         with replacing(path) as draft:
@@ -80,6 +81,16 @@ def series_column(table: pa.Table, ts: str) -> tuple[str, int]:
         if is_string(kind) or (ties and apart == table.num_rows):
             return name, count
     return "", 0
+
+
+def _drawn(spec: Any, table: pa.Table) -> str:
+    """The column that frames are cut by; of those that a predicate reads, the first one that has numbers."""
+    read = of_events(dict.fromkeys(spec.columns, "the plot shows"), spec.texts, table.column_names)
+    drawn = [name for name in read if is_number(decoded_type(table.schema.field(name).type))]
+    if not drawn:
+        names = ", ".join(read)
+        raise click.UsageError(f"--plot has no column of numbers to draw: the frames are cut by {names}.")
+    return drawn[0]
 
 
 def _impossible(path: Path, why: OSError | ValueError) -> click.UsageError:

@@ -74,15 +74,22 @@ def test_sliding_and_hopping_windows_by_rows_are_frames():
 
 
 def _windows(rows: int, hop: int) -> fr.Custom:
-    """Every hop-th event of a key begins a window of so many rows."""
+    """Every hop-th event of a key begins a window of so many rows. Both are part of the state: one compiled scheme."""
     return fr.Custom(
-        open=lambda event, seen: seen % hop == 0,
-        update=lambda event, count: count + 1,
-        close=lambda event, count: 2 * (count == rows - 1),
-        state=0,
-        overlap=True,
-        unfinished=False,
-    )
+        open=_opens, update=_counted, close=_is_full, state=(0, rows, hop), overlap=True, unfinished=False
+    )  # fmt: skip
+
+
+def _opens(event: Any, seen: Any) -> Any:
+    return seen[0] % seen[2] == 0
+
+
+def _counted(event: Any, state: Any) -> Any:
+    return state[0] + 1, state[1], state[2]
+
+
+def _is_full(event: Any, state: Any) -> Any:
+    return 2 * (state[0] == state[1] - 1)
 
 
 def test_events_in_several_frames_are_filled_into_each():
@@ -100,8 +107,8 @@ def test_events_in_several_frames_are_filled_into_each():
 
 def test_longer_frames_are_rejected_and_not_split():
     def of(**lengths: Any) -> list[int]:
-        spec = fr.Custom("x", open=lambda e, s: e.x > 0, close=lambda e, s: not e.x > 0, **lengths)
-        return fr.detect(spec, {"ts": range(8), "x": [1, 1, 1, 0, 1, 0, 1, 1]})["rows"].to_pylist()
+        spec = fr.Custom("x", open=CUSTOM["custom threshold"].open, close=CUSTOM["custom threshold"].close, **lengths)
+        return fr.detect(spec, {"ts": range(8), "x": [2.0, 2, 2, 0, 2, 0, 2, 2]})["rows"].to_pylist()
 
     assert of() == [3, 1, 2]
     assert of(max_rows=2) == [1, 2]
@@ -134,9 +141,7 @@ def test_functions_that_do_not_fit_are_refused_before_they_run(wrong, says):
 
 
 def test_a_function_that_raises_leaves_the_detector_as_it_was():
-    spec = fr.Custom(
-        "i", open=lambda e, s: 7 // e.i > 3, close=lambda e, s: e.i > 2, update=lambda e, s: s + 1, state=0
-    )
+    spec = fr.Custom("i", open=lambda e, s: e.i > 0, close=lambda e, s: 5 if e.i > 8 else 7 // e.i > 9)
     detector = fr.Detector(spec)
     detector.push({"ts": [1, 2], "i": [1, 0]})
     with pytest.raises(sw.BadFunction, match="ZeroDivisionError"):
@@ -144,15 +149,15 @@ def test_a_function_that_raises_leaves_the_detector_as_it_was():
     again = fr.Detector(spec)
     again.restore(detector.state())
     with pytest.raises(sw.BadFunction, match="close gives 0, 1, 2 or -1"):
-        fr.detect(fr.Custom(open=lambda e, s: True, close=lambda e, s: 5), {"ts": [1, 2]})
+        fr.detect(spec, {"ts": [1, 2], "i": [1, 9]})
 
 
 def test_integers_have_no_nan():
-    spec = fr.Custom("i", open=lambda e, s: e.i > 0, close=lambda e, s: e.i <= 0)
+    functions = {"open": CUSTOM["custom threshold"].open, "close": CUSTOM["custom threshold"].close}
     with pytest.raises(sw.BadEvents, match="row 1 is null"):
-        fr.detect(spec, {"ts": [1, 2], "i": pa.array([1, None])})
-    wide = fr.Custom({"i": "CAST(i AS DOUBLE)"}, open=lambda e, s: e.i > 0, close=lambda e, s: not e.i > 0)
-    assert fr.detect(wide, {"ts": [1, 2], "i": pa.array([1, None])})["rows"].to_pylist() == [1]
+        fr.detect(fr.Custom("x", **functions), {"ts": [1, 2], "x": pa.array([2, None])})
+    wide = fr.Custom({"x": "CAST(i AS DOUBLE)"}, **functions)
+    assert fr.detect(wide, {"ts": [1, 2], "i": pa.array([2, None])})["rows"].to_pylist() == [1]
 
 
 def test_it_is_known_by_its_functions_and_in_its_own_process_only():

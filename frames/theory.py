@@ -226,6 +226,12 @@ def _within_between(spec: Between, extent: Sequence[Event]) -> bool:
     return extent[0][spec.start] is True and [i for i in behind if extent[i][spec.end] is True] == [len(extent) - 1]
 
 
+@holds.register
+def _within_custom(spec: Custom, extent: Sequence[Event]) -> bool:
+    """The logical operator has a frame of all of these events, if it is given them alone."""
+    return (0, len(extent) - 1) in processed(spec, extent, WHEN if WHEN in extent[0] else "ts")
+
+
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
     """The data-independent condition: rows and duration (here in the unit of ts)."""
     if len(extent) < spec.min_rows or spec.min_duration == 0:

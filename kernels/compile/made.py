@@ -17,5 +17,5 @@ def made(function: Callable[..., Any], name: str) -> Any:
     closures count from the start of the process.
     """
     function.__name__ = function.__qualname__ = name
-    part = numba.njit(**FLAGS)(function)
+    part = numba.njit(forceinline=True, **FLAGS)(function)
     return part if numba.config.DISABLE_JIT else rehearsal.attend(part)

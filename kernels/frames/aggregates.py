@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.growing import answer, combine, lift, load, measure, store, wrapped
+from kernels.frames.growing import answer, combine, lift, load, measure, opened, store, wrapped
 from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
 
 OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
@@ -78,6 +78,7 @@ def close_with(op, data, rule, events, memory, out, first):
     itself: there is room for two frames per event.
     """
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    columns, partials = opened(op, columns), opened(op, partials)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):

@@ -5,7 +5,9 @@
                                  partial     n, max, n, min     all in one tuple: what a key remembers of its frame
 
 needs   parts with operators of kernels/frames/operators.py, or of users
-costs   a lift and a combine per part, the expression once per event; compiled once per shape, constants are data
+costs   a lift and a combine per part, the expression once per event; compiled once per shape, constants are data.
+        Two parts take 70 ns per event, a single aggregate 10: the arrays of parts are counted by each function that
+        they are handed to. Bare ones (160 ns before) and forced inlining (5 ns) are what was tried so far
 from    Grossniklaus et al. 2016, section 3.2, whose aggregate frames compare one aggregate with one number
 
 Null is unknown, as in SQL: it breaks no condition and makes none true. NaN satisfies nothing. Integers are exact, and

@@ -1,10 +1,5 @@
 """Frames that are cut by conditions over several aggregates: against their definition, and what is refused."""
 
-import os
-import subprocess
-import sys
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,26 +7,21 @@ from hypothesis import given, settings
 import frames as fr
 import swag as sw
 from tests.frames.cases import FURTHER, actual, expected, same, streams, table
+from tests.frames.uncompiled import only_uncompiled, run_uncompiled
 
 
-@pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="each shape compiles for ten seconds")
+@only_uncompiled
 @pytest.mark.parametrize("name", FURTHER)
 @settings(deadline=None)
 @given(rows=streams())
-def test_conditions_follow_their_definition(name, rows):
+def test_property_conditions_follow_their_definition(name, rows):
     for key in (None, "k"):
         found = fr.detect(FURTHER[name], table(rows), key=key)
         assert same(actual(found, key), expected(FURTHER[name], rows, key))
 
 
-def test_conditions_of_many_shapes_follow_their_definition_in_plain_python():
-    """The test above, in a process where nothing is compiled."""
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "quick"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", __file__,
-               "-k", "follow_their_definition and not plain"]  # fmt: skip
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert f"{len(FURTHER)} passed" in done.stdout
+def test_conditions_of_many_shapes_follow_their_definition():
+    run_uncompiled(__file__)
 
 
 def test_one_comparison_is_one_aggregate_compared():

@@ -12,6 +12,7 @@ import frames as fr
 import swag as sw
 from frames import theory
 from tests.frames.cases import CUSTOM, SPECS, actual, expected, same, streams, table
+from tests.frames.uncompiled import only_uncompiled, run_uncompiled
 
 RESTATED = {  # what each of CUSTOM says in another way
     "custom threshold": fr.Threshold("x", ">", 1, min_rows=2),
@@ -20,25 +21,30 @@ RESTATED = {  # what each of CUSTOM says in another way
 }
 
 
+@only_uncompiled
 @pytest.mark.parametrize("name", CUSTOM)
+@settings(deadline=None)
 @given(rows=streams())
-def test_detection_follows_the_definition(name, rows):
+def test_property_detection_follows_the_definition(name, rows):
     for key in (None, "k"):
         found = fr.detect(CUSTOM[name], table(rows), key=key)
         assert same(actual(found, key), expected(CUSTOM[name], rows, key))
 
 
+@only_uncompiled
 @pytest.mark.parametrize("name", ["custom threshold", "custom delta"])
+@settings(deadline=None)
 @given(rows=streams())
-def test_a_built_in_kind_stated_in_it_gives_the_same_frames(name, rows):
+def test_property_a_built_in_kind_stated_in_it_gives_the_same_frames(name, rows):
     a, b = (fr.detect(spec, table(rows), key="k") for spec in (CUSTOM[name], RESTATED[name]))
     assert sorted(actual(a, "k")) == sorted(actual(b, "k"))
 
 
+@only_uncompiled
 @pytest.mark.parametrize("name", CUSTOM)
-@settings(max_examples=settings().max_examples // 2)
+@settings(deadline=None)
 @given(rows=streams(), cuts=st.lists(st.integers(0, 9), max_size=4), save=st.booleans())
-def test_cutting_the_stream_anywhere_changes_nothing(name, rows, cuts, save):
+def test_property_cutting_the_stream_anywhere_changes_nothing(name, rows, cuts, save):
     spec = CUSTOM[name]
     detector, found, said = fr.Detector(spec, key="k"), [], -1
     for t in [*sorted(cuts), 9]:
@@ -52,6 +58,10 @@ def test_cutting_the_stream_anywhere_changes_nothing(name, rows, cuts, save):
     found.append(detector.finish())
     whole = pa.concat_tables(found, promote_options="permissive")
     assert sorted(map(repr, actual(whole, "k"))) == sorted(map(repr, expected(spec, rows, "k")))
+
+
+def test_custom_frames_follow_their_definition_however_the_stream_is_cut():
+    run_uncompiled(__file__)
 
 
 def test_sliding_and_hopping_windows_by_rows_are_frames():

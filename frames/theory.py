@@ -208,7 +208,7 @@ def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
 @holds.register
 def _within_session(spec: Session, extent: Sequence[Event]) -> bool:
     """No silence is longer than the gap."""
-    times = [event.get(WHEN, event.get("ts")) for event in extent]
+    times: list[Any] = [event.get(WHEN, event.get("ts")) for event in extent]
     return all(b - a <= _units(spec.gap, "gap", a) for a, b in itertools.pairwise(times))
 
 

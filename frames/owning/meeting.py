@@ -46,8 +46,8 @@ class Meeting:
         clock, instants = timed(table, ts)
         _, pieces = pieces_of(whole, clock)
         early, late = margins(before, after, clock.unit)
-        intervals = (*widened(pieces, early, late), rows_of(whole), bool(early or late), clock, pieces.there)
-        intervals = (*intervals, pieces.half_open)
+        said = rows_of(whole), bool(early or late), clock, pieces.there, pieces.half_open
+        intervals = (*widened(pieces, early, late), *said)
         if key is None:
             return cls(table, instants, NO_KEY, 1, pieces.numbers, np.zeros(pieces.numbers.size, np.int64), *intervals)
         own = column(table if is_untyped(whole) else whole, key, "frames are found per")[: whole.num_rows]

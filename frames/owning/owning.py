@@ -39,7 +39,8 @@ class Owner:
 def own_spans(meeting: Meeting, owner: Owner | None) -> Spans:
     """The events of each frame: its own if that can be told, else all from start to end."""
     lo, hi = meeting.spans
-    exact = meeting.rows is not None and bool((hi - lo == meeting.rows).all())  # then they are its own
+    exact = meeting.rows is not None and bool((hi - lo == meeting.rows).all())  # then they are its own,
+    exact &= not meeting.half_open  # unless it ends where its last event is, which is outside by time
     if owner is None or (not owner.must and (exact or meeting.rises)):
         return lo, hi
     return owner.ask(meeting) or (lo, hi)

@@ -47,7 +47,8 @@ class Between(Spec):
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Between":
-        return cls(*entry["between"], entry["same"], **lengths_from_json(entry))
+        start, end = entry["between"]
+        return cls(start, end, entry["same"], **lengths_from_json(entry))
 
     def clause(self) -> str:
         from swag.query.as_sql import predicate

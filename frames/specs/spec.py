@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 import pyarrow as pa
 
-from frames.specs.lengths import AllowedLengths, Extent, Lengths, allowed, check_lengths
+from frames.specs.lengths import Extent, Lengths, allowed, check_lengths
+from kernels.frames.lengths import AllowedLengths
 from swag.arguments import is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated

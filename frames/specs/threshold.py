@@ -1,5 +1,6 @@
 """Threshold("drop_pct", ">", 0.3, min_duration="2m"): maximal runs of events for which a predicate holds."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +11,8 @@ from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_j
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op, check_predicate
 from swag.errors import BadQuery
 from swag.query.as_call import BY_POSITION, as_call
+
+BINDS_LESS = re.compile(r"[<>=]| (OR|AND|IN|IS|LIKE|BETWEEN) |^NOT ")  # than a comparison behind it
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,14 @@ class Threshold(Spec):
 
     def clause(self) -> str:
         """The FRAME clause of threshold frames: WHERE a predicate, FOR how long, PARTITION."""
-        from swag.query.as_sql import column, predicate
+        from swag.query.as_sql import predicate
         from swag.tables.constants import to_sql
 
         same = "=" if self.op == "==" else self.op
-        text = predicate(self.column) if self.is_predicate else f"{column(self.column)} {same} {to_sql(self.c)}"
+        text = predicate(self.column)
+        if not self.is_predicate:
+            text = f"({text})" if BINDS_LESS.search(text) and not text.startswith("CASE ") else text
+            text = f"{text} {same} {to_sql(self.c)}"
         return f"WHERE {text}{lengths_clause(self)}" + (" PARTITION" if self.partition else "")
 
     def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:

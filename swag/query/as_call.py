@@ -10,7 +10,7 @@ BY_POSITION = {"by position": True}  # of a field that may be left out: how it i
 def as_call(value: Any) -> str:
     """A dataclass as the call of its constructor; fields without a default come first, by position."""
     given = []
-    for each in sorted(fields(value), key=lambda each: each.kw_only):
+    for each in sorted(fields(value), key=lambda each: each.kw_only is True):
         one = getattr(value, each.name)
         if not each.repr:
             continue

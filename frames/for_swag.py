@@ -4,7 +4,7 @@ from frames.chunks import frames_by_chunk
 from frames.detection import detect
 from frames.detector import Detector
 from frames.filling import fill, summarize
-from frames.plotting import plot
+from frames.pictures.plotting import plot
 from frames.query import FrameQuery
 from frames.specs import Aggregate, Between, Boundary, Delta, Session, State, Threshold
 

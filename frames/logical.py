@@ -1,6 +1,5 @@
 """The logical frame operator, by definition: what Custom frames are, in plain Python. Grossniklaus et al. 2016, 5.1."""
 
-from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ Frame = tuple[int, int]
 
 def processed(spec: Custom, rows: Sequence[dict[str, Any]], ts: str = "ts") -> list[Frame]:
     """The frames of one substream, in the order in which they end; of those that end together, as they began."""
-    event_of: Any = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
+    event_of = spec.event_type()
     whole, found = spec.state, list[Frame]()
     running: list[tuple[int, Any]] = []  # frames that are open: their first position and their state
     for at, row in enumerate(rows):

@@ -14,7 +14,7 @@ from frames.specs.aggregate import value_type
 from frames.specs.conditions import without_filters
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import conditions, further
-from kernels.frames.conditions import Part
+from kernels.frames.conditions import GrownPart
 from kernels.frames.framing import BLOCK, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import BadType, SumOverflow
@@ -49,7 +49,7 @@ class ConditionScan(AggregateScan):
         self.user = next((each for each in self.parts if each.user is not None), None)
         self.looks_ahead = self.user is not None  # whose function may refuse them
         grown = [part_of(each, self.kinds) for each in self.parts]
-        self.type, tree = value_type(spec.term, self.kinds), Tree(self.parts, self.kinds)
+        self.type, tree = value_type(spec.term, self.kinds), ConditionTree(self.parts, self.kinds)
         value = tree.of(spec.term) if spec.reported else None
         holds = tree.of(without_filters(spec.condition))
         self.op = conditions.condition(grown, holds, value, tuple(tree.constants), spec.closes_before)
@@ -101,20 +101,20 @@ def aggregate_scan(spec: Aggregate, schema: pa.Schema, clock: Clock) -> Aggregat
     return AggregateScan(spec, schema, clock) if spec.is_simple else ConditionScan(spec, schema, clock)
 
 
-def part_of(aggregate: Aggregated, kinds: Kinds) -> Part:
+def part_of(aggregate: Aggregated, kinds: Kinds) -> GrownPart:
     """An aggregate as kernels know it: its operator, its partials, and whether its answers are whole numbers."""
     check_columns(aggregate, kinds)
     kind = result_type(aggregate, kinds)
     if not is_number(kind):
         raise BadType(f"{aggregate} is {kind}, and is compared or computed with here.", "an aggregate that is a number")
     if aggregate.kind == "count":
-        return Part(None, (), True)
+        return GrownPart(None, (), True)
     op = FURTHER[aggregate.kind] if aggregate.kind in FURTHER else operator(aggregate, kinds)
     of_columns = tuple(np.int64 if is_discrete(kinds[name]) else np.float64 for name in aggregate.columns)
-    return Part(op, monoids.state_dtypes(op, of_columns), is_discrete(kind))
+    return GrownPart(op, monoids.state_dtypes(op, of_columns), is_discrete(kind))
 
 
-class Tree:
+class ConditionTree:
     """A condition as kernels take it (kernels/frames/conditions.py). Owns its constants, in order."""
 
     def __init__(self, parts: tuple[Aggregated, ...], kinds: Kinds) -> None:

@@ -1,7 +1,6 @@
 """Custom frames at work: the functions of a user's, compiled and checked, and the frames of each key that are open."""
 
 import threading
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -102,7 +101,7 @@ class CustomScan(Scan):
             used = int(self.pool.places[1]) if self.spec.overlap else self.keyed.shape[0]
             self.make_room(self.count + used + 1)
             if self.spec.overlap:
-                frame_custom.finish_each(self.rule[0], self.keyed, self.pool._replace(head=self.head), self.found)
+                frame_custom.finish_each(self.rule[0], self.keyed, OpenFrames(self.head, *self.pool[1:]), self.found)
             else:
                 frame_custom.finish_runs(self.rule[0], self.keyed, self.found)
         super().finish()
@@ -136,7 +135,7 @@ def operator(spec: Custom, kinds: Kinds) -> Any:
 
 def _functions(spec: Custom, columns: tuple[Any, ...]) -> Functions:
     """Compiled, and tried: what can not be compiled, or gives something else, is refused here."""
-    event_type: Any = namedtuple("Event", ["ts", *spec.fields])  # type: ignore[misc]
+    event_type = spec.event_type()
     values = ", ".join(["ts[e]", *(f"columns[{i}][e]" for i in range(len(columns)))])
     event = eval(f"lambda ts, columns, e: Event({values})", {"Event": event_type})  # Numba has no other way to say it
     if not WITHOUT_JIT:

@@ -1,9 +1,10 @@
 """Custom(…): frames that functions of a user's open, grow and close: the logical frame operator."""
 
 import itertools
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from frames.specs.as_json import PROCESS
 from frames.specs.lengths import lengths_from_json, lengths_to_json
@@ -100,6 +101,10 @@ class Custom(Spec):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.fields.values()))
+
+    def event_type(self) -> Any:
+        """What events are to the functions: a named tuple of ts and the columns."""
+        return cast(Any, namedtuple)("Event", ["ts", *self.fields])
 
     def to_json(self) -> dict[str, Any]:
         """The functions can not be written down: they are known by a number, in the process that has them."""

@@ -30,7 +30,7 @@ KNOWN, NULL, WRAPPED = 0, 1, 2  # what is to be said of a value; the larger one 
 ONE = np.int64(1)
 
 
-class Part(NamedTuple):
+class GrownPart(NamedTuple):
     """An aggregate: its operator (None: rows are counted), the dtypes of a partial, whether its answers are whole."""
 
     op: Any
@@ -38,7 +38,7 @@ class Part(NamedTuple):
     whole: bool
 
 
-class Shape(NamedTuple):
+class ConditionShape(NamedTuple):
     """What is compiled: types of operators and their partials, and the tree of the condition.
 
     tree: ("part", i) | ("constant", i) | ("+", whole, tree, tree), … | ("inside", tree, i) for constants[i] <= value <=
@@ -51,13 +51,13 @@ class Shape(NamedTuple):
     value: Any
 
 
-_shapes: dict[Shape, type] = {}
+_shapes: dict[ConditionShape, type] = {}
 _lock = threading.Lock()  # scans of several parts of the keys ask at the same time
 
 
-def condition(parts: list[Part], tree: Any, value: Any, constants: tuple[Any, ...], before: bool) -> Any:
+def condition(parts: list[GrownPart], tree: Any, value: Any, constants: tuple[Any, ...], before: bool) -> Any:
     """The operator of a condition. before: what is unknown holds, as it does not yet break anything."""
-    shape = Shape(tuple((type(part.op), part.dtypes, part.whole) for part in parts), tree, value)
+    shape = ConditionShape(tuple((type(part.op), part.dtypes, part.whole) for part in parts), tree, value)
     with _lock:
         if shape not in _shapes:
             _shapes[shape] = _operator(parts, shape)
@@ -65,7 +65,7 @@ def condition(parts: list[Part], tree: Any, value: Any, constants: tuple[Any, ..
     return _shapes[shape](counted, constants, before)
 
 
-def _operator(parts: list[Part], shape: Shape) -> type:
+def _operator(parts: list[GrownPart], shape: ConditionShape) -> type:
     """A type of operators. Its name says its shape, and it is found under that name: so what is compiled for it can be
     kept on disk, unless functions of a user's are among its parts."""
     told = repr(shape).encode() + (pkgutil.get_data("kernels", "frames/conditions.py") or b"")  # what makes its code
@@ -77,18 +77,18 @@ def _operator(parts: list[Part], shape: Shape) -> type:
     return operator
 
 
-def state(parts: list[Part]) -> tuple[np.ndarray, ...]:
+def state(parts: list[GrownPart]) -> tuple[np.ndarray, ...]:
     """Room for the partials of keys; of none yet."""
     return tuple(np.empty(0, dtype) for part in parts for dtype in (np.int64, *_listed(part)))
 
 
-def _listed(part: Part) -> tuple[Any, ...]:
+def _listed(part: GrownPart) -> tuple[Any, ...]:
     if part.op is None:
         return ()
     return part.dtypes if isinstance(part.dtypes, tuple) else (part.dtypes,)
 
 
-def _compiled(parts: list[Part], shape: Shape) -> growing.Parts:
+def _compiled(parts: list[GrownPart], shape: ConditionShape) -> growing.PartFunctions:
     """What an operator of this shape does."""
     places, at = [], 0
     for part in parts:
@@ -99,7 +99,7 @@ def _compiled(parts: list[Part], shape: Shape) -> growing.Parts:
     combines = [_combined(i, part, *place) for i, (part, place) in enumerate(zip(parts, places, strict=True))]
     holds = _node(shape.tree, leaves, "holds")
     reported = holds if shape.value is None else _node(shape.value, leaves, "value")
-    return growing.Parts(lifts, _row(combines, "combine"), *_asked(holds, reported))
+    return growing.PartFunctions(lifts, _row(combines, "combine"), *_asked(holds, reported))
 
 
 def _asked(holds: Any, reported: Any) -> tuple[Any, Any, Any]:
@@ -131,7 +131,7 @@ def _row(functions: list[Any], name: str) -> Any:
 # -- Parts -------------------------------------------------------------------------------------------------------------
 
 
-def _lifted(i: int, part: Part) -> Any:
+def _lifted(i: int, part: GrownPart) -> Any:
     """The partial of an event: 1 and that of its values, or 0 and nothing where one of them is null."""
     if part.op is None:
         return made(lambda op, columns, e: (np.int64(columns[i][1].size == 0 or columns[i][1][e]),), f"lift_part_{i}")
@@ -153,7 +153,7 @@ def _lifted(i: int, part: Part) -> Any:
     return made(of_several if several else of_one, f"lift_part_{i}")
 
 
-def _combined(i: int, part: Part, lo: int, hi: int) -> Any:
+def _combined(i: int, part: GrownPart, lo: int, hi: int) -> Any:
     """The partials of a frame and of the next event, at places lo … hi of all."""
     first = lo + 1
     if part.op is None:
@@ -172,7 +172,7 @@ def _combined(i: int, part: Part, lo: int, hi: int) -> Any:
     return made(of_several if isinstance(part.dtypes, tuple) else of_one, f"combine_part_{i}")
 
 
-def _leaf(i: int, part: Part, lo: int, hi: int) -> Any:
+def _leaf(i: int, part: GrownPart, lo: int, hi: int) -> Any:
     """The answer of a part, and what is to be said of it."""
     first, number = lo + 1, np.int64 if part.whole else np.float64
     if part.op is None:

@@ -18,7 +18,7 @@ from kernels.operators import monoids
 FEW = 6  # arrays of a state that are read one by one
 
 
-class Parts(NamedTuple):
+class PartFunctions(NamedTuple):
     """What an operator of several parts (kernels/frames/conditions.py) does in its own way; each takes it first."""
 
     lift: Callable[..., Any]
@@ -28,10 +28,10 @@ class Parts(NamedTuple):
     answer: Callable[..., Any]
 
 
-_PARTS: dict[type, Parts] = {}
+_PARTS: dict[type, PartFunctions] = {}
 
 
-def register(operator: type, parts: Parts) -> None:
+def register(operator: type, parts: PartFunctions) -> None:
     """An operator of several parts."""
     _PARTS[operator] = parts
 

@@ -135,9 +135,9 @@ def test_frames_that_touch_are_parted_by_lines_and_many_are_a_band():
 
 
 def test_the_band_says_how_much_of_the_time_is_in_frames():
-    from frames.drawing import Spans, _covered
+    from frames.pictures.drawing import FrameSpans, _covered
 
-    spans = Spans(np.array([0, 4, 5, 20]), np.array([1, 6, 6, 29]))  # 2 + 3 (one inside another) + 10 units
+    spans = FrameSpans(np.array([0, 4, 5, 20]), np.array([1, 6, 6, 29]))  # 2 + 3 (one inside another) + 10 units
     assert _covered(spans, np.array([0.0, 4.0, 8.0, 20.0, 30.0])).tolist() == [0.5, 0.75, 0.0, 1.0]
 
 

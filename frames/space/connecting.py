@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from frames.filling import Placed, placed
 from frames.finding.intake import key_ids
-from frames.neighbours import neighbouring
 from frames.owning.origin import Origin
+from frames.space.neighbours import neighbouring
 from frames.tables import Key, is_untyped, key_of, pieces_of, shifted, united
 from kernels.frames import episodes as frame_episodes
 from swag.errors import BadQuery

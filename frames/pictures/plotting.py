@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frames.drawing import Signal, Spans, draw_frames, draw_gaps, draw_levels, draw_signal, set_clock
 from frames.finding.intake import timed
 from frames.owning.origin import Origin
+from frames.pictures.drawing import FrameSpans, Signal, draw_frames, draw_gaps, draw_levels, draw_signal, set_clock
 from frames.specs import Spec
 from frames.tables import OURS, pieces_of, united
 from swag.arguments import check_name
@@ -93,7 +93,7 @@ class Panel(NamedTuple):
         spans, gap = _spans(self.frames, clock, signal)
         says = draw_signal(ax, signal, clock, self.y)
         for which, drawn in ((gap, draw_gaps), (~gap, draw_frames)):
-            says += drawn(ax, Spans(spans.starts[which], spans.ends[which]), signal, clock)
+            says += drawn(ax, FrameSpans(spans.starts[which], spans.ends[which]), signal, clock)
         says += self._levels(ax, signal.v[np.isfinite(signal.v)])
         self._words(ax, clock, words)
         ax.set_title(label or self._title(int((~gap).sum()), instants.size), loc="left", fontsize=10)
@@ -186,7 +186,7 @@ def _only(table: pa.Table, key: dict[str, Any], asked_by: str) -> pa.Table:
     return table
 
 
-def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[Spans, np.ndarray]:
+def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[FrameSpans, np.ndarray]:
     """The intervals of frames, and which are gaps. A frame whose end is not known yet lasts as long as the signal."""
     _, pieces = pieces_of(frames, clock)
     begun = np.asarray(pc.is_valid(frames["start"])) if pieces.starts.size else pieces.there
@@ -196,7 +196,7 @@ def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[Spans, np.nd
     kinds = np.zeros(pieces.starts.size, bool)
     if "kind" in frames.column_names:
         kinds = np.asarray(pc.fill_null(pc.equal(frames["kind"], "gap"), False))
-    return Spans(pieces.starts[begun], ends[begun]), kinds[begun]
+    return FrameSpans(pieces.starts[begun], ends[begun]), kinds[begun]
 
 
 def _values(table: pa.Table, y: str) -> tuple[np.ndarray, list[str]]:

@@ -38,7 +38,7 @@ class Signal(NamedTuple):
         return max(int(self.t[-1] - self.t[0]) // COLUMNS, 1) if self.t.size else 1
 
 
-class Spans(NamedTuple):
+class FrameSpans(NamedTuple):
     """The intervals of frames, both ends inside."""
 
     starts: np.ndarray
@@ -88,20 +88,20 @@ def _pieces(signal: Signal, there: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(missing | silent)])[: t.size]
 
 
-def draw_frames(ax: "Axes", spans: Spans, signal: Signal, clock: Clock) -> list[Any]:
+def draw_frames(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """Shades, with lines where frames that touch begin; of many frames, a band at the bottom."""
     if spans.starts.size > DENSE:
         return _band(ax, spans, signal, clock)
     return _shades(ax, spans, signal.width, clock, FRAME, "frame")
 
 
-def draw_gaps(ax: "Axes", spans: Spans, signal: Signal, clock: Clock) -> list[Any]:
+def draw_gaps(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """What a partition has between frames."""
     return [] if spans.starts.size > DENSE else _shades(ax, spans, signal.width, clock, GAP, "gap")
 
 
-def _shades(ax: "Axes", spans: Spans, width: int, clock: Clock, colour: str, name: str) -> list[Any]:
-    """Spans, merged where they touch on the screen, drawn as one collection; narrow ones two columns wide."""
+def _shades(ax: "Axes", spans: FrameSpans, width: int, clock: Clock, colour: str, name: str) -> list[Any]:
+    """FrameSpans, merged where they touch on the screen, drawn as one collection; narrow ones two columns wide."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
 
@@ -142,7 +142,7 @@ def _beginnings(ax: "Axes", begins: np.ndarray) -> list[Any]:
     return [edges]
 
 
-def _band(ax: "Axes", spans: Spans, signal: Signal, clock: Clock) -> list[Any]:
+def _band(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """How much of every column of pixels lies in a frame; where all of it does, how many frames begin there."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LinearSegmentedColormap
@@ -162,7 +162,7 @@ def _band(ax: "Axes", spans: Spans, signal: Signal, clock: Clock) -> list[Any]:
     return [Patch(facecolor=FRAME, label=name)]
 
 
-def _covered(spans: Spans, edges: np.ndarray) -> np.ndarray:
+def _covered(spans: FrameSpans, edges: np.ndarray) -> np.ndarray:
     """The share of every column that lies in a frame, from how much of all time up to an edge does.
 
     A frame of one instant lasts one unit of ts. Frames that overlap count once.

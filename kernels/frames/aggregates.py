@@ -78,7 +78,7 @@ def close_with(op, data, rule, events, memory, out, first):
     itself: there is room for two frames per event.
     """
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
-    columns, partials = opened(op, columns), opened(op, partials)
+    columns = opened(op, columns)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numba.core import types
 from numba.extending import overload
 
-from kernels.compile.inlining import bare
+from kernels.compile import raw
 from kernels.frames.operators import KNOWN, MEASURE, WRAPPING
 from kernels.operators import monoids
 
@@ -37,31 +37,15 @@ def register(operator: type, parts: PartFunctions) -> None:
 
 
 def opened(op, columns):
-    """Arrays as an operator wants them: those of several parts, which are handed from function to function, bare."""
+    """Columns as an operator wants them: those of several parts, handed from function to function, as addresses."""
     return columns
 
 
 @overload(opened)
 def _opened_overload(op, columns):
     if op.instance_class in _PARTS:
-        return lambda op, columns: bared(columns)
+        return lambda op, columns: raw.opened(columns)
     return lambda op, columns: columns
-
-
-def bared(columns):
-    """Arrays, in tuples or not, without reference counts."""
-    return columns
-
-
-@overload(bared)
-def _bared_overload(columns):
-    if isinstance(columns, types.Array):
-        return lambda columns: bare(columns)
-    if not isinstance(columns, types.BaseTuple) or len(columns) == 0:
-        return lambda columns: columns
-    if len(columns) == 1:
-        return lambda columns: (bared(columns[0]),)
-    return lambda columns: (bared(columns[0]),) + bared(columns[1:])
 
 
 def load(state, i):

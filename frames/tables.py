@@ -164,32 +164,23 @@ def united(table: Any) -> pa.Table:
         return table.drop_columns(["final"])
     clock, pieces = pieces_of(table, None)
     order = np.argsort(pieces.numbers, kind="stable")
-    numbers, there = pieces.numbers[order], pieces.there[order]
-    if pieces.half_open:
-        return _united_half_open(table, order, numbers)
+    numbers = pieces.numbers[order]
     first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: numbers.size])
     last = table.drop_columns(["final"]).take(pa.array(order[np.append(first[1:], numbers.size)[: first.size] - 1]))
-    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    some = np.logical_or.reduceat(there, first) if first.size else there
-    starts = _each(np.minimum, np.where(there, pieces.starts[order], most), first)
-    ends = _each(np.maximum, np.where(there, pieces.ends[order], least), first)
-    rows = _each(np.add, _counts(table)[order], first)
-    new = {"start": to_arrow(starts, some, clock.type), "end": to_arrow(ends, some, clock.type), "rows": pa.array(rows)}
+    new = {"rows": pa.array(_each(np.add, _counts(table)[order], first))}
+    for name, furthest in (("start", np.minimum), ("end", np.maximum)):
+        new[name] = _furthest(one_chunk(table.column(name)).take(pa.array(order)), furthest, first, clock)
     for name, values in new.items():
         last = last.set_column(last.schema.get_field_index(name), name, values)
     return last.replace_schema_metadata(table.schema.metadata)
 
 
-def _united_half_open(table: pa.Table, order: np.ndarray, numbers: np.ndarray) -> pa.Table:
-    """Frames that end with the next event of their key: only the last piece may know it."""
-    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: numbers.size])
-    last = np.append(first[1:], numbers.size)[: first.size] - 1
-    whole = table.drop_columns(["final"]).take(pa.array(order[last]))
-    rows = _each(np.add, _counts(table)[order], first)
-    new = {"start": table.column("start").take(pa.array(order[first])), "rows": pa.array(rows)}
-    for name, values in new.items():
-        whole = whole.set_column(whole.schema.get_field_index(name), name, values)
-    return whole.replace_schema_metadata(table.schema.metadata)
+def _furthest(edges: pa.Array, furthest: np.ufunc, first: np.ndarray, clock: Clock) -> pa.Array:
+    """The earliest or the latest edge among the pieces of each frame. Of half-open ones only the last has an end."""
+    there, values = np.asarray(edges.is_valid()), _filled(pa.chunked_array([edges]), "an edge")
+    nothing = np.iinfo(np.int64).max if furthest is np.minimum else np.iinfo(np.int64).min
+    some = np.logical_or.reduceat(there, first) if first.size else there
+    return to_arrow(_each(furthest, np.where(there, values, nothing), first), some, clock.type)
 
 
 def _each(operation: np.ufunc, values: np.ndarray, first: np.ndarray) -> np.ndarray:

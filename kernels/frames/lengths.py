@@ -66,6 +66,16 @@ def is_enough(lengths, rows, start, t):
 
 
 @helper
+def goes_on(lengths, state, k, more, until):
+    """Is nothing decided by so many more events, up to `until`, of a run that is a frame already? Else ask `grow`.
+
+    Asked where it is used: a call for each of events that are interleaved was four times the time of all the rest.
+    """
+    fits = (state[k, ROWS] + more <= lengths.max_rows) & (np.uint64(until - state[k, START]) <= lengths.max_span)
+    return (state[k, SLOT] >= 0) & fits
+
+
+@helper
 def close_inside(frames, slot, end, rows, lengths):
     """A frame ends with an event of its own. Returns the slot that its key still has: that of one without an end."""
     frames[slot, END], frames[slot, COUNT] = end, rows

@@ -18,7 +18,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.frames import cells as frame_cells
 from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.lengths import grow, is_plain, leave
+from kernels.frames.lengths import goes_on, grow, is_plain, leave
 
 
 class Cells(NamedTuple):
@@ -50,7 +50,8 @@ def threshold(events, values, rule, state, found, first):
                     break
                 until = t
                 j += np.uint64(1)
-            if (inside ^ (state[k, ROWS] > 0)) | (inside & ((state[k, SLOT] < 0) | splits)) | gaps:
+            splits_now = splits and not goes_on(lengths, state, k, np.int64(j - i), until)
+            if (inside ^ (state[k, ROWS] > 0)) | (inside & ((state[k, SLOT] < 0) | splits_now)) | gaps:
                 stretch = base, rows[i:j]
                 if inside:
                     n = grow(ts, stretch, k, (lengths, gaps), state, frames, n)
@@ -104,7 +105,7 @@ def boundary(events, dimensions, rule, state, cells_of, found, first):
                     break
                 until = ts[base + rows[j]]
                 j += np.uint64(1)
-            if plain:
+            if plain or goes_on(lengths, state, k, np.int64(j - i), until):
                 state[k, ROWS] += np.int64(j - i)
                 state[k, LAST] = until
             else:
@@ -146,7 +147,7 @@ def session(events, gap, rule, state, found, first):
                     break
                 until = t
                 j += np.uint64(1)
-            if plain:
+            if plain or goes_on(lengths, state, k, np.int64(j - i), until):
                 state[k, ROWS] += np.int64(j - i)
                 state[k, LAST] = until
             else:

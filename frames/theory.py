@@ -301,7 +301,7 @@ class Scheme(AnyScheme):
     >>> events = {"ts": [1, 2, 3, 4], "x": [5, 0, 2, 3]}
     >>> scheme = fr.theory.Scheme(fr.Threshold("x", ">", 1), maximal=True, covering=True)
     >>> scheme.closures(events), scheme.lemma(events), scheme.final(events)
-    (('union',), 1, [(0, 0), (2, 3)])
+    (('union', 'sub-interval'), 1, [(0, 0), (2, 3)])
     >>> pairs = fr.theory.Scheme(lambda run: len(run) == 2, maximal=True, covering=True, drained=True)
     >>> pairs.lemma(events), pairs.framings(events)
     (None, [[(0, 1), (2, 3)]])

@@ -113,7 +113,8 @@ def _shades(ax: "Axes", spans: FrameSpans, width: int, clock: Clock, colour: str
     right = np.maximum.reduceat(hi, np.flatnonzero(first))
     boxes = _boxes(positions(lo[first], clock), positions(right, clock), 1.0)
     _add(ax, PolyCollection(boxes, facecolors=colour, edgecolors="none", alpha=0.55, zorder=0))
-    begins = _beginnings(ax, positions(lo[~first], clock)) if colour == FRAME else []
+    apart = np.append(False, np.diff(lo) >= 4 * width)  # lines that are closer would hide the shade
+    begins = _beginnings(ax, positions(lo[~first & apart], clock)) if colour == FRAME else []
     return [Patch(facecolor=colour, alpha=0.55, label=name), *begins]
 
 

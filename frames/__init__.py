@@ -15,6 +15,8 @@ specs       what a frame is: the kinds of frames as frozen values
 scans       how the frames of each kind are found, in one pass over events
 finding     from events to frames: reading, ordering, waiting, numbering, what is remembered between punctuations
 owning      which events are a frame's own: fingerprints of streams, frames and events on one clock
+space       frames of keys that lie next to each other, joined into episodes
+pictures    frames as pictures
 spark       the same over Spark's DataFrames, stored (batch) and streaming (streams)
 """
 
@@ -23,14 +25,15 @@ from frames.detection import detect
 from frames.detector import Detector
 from frames.filler import Filler
 from frames.filling import fill, summarize
-from frames.plotting import plot
+from frames.pictures.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
+from frames.space.connecting import connect, episodes
+from frames.specs import Aggregate, Between, Boundary, Custom, Delta, Pattern, Session, State, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Between", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Session", "State",
-    "Threshold", "detect", "fill", "metrics", "plot", "summarize", "theory", "united",
+    "Aggregate", "Between", "Boundary", "Custom", "Delta", "Detector", "Filler", "FrameQuery", "Pattern", "Session",
+    "State", "Threshold", "connect", "detect", "episodes", "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
 
 

@@ -94,6 +94,8 @@ class Detector:
 
     def with_skips(self) -> "Detector":
         """The same, with `skips`: for who fills frames with their own events."""
+        if getattr(self.spec, "overlap", False):
+            raise BadQuery(f"{self.spec}: frames that overlap are filled when all events are there.", "fr.summarize")
         self._core.ties = Ties()
         return self
 

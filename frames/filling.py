@@ -124,12 +124,15 @@ def members(
 
 
 def rows_between(meeting: Meeting, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows at positions lo … hi of each frame, in order of rows, and the frame of each. No row is in two."""
+    """The rows at positions lo … hi of each frame, in order of rows, and the frame of each."""
     frame = np.repeat(np.arange(lo.size), hi - lo)
     at = np.arange(frame.size) - np.repeat(np.cumsum(hi - lo) - hi, hi - lo)
-    which = np.full(meeting.instants.size, -1)
-    which[at if meeting.laid.order is None else meeting.laid.order[at]] = frame
+    rows, which = at if meeting.laid.order is None else meeting.laid.order[at], np.full(meeting.instants.size, -1)
+    which[rows] = frame
     row = np.flatnonzero(which >= 0)
+    if row.size < frame.size:  # some are in several frames
+        order = np.lexsort((frame, rows))
+        return rows[order], frame[order]
     return row, which[row]
 
 

@@ -6,7 +6,7 @@ from frames.detector import Detector
 from frames.filling import fill, summarize
 from frames.match_query import FRONT as MATCH_COLUMNS
 from frames.match_query import MatchQuery
-from frames.plotting import plot
+from frames.pictures.plotting import plot
 from frames.query import FrameQuery
 from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, State, Threshold
 

@@ -17,30 +17,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.filling import members
-from frames.finding.intake import timed
+from frames.exact import satisfies
+from frames.filling import members, placed
+from frames.finding.intake import START_OF_TIME, key_ids, timed
 from frames.scans.scan import number
 from frames.specs import Threshold
-from frames.tables import pieces_of, united
-from frames.theory import satisfies
+from frames.tables import Key, key_of, pieces_of, united
+from kernels.frames import fill as frame_fill
 from swag.errors import BadQuery, BadType
 from swag.tables.columns import as_table
+from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.times.durations import Duration, in_units
 
 
 def tumbling_windows(
-    spec: Threshold, events: Any, width: Duration, heuristic: str = "avg", *, ts: str = "ts"
+    spec: Threshold, events: Any, width: Duration, heuristic: str = "avg", *, ts: str = "ts", key: Key = None
 ) -> tuple[pa.Table, pa.Table]:
     """Tumbling windows of `width`, aligned at 0, and those of them that a heuristic takes for an episode of `spec`.
 
     A window is taken if the min, max or avg of its events satisfies the threshold. Both tables look like frames; a
-    window lasts from its first moment to its last, and windows without events are not there.
+    window lasts from its first moment to its last, and windows without events are not there. With a key, every key has
+    windows of its own.
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
     if spec.op is None:
         raise BadQuery(f"{spec!r} compares no number.", 'fr.Threshold("x", ">", 1)')
-    table = as_table(events)
+    by = key_of(key, spec)
+    table = joined(as_table(events), by)
     clock, instants = timed(table, ts)
     size = in_units(width, clock.unit)
     if size <= 0:
@@ -48,50 +52,69 @@ def tumbling_windows(
     column = number(table, spec.column, "the threshold compares")
     values = column.values.astype(np.float64)
     there = ~np.isnan(values) if column.valid is None else column.valid & ~np.isnan(values)
-    slots, which = np.unique(instants[there] // size, return_inverse=True)
-    kept = values[there]
+    keys, ids = key_ids(table, key_name(by), None)
+    slots, slot = np.unique(instants[there] // size, return_inverse=True)
+    count = 1 if keys is None else max(keys.count, 1)
+    windows, which = np.unique(slot * count + (ids[there] if ids.size else 0), return_inverse=True)
+    starts = slots[windows // count] * size
+    found = {"frame_id": pa.array(np.arange(windows.size))}
+    if keys is not None:
+        found[str(key_name(by))] = keys.column(windows % count)
+    found |= {"start": pa.array(starts).cast(clock.type), "end": pa.array(starts + size - 1).cast(clock.type)}
+    measures = _measured(heuristic, values[there], which, windows.size)
+    taken = np.fromiter((satisfies(m, spec.op, spec.c) for m in measures.tolist()), bool, measures.size)
+    every = apart(pa.table(found), by)
+    return every, every.filter(pa.array(taken))
+
+
+def _measured(heuristic: str, values: np.ndarray, which: np.ndarray, windows: int) -> np.ndarray:
+    """The min, max or avg of the values of each window."""
     if heuristic == "avg":
-        measure = np.bincount(which, kept) / np.maximum(np.bincount(which), 1)
-    else:
-        measure = np.full(slots.size, np.inf if heuristic == "min" else -np.inf)
-        (np.minimum if heuristic == "min" else np.maximum).at(measure, which, kept)
-    windows = pa.table({
-        "frame_id": np.arange(slots.size),
-        "start": pa.array(slots * size).cast(clock.type),
-        "end": pa.array(slots * size + size - 1).cast(clock.type),
-    })  # fmt: skip
-    taken = np.fromiter((satisfies(m, spec.op, spec.c) for m in measure.tolist()), bool, measure.size)
-    return windows, windows.filter(pa.array(taken))
+        sums, sizes = np.bincount(which, values, windows), np.bincount(which, minlength=windows)
+        return np.asarray(sums / np.maximum(sizes, 1))
+    measure = np.full(windows, np.inf if heuristic == "min" else -np.inf)
+    (np.minimum if heuristic == "min" else np.maximum).at(measure, which, values)
+    return measure
 
 
-def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts") -> int:
-    """How many events are in a frame but in no window, or in a window but in no frame."""
-    table = as_table(events)
+def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts", key: Key = None) -> int:
+    """How many events are in a frame but in no window, or in a window but in no frame; with a key, of their own key."""
+    table, by = as_table(events), key_of(key)
     _, instants = timed(table, ts)
     inside = []
     for intervals in (frames, windows):
         mask = np.zeros(instants.size, bool)
-        mask[members(intervals, table, ts, ())[0]] = True
+        mask[members(intervals, table, ts, by)[0]] = True
         inside.append(mask)
     return int(np.count_nonzero(inside[0] != inside[1]))
 
 
-def existence_error(frames: Any, windows: Any) -> tuple[int, int]:
-    """(missed frames, false windows): frames that no window overlaps, windows that no frame overlaps."""
-    clock, ours = pieces_of(united(frames), None)
-    _, theirs = pieces_of(united(windows), clock)
-    a, b = (ours.starts, ours.ends), (theirs.starts, theirs.ends)
-    return _alone(*a, *b), _alone(*b, *a)
+def existence_error(frames: Any, windows: Any, *, key: Key = None) -> tuple[int, int]:
+    """(missed frames, false windows): frames that no window overlaps, windows that no frame overlaps.
+
+    With a key, those of one key meet; the numbers are of all keys together.
+    """
+    by = key_of(key)
+    ours, theirs = joined(united(frames), by), joined(united(windows), by)
+    keys, our_ids = key_ids(ours, key_name(by), None)
+    keys, their_ids = key_ids(theirs, key_name(by), keys)
+    clock, a = pieces_of(ours, None)
+    _, b = pieces_of(theirs, clock)
+    count = 1 if keys is None else max(keys.count, 1)
+    one, other = ((p.starts, p.ends, i if i.size else np.zeros(p.starts.size, np.int64))
+                  for p, i in ((a, our_ids), (b, their_ids)))  # fmt: skip
+    return _alone(one, other, count), _alone(other, one, count)
 
 
-def _alone(starts: np.ndarray, ends: np.ndarray, other_starts: np.ndarray, other_ends: np.ndarray) -> int:
-    """Intervals that overlap none of the others: all that start by our end have ended before our start."""
-    order = np.argsort(other_starts, kind="stable")
-    reach = np.maximum.accumulate(other_ends[order]) if order.size else other_ends
-    upto = np.searchsorted(other_starts[order], ends, side="right")
-    if not reach.size:
+def _alone(ours: tuple[np.ndarray, ...], others: tuple[np.ndarray, ...], keys: int) -> int:
+    """Intervals that overlap none of the others of their key: all that start by our end have ended before our start."""
+    (starts, ends, ids), (other_starts, other_ends, other_ids) = ours, others
+    laid = placed(other_ids, keys, other_starts, other_ends)
+    first, upto = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    frame_fill.spans(laid.starts, laid.segments, ids, np.full(starts.size, START_OF_TIME), ends, first, upto)
+    if not laid.reach.size:
         return int(starts.size)
-    return int(np.count_nonzero((upto == 0) | (reach[np.maximum(upto, 1) - 1] < starts)))
+    return int(np.count_nonzero((upto == first) | (laid.reach[np.maximum(upto, 1) - 1] < starts)))
 
 
 def jaccard_distance(a: Any, b: Any) -> float:

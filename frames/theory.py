@@ -36,28 +36,59 @@ may have any length.
 
 import itertools
 import math
-import sys
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 import pyarrow as pa
 
+from frames.exact import aggregate, satisfies, truth
 from frames.finding.intake import with_read
-from frames.specs import Aggregate, Between, Boundary, Delta, Pattern, Session, Spec, State, Threshold, check_spec
+from frames.logical import processed
+from frames.schemes import (
+    AnyScheme,
+    Event,
+    Frame,
+    covers,
+    has_sub_interval_closure,
+    has_super_interval_closure,
+    has_union_closure,
+    in_order,
+    is_disjoint,
+    is_drained,
+    is_maximal,
+    is_minimal,
+    is_saturated,
+    partitions,
+    possible,
+    rows_of,
+)
+from frames.specs import (
+    Aggregate,
+    Between,
+    Boundary,
+    Custom,
+    Delta,
+    Pattern,
+    Session,
+    Spec,
+    State,
+    Threshold,
+    check_spec,
+)
+from frames.specs.conditions import without_filters
 from frames.theory_of_patterns import can_be_read, matches
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
+__all__ = [  # of frames/exact.py and frames/schemes.py, which know nothing of specs; and what is defined here
+    "Event", "Frame", "Scheme", "aggregate", "candidates", "cell", "covers", "final", "gaps",
+    "has_sub_interval_closure", "has_super_interval_closure", "has_union_closure", "holds", "in_order", "is_disjoint",
+    "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "is_short_enough", "partitions",
+    "passes", "possible", "satisfies", "spread",
+]  # fmt: skip
 WHEN = " when"  # the time of an event, whatever its column is called
-Event = dict[str, Any]
-Frame = tuple[int, int]
-
-
-def possible(events: Sequence[Event]) -> list[Frame]:
-    """Every run of positions."""
-    return [(s, e) for s in range(len(events)) for e in range(s, len(events))]
 
 
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
@@ -72,6 +103,8 @@ def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     rows = _read(spec, events, ts)
     if isinstance(spec, Pattern):
         return [(match.first, match.last) for match in matches(spec, rows, ts)]
+    if isinstance(spec, Custom):
+        return processed(spec, rows, ts)
     if spec.union_closed and spec.max_rows is None and spec.max_duration is None:
         found = candidates(spec, rows, ts)
         return [frame for frame in found if is_maximal(frame, found)]
@@ -182,9 +215,9 @@ def _within_delta(spec: Delta, extent: Sequence[Event]) -> bool:
 
 @holds.register
 def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
-    """The comparison holds for the aggregate; of no values yet, nothing is broken and nothing reached."""
-    value = aggregate(spec.aggregate, extent)
-    return spec.closes_before if value is None else satisfies(value, spec.op, spec.c)
+    """The condition holds for its aggregates; of no values yet, nothing is broken and nothing reached."""
+    found = truth(without_filters(spec.condition), extent)
+    return spec.closes_before if found is None else found
 
 
 @holds.register
@@ -214,6 +247,12 @@ def _within_pattern(spec: Pattern, extent: Sequence[Event]) -> bool:
     return can_be_read(spec, extent)
 
 
+@holds.register
+def _within_custom(spec: Custom, extent: Sequence[Event]) -> bool:
+    """The logical operator has a frame of all of these events, if it is given them alone."""
+    return (0, len(extent) - 1) in processed(spec, extent, WHEN if WHEN in extent[0] else "ts")
+
+
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
     """The data-independent condition: rows and duration (here in the unit of ts)."""
     if len(extent) < spec.min_rows or spec.min_duration == 0:
@@ -234,13 +273,6 @@ def _units(duration: Any, name: str, instant: Any) -> int:
     if not isinstance(duration, int) or not isinstance(instant, int):
         raise BadQuery(f"{name}={duration!r}: theory counts in the unit of an integer ts.", f"{name}=2")
     return duration
-
-
-def satisfies(value: Any, op: str, c: Any) -> bool:
-    """Null and NaN satisfy nothing."""
-    if value is None or value != value:
-        return False
-    return bool({"<": value < c, "<=": value <= c, ">": value > c, ">=": value >= c, "==": value == c}[op])
 
 
 def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:
@@ -276,158 +308,48 @@ def passes(spread: Any, op: str, x: Any) -> bool:
     return bool(spread >= x if op in ("<", ">=") else spread > x)
 
 
-# --- Aggregates, in exact arithmetic --------------------------------------------------------------------------------
+# --- Framing schemes --------------------------------------------------------------------------------------------------
 
 
-def aggregate(what: Any, extent: Sequence[Event]) -> Any:
-    """An aggregate of the events of a frame: nulls skipped; None where there is nothing to say."""
-    rows = [tuple(event[c] for c in what.columns) for event in extent]
-    rows = [row for row in rows if all(v is not None for v in row)]
-    if what.kind == "count":
-        return len(rows)
-    if len(rows) <= (what.ddof or 0):
-        return None
-    columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
-    xs = columns[0]
-    if what.kind in ("sum", "mean"):
-        s = _total(xs)
-        return s if what.kind == "sum" else s / len(xs)
-    if what.kind in ("min", "max"):
-        return math.nan if any(x != x for x in xs) else (min(xs) if what.kind == "min" else max(xs))
-    if what.kind in ("first", "last"):
-        return xs[0 if what.kind == "first" else -1]
-    if what.kind == "quantile":
-        return _quantile(what, xs)
-    if what.kind == "aggregate":
-        return _folded(what.user, xs)
-    if what.kind == "wmean":
-        weights = _total(columns[1])
-        return _total([x * w for x, w in zip(*columns, strict=True)]) / weights if weights else math.nan
-    assert what.kind in ("var", "std", "cov", "corr"), what.kind
-    return _spread_of(what, columns)
+@dataclass(frozen=True)
+class Scheme(AnyScheme):
+    """A framing scheme as a value: a local condition, and the global conditions that a final framing meets.
 
+    `local` is a spec, or a function of a run of events (a list of dicts, in order) that says whether it is a candidate.
+    `of` gives the scheme that a kind of frames is found by.
 
-def _total(xs: Sequence[Any]) -> Any:
-    if all(isinstance(x, int) for x in xs):
-        return sum(xs)
-    return math.fsum(xs) if all(math.isfinite(x) for x in xs) else sum(xs)
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 3, 4], "x": [5, 0, 2, 3]}
+    >>> scheme = fr.theory.Scheme(fr.Threshold("x", ">", 1), maximal=True, covering=True)
+    >>> scheme.closures(events), scheme.lemma(events), scheme.final(events)
+    (('union', 'sub-interval'), 1, [(0, 0), (2, 3)])
+    >>> pairs = fr.theory.Scheme(lambda run: len(run) == 2, maximal=True, covering=True, drained=True)
+    >>> pairs.lemma(events), pairs.framings(events)
+    (None, [[(0, 1), (2, 3)]])
+    """
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.local, Spec):
+            super().__post_init__()
 
-def _spread_of(what: Any, columns: list[list[Any]]) -> float:
-    """Variance, deviation, covariance or correlation of a frame's events, in fractions; NaN where it is not known."""
-    if not all(math.isfinite(v) for column in columns for v in column):
-        return math.nan
-    exact = [[Fraction(v) for v in column] for column in columns]
-    means = [sum(column) / len(column) for column in exact]
-    away = [[v - m for v in column] for column, m in zip(exact, means, strict=True)]
-    xx, yy = (sum(v * v for v in away[i]) for i in (0, -1))
-    xy = sum(x * y for x, y in zip(away[0], away[-1], strict=True))
-    if what.kind == "corr":
-        known = all(sys.float_info.min <= squares <= sys.float_info.max for squares in (xx, yy))
-        return math.copysign(math.sqrt(xy * xy / (xx * yy)), xy) if known else math.nan
-    v = float(xy / (len(exact[0]) - (what.ddof or 0)))
-    return math.sqrt(v) if what.kind == "std" else v
+    @classmethod
+    def of(cls, spec: Spec) -> "Scheme":
+        """Frames that close with an event are the shortest candidates, all others the longest."""
+        waits = not spec.closes_before and not spec.union_closed
+        return cls(spec, maximal=not waits, minimal=waits, covering=True, drained=True)
 
-
-def _quantile(what: Any, xs: Sequence[Any]) -> Any:
-    """Of sorted values, by rank or interpolated between two; NaN if one of them is."""
-    if any(x != x for x in xs):
-        return math.nan
-    ordered = sorted(xs)
-    if what.method == "floor":
-        return ordered[max(1, math.floor(what.phi * len(xs))) - 1]
-    at = what.phi * (len(xs) - 1)
-    low, high, part = ordered[math.floor(at)], ordered[math.ceil(at)], at - math.floor(at)
-    if low == high:
-        return float(low)
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-
-
-def _folded(user: Any, xs: Sequence[Any]) -> Any:
-    partial = user.lift(xs[0])
-    for x in xs[1:]:
-        partial = user.combine(partial, user.lift(x))
-    return user.lower(partial)
-
-
-# --- Global conditions and closures ----------------------------------------------------------------------------------
-
-
-def is_maximal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """No frame among these properly contains it."""
-    return not any(s <= frame[0] and frame[1] <= e and (s, e) != frame for s, e in among)
-
-
-def is_minimal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """It properly contains no frame among these."""
-    return not any(frame[0] <= s and e <= frame[1] and (s, e) != frame for s, e in among)
-
-
-def covers(framing: Iterable[Frame], frames: Iterable[Frame]) -> bool:
-    """Every event of `frames` is in some frame of the framing."""
-    return _extent(frames) <= _extent(framing)
-
-
-def is_drained(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """It covers the candidates, and would not without any one of its frames."""
-    found = list(found)
-    return covers(framing, found) and not any(covers([f for f in framing if f != frame], found) for frame in framing)
-
-
-def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """No candidate can be added that overlaps none of its frames."""
-    return all(any(s <= e2 and s2 <= e for s2, e2 in framing) for s, e in found)
-
-
-def is_disjoint(framing: Sequence[Frame]) -> bool:
-    ordered = sorted(framing)
-    return all(a[1] < b[0] for a, b in itertools.pairwise(ordered))
-
-
-def partitions(framing: Sequence[Frame], events: Sequence[Event]) -> bool:
-    """Every event is in exactly one frame."""
-    return is_disjoint(framing) and _extent(framing) == set(range(len(events)))
-
-
-def has_union_closure(found: Iterable[Frame]) -> bool:
-    """The union of overlapping candidates is a candidate."""
-    frames = set(found)
-    return all(
-        (min(a[0], b[0]), max(a[1], b[1])) in frames for a in frames for b in frames if a[0] <= b[1] and b[0] <= a[1]
-    )
-
-
-def has_sub_interval_closure(found: Iterable[Frame]) -> bool:
-    """Whatever lies inside a candidate is one."""
-    frames = set(found)
-    return all((a, b) in frames for s, e in frames for a in range(s, e + 1) for b in range(a, e + 1))
-
-
-def has_super_interval_closure(found: Iterable[Frame], events: Sequence[Event]) -> bool:
-    """Whatever contains a candidate is one."""
-    frames = set(found)
-    return all((a, b) in frames for s, e in frames for a in range(s + 1) for b in range(e, len(events)))
-
-
-def in_order(events: Any, ts: str = "ts") -> list[Event]:
-    """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
-    return sorted(_rows(events), key=lambda event: event[ts])
+    def candidates(self, events: Any, ts: str = "ts") -> list[Frame]:
+        if isinstance(self.local, Spec):
+            return candidates(self.local, events, ts)
+        return super().candidates(events, ts)
 
 
 def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
     """Rows in order of ts, each with the columns that the spec reads."""
     check_spec(spec)
-    rows = _rows(events)
+    rows = rows_of(events)
     rows = with_read(spec, as_table(pa.Table.from_pylist(rows))).to_pylist() if spec.texts and rows else rows
     for name, row in itertools.product((ts, *spec.columns), rows):
         if name not in row:
             raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
     return [{**row, WHEN: row[ts]} for row in in_order(rows, ts)]
-
-
-def _rows(events: Any) -> list[Event]:
-    return list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
-
-
-def _extent(framing: Iterable[Frame]) -> set[int]:
-    return {p for s, e in framing for p in range(s, e + 1)}

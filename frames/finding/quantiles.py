@@ -37,7 +37,7 @@ def with_quantiles(
 
 def is_quantile(spec: Spec) -> bool:
     """Are the frames of this spec cut by a quantile?"""
-    return isinstance(spec, Aggregate) and spec.aggregate.kind == "quantile"
+    return isinstance(spec, Aggregate) and spec.is_simple and spec.aggregate.kind == "quantile"
 
 
 class FrameEvents:

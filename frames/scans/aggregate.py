@@ -13,6 +13,7 @@ from kernels.frames import operators as frame_operators
 from kernels.frames.framing import BLOCK, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import SumOverflow
+from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.families import check_columns, result_type
 from swag.query.try_out import try_out
 from swag.query.user_calls import calling, check_lift
@@ -36,7 +37,7 @@ class AggregateScan(Scan):
         self.looks_ahead = aggregate.user is not None  # whose function may refuse them
         check_columns(aggregate, kinds)
         self.type = result_type(aggregate, kinds)
-        self.op = operator(spec, kinds)
+        self.op = operator(aggregate, kinds)
         whole = is_discrete(self.type)
         self.needs = (aggregate.ddof or 0) + 1
         self.rule = (*interval(spec.op, spec.c, whole), self.needs, self.lengths)
@@ -107,9 +108,9 @@ class AggregateScan(Scan):
         return self.found, self.values, self.sizes
 
 
-def operator(spec: Aggregate, kinds: Kinds) -> Any:
+def operator(aggregate: Aggregated, kinds: Kinds) -> Any:
     """The monoid an aggregate frame grows by."""
-    aggregate, kind = spec.aggregate, spec.aggregate.kind
+    kind = aggregate.kind
     whole = bool(aggregate.columns) and is_discrete(kinds[aggregate.columns[0]])
     if kind == "count":
         return monoids.Sum()

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
 from frames.patterns.compiled import Compiled
-from frames.scans.conditions import Conditions
+from frames.scans.holding import Conditions
 from frames.scans.previous import PreviousRows, levels
 from frames.scans.scan import Parallel, Scan, Share, any_fields
 from frames.specs import Pattern

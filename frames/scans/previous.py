@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
 from frames.patterns.conditions import Shifted
-from frames.scans.conditions import Values
+from frames.scans.holding import Values
 from frames.scans.scan import NONE, Parallel, extended
 from kernels.frames import patterns as frame_patterns
 from swag.tables.columns import field, fixed, is_discrete, room

@@ -8,6 +8,7 @@ Boundary({"x": 4.25, "y": 4.2})                      maximal runs inside one cel
 Delta("fl", 0.05)                                    runs over which a value moves less than x
 Aggregate(sw.sum("volume"), ">=", 25)                runs cut by an aggregate of their events
 Pattern("A B+ C", define={…})                        runs that match a pattern of conditions
+Custom("x", open=…, close=…)                         what functions of the user's open and close
 
 A file per kind; spec.py has the class that they are made from, lengths.py how short and how long frames may be,
 kinds.py the list of kinds, as_json.py parts of their JSON.
@@ -16,6 +17,7 @@ kinds.py the list of kinds, as_json.py parts of their JSON.
 from frames.specs.aggregate import Aggregate
 from frames.specs.between import Between
 from frames.specs.boundary import Boundary
+from frames.specs.custom import Custom
 from frames.specs.delta import Delta
 from frames.specs.kinds import check_spec, spec_from_json
 from frames.specs.pattern import Pattern
@@ -25,6 +27,6 @@ from frames.specs.state import State
 from frames.specs.threshold import Threshold
 
 __all__ = [
-    "BEFORE", "Aggregate", "Between", "Boundary", "Delta", "Pattern", "Session", "Spec", "State", "Threshold",
+    "BEFORE", "Aggregate", "Between", "Boundary", "Custom", "Delta", "Pattern", "Session", "Spec", "State", "Threshold",
     "check_spec", "spec_from_json",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Boundary({"x": 4.25, "y": 4.2}): maximal runs of events inside one cell of a grid."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Unpack
@@ -10,10 +11,12 @@ import pyarrow as pa
 
 from frames.specs.as_json import pairs
 from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
-from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
+from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable, written
 from swag.arguments import is_number
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
+
+MOST_LEVELS = 1000  # edges of cells that are listed
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,13 @@ class Boundary(Spec):
     def reported_types(self) -> dict[str, pa.DataType]:
         return dict.fromkeys(self.reported, pa.int64())
 
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        cut = self.cells.get(column, ())
+        if not isinstance(cut, tuple):
+            few = (high - low) / cut < MOST_LEVELS
+            cut = [n * cut for n in range(math.ceil(low / cut), math.floor(high / cut) + 1)] if few else ()
+        return f"cells of {column}", [float(b) for b in cut if low <= b <= high]
+
     def to_json(self) -> dict[str, Any]:
         return {"boundary": pairs(self.cells), **lengths_to_json(self)}
 
@@ -77,13 +87,12 @@ class Boundary(Spec):
         return cls(dict(entry["boundary"]), **lengths_from_json(entry))
 
     def clause(self) -> str:
-        from swag.query.as_sql import name
         from swag.tables.constants import to_sql
 
-        def written(cut: Any) -> str:
+        def cuts(cut: Any) -> str:
             return to_sql(cut) if isinstance(cut, int | float) else f"({', '.join(map(to_sql, cut))})"
 
-        cells = ", ".join(f"{name(column)} {written(cut)}" for column, cut in self.cells.items())
+        cells = ", ".join(f"{written(column)} {cuts(cut)}" for column, cut in self.cells.items())
         return f"GRID {cells}{lengths_clause(self)}"
 
 

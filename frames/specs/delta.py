@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Unpack
 
 from frames.specs.as_json import pairs
 from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
-from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op
+from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op, written
 from swag.arguments import is_option
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
@@ -77,9 +77,8 @@ class Delta(Spec):
         return cls(dict(entry["delta"]), measure=entry["measure"], op=entry["op"], **lengths_from_json(entry))
 
     def clause(self) -> str:
-        from swag.query.as_sql import name
         from swag.tables.constants import to_sql
 
         op = "" if self.op == "<" else f"{self.op} "
-        limits = ", ".join(f"{name(column)} {op}{to_sql(x)}" for column, x in self.limits.items())
+        limits = ", ".join(f"{written(column)} {op}{to_sql(x)}" for column, x in self.limits.items())
         return f"DELTA {limits}" + ("" if self.measure == "first" else " MEASURE RANGE") + lengths_clause(self)

@@ -5,6 +5,7 @@ from typing import Any
 from frames.specs.aggregate import Aggregate
 from frames.specs.between import Between
 from frames.specs.boundary import Boundary
+from frames.specs.custom import Custom
 from frames.specs.delta import Delta
 from frames.specs.pattern import Pattern
 from frames.specs.session import Session
@@ -13,7 +14,7 @@ from frames.specs.state import State
 from frames.specs.threshold import Threshold
 from swag.errors import BadQuery
 
-KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between, Pattern)
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between, Custom, Pattern)
 
 
 def check_spec(spec: Any) -> None:

@@ -107,6 +107,10 @@ class Spec:
         check_lengths(changed)
         return changed
 
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        """Where the values of a column, from low to high, come in or go out: what a picture calls that, and draws."""
+        return "", []
+
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Spec":
         """The same, with the aggregates that it cuts by changed."""
         return self
@@ -137,3 +141,12 @@ def is_comparable(value: Any) -> bool:
 def check_number(value: Any, name: str, kind: str) -> None:
     if not is_comparable(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
+
+
+def written(column: str) -> str:
+    """A column in front of its number in a FRAME clause: SQL over columns in parentheses."""
+    from swag.query.as_sql import column as as_text
+    from swag.query.as_sql import name
+
+    text = as_text(column)
+    return text if text == name(column) else f"({text})"

@@ -89,6 +89,13 @@ class Threshold(Spec):
             text = f"{text} {same} {to_sql(self.c)}"
         return f"WHERE {text}{lengths_clause(self)}" + (" PARTITION" if self.partition else "")
 
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        if self.c is None or column != self.column:
+            return "", []
+        reach = (high - low) or abs(self.c - low)  # further off it would squeeze the signal to a line
+        near = low - reach <= self.c <= high + reach
+        return f"{column} {self.op} {self.c}", [float(self.c)] * near
+
     def segments(self) -> "Threshold":
         whole = self.with_lengths(min_rows=1, min_duration=0)
         object.__setattr__(whole, "partition", True)

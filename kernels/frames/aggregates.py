@@ -3,7 +3,7 @@
       before   sum < 10    3 4 2 | 5 1 3 | …      closed by the event that would break it
       with     sum >= 10   3 4 5 | 9 2 | …        closed with the event that makes it true
 
-needs   an operator of kernels/frames/operators.py, user-defined ones included
+needs   an operator of kernels/frames/growing.py: those of operators.py, user-defined ones, conditions over several
 costs   one lift, one combine and one measure per event, whatever the aggregate; O(1) state per key
 from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kernels/frames/framing.py
 """
@@ -11,25 +11,9 @@ from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kern
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.frames.framing import (
-    BLOCK,
-    KEY,
-    LAST,
-    OPEN,
-    ROWS,
-    SLOT,
-    START,
-    close_inside,
-    close_slot,
-    is_enough,
-    is_full,
-    listed,
-    meet_next,
-    scratch,
-    take_slot,
-)
-from kernels.frames.operators import measure, wrapped
-from kernels.operators.monoids import combine, lift, load, store
+from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.growing import answer, combine, lift, load, measure, opened, store, wrapped
+from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
 
 OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
 
@@ -63,10 +47,10 @@ def close_before(op, data, rule, events, memory, out, first):
                 if valid.size == 0 or valid[e]:
                     x = lift(op, columns, e)
                     new = combine(op, partial, x) if m > 0 else x
-                    answer, over = measure(op, m + 1, new), wrapped(op, new)
-                    if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
+                    value, over = measure(op, m + 1, new), wrapped(op, new)
+                    if over and value >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
                         return OVERFLOW
-                    if over or (m + 1 >= needs and not lo <= answer <= hi):
+                    if over or (m + 1 >= needs and not lo <= value <= hi):
                         close_measured(op, (m, partial), slot, t if lengths.open else last, run, out, needs)
                         new, m, run, slot = x, 0, 0, -1
                         outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
@@ -94,6 +78,7 @@ def close_with(op, data, rule, events, memory, out, first):
     itself: there is room for two frames per event.
     """
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
+    columns = opened(op, columns)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):
@@ -129,12 +114,12 @@ def close_with(op, data, rule, events, memory, out, first):
                 partial, m = combine(op, partial, x) if m > 0 else x, m + 1
                 if wrapped(op, partial):
                     return OVERFLOW
-                answer = measure(op, m, partial)
-                if m >= needs and lo <= answer <= hi:
+                value = measure(op, m, partial)
+                if m >= needs and lo <= value <= hi:
                     if is_enough(lengths, run, start, t):
                         take_slot(frames, n, k, start, e, 0, run - 1)
                         slot = close_inside(frames, n, last, run, lengths)
-                        values[n], sizes[n] = answer, m
+                        values[n], sizes[n] = answer(op, m, partial)
                         n += 1
                     run, m = 0, 0
             state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START] = last, run, slot, start
@@ -151,7 +136,7 @@ def close_measured(op, held, slot, end, rows, out, needs):
     if slot >= 0:
         sizes[slot] = m
         if m >= needs:
-            values[slot] = measure(op, m, partial)
+            values[slot], sizes[slot] = answer(op, m, partial)
         close_slot(found.frames, slot, end, rows)
 
 
@@ -164,4 +149,4 @@ def measure_open(op, needs, memory, out):
             k = found.frames[slot, KEY]
             sizes[slot] = counts[k]
             if counts[k] >= needs:
-                values[slot] = measure(op, counts[k], load(partials, k))
+                values[slot], sizes[slot] = answer(op, counts[k], load(partials, k))

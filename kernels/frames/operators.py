@@ -2,16 +2,17 @@
 
 Frames only grow. So a running float sum is a double-double (a naive one decides 0.1 * 10 >= 1 wrongly), first and last
 are partials, and a quantile that is compared with one constant needs no sorted runs: how many values lie on either side
-of it, and the nearest of each, decide it (`Split`). `measure` is the answer that a partial stands for.
+of it, and the nearest of each, decide it (`Split`). MEASURE is the answer that a partial stands for, KNOWN whether it
+has one; kernels/frames/growing.py asks them.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from kernels.compile.jit import kernel
+from kernels.frames.further import FURTHER
 from kernels.operators import monoids
 from kernels.operators.numbers import plus
 
@@ -171,6 +172,11 @@ def _covariance(op, n, a):
 
 
 @kernel
+def _past_ddof(op, n, a):
+    return n > op.ddof
+
+
+@kernel
 def _split_value(op, n, a):
     """A number on the same side of the constant as the quantile; the quantile itself if its neighbours straddle it."""
     if a[3] != a[3]:
@@ -201,33 +207,14 @@ _OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any], Any, Callab
     ),
     Split: (_lift_split, _split, (np.float64,) * 4, _split_value),
 }
-_MEASURE: dict[type, Callable[..., Any]] = {monoids.Max: _value, monoids.Min: _value, monoids.Sum: _value}
+WRAPPING = (WholeSum, WholeMean)  # partials say in their second place whether the first has left int64
+MEASURE: dict[type, Callable[..., Any]] = {monoids.Max: _value, monoids.Min: _value, monoids.Sum: _value}
+KNOWN: dict[type, Callable[..., Any]] = {GrowingVariance: _past_ddof, GrowingCovariance: _past_ddof}
 for _op, (_lift, _combine, _dtypes, _measure) in _OPERATORS.items():
     monoids.register(_op, _lift, _combine, _dtypes)
-    _MEASURE[_op] = _measure
-
-
-def measure(op, n, a):
-    """The aggregate that the partial of n values stands for."""
-    f = _MEASURE.get(type(op))
-    return monoids.lower(op, a) if f is None else f(op, n, a)
-
-
-@overload(measure)
-def _measure_overload(op, n, a):
-    f = _MEASURE.get(op.instance_class)
-    if f is None:
-        return lambda op, n, a: monoids.lower(op, a)
-    return lambda op, n, a: f(op, n, a)
-
-
-def wrapped(op, a):
-    """Has an integer sum left int64?"""
-    return isinstance(op, WholeSum | WholeMean) and a[1] != 0
-
-
-@overload(wrapped)
-def _wrapped_overload(op, a):
-    if op.instance_class in (WholeSum, WholeMean):
-        return lambda op, a: a[1] != 0
-    return lambda op, a: False
+    MEASURE[_op] = _measure
+for _op, (_lift, _combine, _dtypes, _measure, _known) in FURTHER.items():
+    monoids.register(_op, _lift, _combine, _dtypes)
+    MEASURE[_op] = _measure
+    if _known is not None:
+        KNOWN[_op] = _known

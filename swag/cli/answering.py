@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from swag.arguments import key_columns
 from swag.cli.files import Sink, check_apart, kind_of_output, written
-from swag.cli.plotting import check_plot, draw
+from swag.cli.plotting import check_plot, draw, say_if_several
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, FileStream, needs_all
 from swag.cli.ticking import Ticking, needs_whole_file
@@ -228,6 +228,8 @@ def frames(text: str, events: Files, ts: str, key: By, out: Path | None, plot: P
         check_plot(plot, spec)
     _find_frames(spec, queries[0] if is_statement else None, source, columns, ts, key, chunk, out)
     if plot is not None:
+        if not key:
+            say_if_several(source, spec, ts)
         table = source.read(columns)
         draw(plot, frames_package().detect(spec, table, ts=ts, key=key), table, spec, ts, key)
 

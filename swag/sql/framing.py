@@ -1,8 +1,8 @@
 """FRAME clauses: windows that the data delimit, found and filled by `frames`.
 
 [FRAME WHERE drop_pct > 0.3 AND load > 2]           runs for which a predicate holds; PARTITION: and what lies between
-[FRAME UNTIL SUM(volume) >= 25]                     runs that an aggregate closes; WHILE … < 25
-[FRAME DELTA fl 0.05]                               runs that move less than that; DELTA a 1, b 2 MEASURE RANGE
+[FRAME UNTIL SUM(volume) >= 25]                     runs that aggregates close; WHILE MAX(a) - MIN(a) < 3 AND …
+[FRAME DELTA fl 0.05]                               runs that move less than that; DELTA a 1, b / 2 2 MEASURE RANGE
 [FRAME GRID x 4.25, y 4.2]                          runs inside one cell; GRID speed (20, 40, 60)
 [FRAME SESSION 30 MINUTES]                          runs without a longer silence
 [FRAME STATE status]                                runs of one value
@@ -17,7 +17,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadQuery, BadSQL
-from swag.query.aggregates import Aggregate
 from swag.query.expression import COMPARISONS, Expression, leaves
 from swag.query.over_frames import frames_package
 from swag.sql.hints import ANY_FRAME, FRAMES, LENGTHS, WORDS
@@ -121,17 +120,17 @@ def _predicate(parser: Any) -> str:
 
 
 def _aggregate(parser: Any, word: str) -> Any:
-    """FRAME UNTIL or WHILE, an aggregate compared with a number: a spec of aggregate frames."""
+    """FRAME UNTIL or WHILE, a condition over aggregates: a spec of aggregate frames.
+
+    UNTIL waits for the event that makes it true, WHILE closes before the one that makes it false.
+    """
     start = parser.here
     hint = FRAMES[word]
     term = Terms(parser.sql, set()).read(parser._condition(hint), start)
-    allowed = (">", ">=") if word == "UNTIL" else ("<", "<=")
-    if not isinstance(term, Expression) or term.op not in allowed:
-        raise wrong(parser.sql, start, f"{word} compares an aggregate by {' or '.join(allowed)}.", hint)
-    aggregate, value = term.operands
-    if not isinstance(value, int | float) or not isinstance(aggregate, Aggregate):
-        raise wrong(parser.sql, start, f"{word} compares one aggregate with a number.", hint)
-    return frames_package().Aggregate(aggregate, term.op, value, **_lengths(parser))
+    if not isinstance(term, Expression) or not term.is_condition:
+        raise wrong(parser.sql, start, f"{word} compares aggregates, with numbers or with each other.", hint)
+    close = "with" if word == "UNTIL" else "before"
+    return frames_package().Aggregate(term, close=close, **_lengths(parser))
 
 
 def _delta(parser: Any) -> Any:
@@ -140,7 +139,7 @@ def _delta(parser: Any) -> Any:
     ops = set()
     while True:
         _by_itself(parser)
-        column = parser.name("the name of a column", FRAMES["DELTA"])
+        column = measured(parser, "DELTA", (TokenType.NUMBER, *_OPS))
         ops.add(_OPS[parser._prev.token_type] if parser._match_set(_OPS) else "<")
         limits[column] = _number(parser, FRAMES["DELTA"])
         if not parser._match(TokenType.COMMA):
@@ -160,11 +159,32 @@ def _grid(parser: Any) -> Any:
     cells: dict[str, Any] = {}
     while True:
         _by_itself(parser)
-        column = parser.name("the name of a column", FRAMES["GRID"])
+        column = measured(parser, "GRID", (TokenType.NUMBER, TokenType.L_PAREN))
         parser._match_text_seq("BREAKS")
         cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser, FRAMES["GRID"])
         if not parser._match(TokenType.COMMA):
             return frames_package().Boundary(cells, **_lengths(parser))
+
+
+def measured(parser: Any, word: str, behind: tuple[Any, ...]) -> str:
+    """A column, or SQL over columns, in front of its number: `x 4`, `temp * 0.8 + sal 0.1`, `(ABS(x)) 4`.
+
+    SQL goes as far as it can: up to the last number. A name with what may stand `behind` one is that of a column, also
+    where the two would be a call: GRID speed (20, 40).
+    """
+    start, at = parser.here, parser._index
+    following = parser._next.token_type if parser._next else None
+    plain = following in behind or following is None or parser._next.text.upper() in ("BREAKS", "]", ",")
+    if plain or not (parser._is_name() or parser._curr.token_type in (TokenType.L_PAREN, TokenType.NUMBER)):
+        return str(parser.name("the name of a column", FRAMES[word]))
+    tree = parser._parse_term()
+    if tree is None or tree.find(exp.Column) is None:
+        parser._retreat(at)
+        parser.expected("the name of a column", FRAMES[word])
+    inner = tree.unnest()
+    terms = Terms(parser.sql, set())
+    terms.start = start
+    return terms.value(inner, f"FRAME {word}", FRAMES[word])
 
 
 def _by_itself(parser: Any) -> None:

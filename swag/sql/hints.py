@@ -7,7 +7,7 @@ from sqlglot import exp
 
 STATEMENT = "SELECT SUM(volume) FROM trades [RANGE 5 MINUTES]"
 WINDOWS = "[RANGE 5 MINUTES], [ROWS 1000], [UNBOUNDED], [SINCE 1 DAY], [FREQUENCY 1 MINUTE] or [FRAME …]"
-_AGGREGATE = "[FRAME UNTIL SUM(volume) >= 25], or [FRAME WHILE SUM(volume) < 25]"
+_AGGREGATE = "[FRAME UNTIL SUM(volume) >= 25], or [FRAME WHILE MAX(x) - MIN(x) < 3 AND COUNT(*) < 100]"
 FRAMES = {
     "WHERE": "[FRAME WHERE drop_pct > 0.3 AND load > 2 FOR 2 MINUTES AND 20 TUPLES]",
     "UNTIL": _AGGREGATE,

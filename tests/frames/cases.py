@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames import theory, theory_of_patterns
+from frames import exact, theory, theory_of_patterns
+from frames.finding.intake import with_read
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
 LATEST = sw.aggregate(
@@ -62,6 +63,11 @@ SPECS: dict[str, Any] = {
     "quantile >": fr.Aggregate(sw.quantile("x", 0.3), ">", 0),
     "median": fr.Aggregate(sw.median("x"), "<", 1.25),
     "median >=": fr.Aggregate(sw.median("i"), ">=", 1.5),
+    "spread >": fr.Aggregate(sw.max("x") - sw.min("i"), ">", 1.2),
+    "both ways, before": fr.Aggregate((sw.var("x") < 1.3) & (sw.min("i") > 0), close="before"),
+    "either, with": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),
+    "filtered": fr.Aggregate(sw.sum("i").filter("x > 0") * 2 - sw.count().filter("i > 1"), "<=", 3),
+    "skew, arg_max": fr.Aggregate(sw.skew("x") + sw.arg_max("i", "x"), ">", 1.2),
     "user-defined": fr.Aggregate(SUM_OF_SQUARES, "<", 5),
     "user-defined, ordered": fr.Aggregate(LATEST, ">=", 4),
     "predicate": fr.Threshold("x > 0 AND i < 3 OR k = 'a'"),
@@ -121,6 +127,34 @@ UNCOMPILED = (
     "corr", "quantile >", "median", "user-defined", "delta first <=", "delta range >=", "delta first >=, two",
 )  # fmt: skip
 COMPILED = [name for name in SPECS if numba.config.DISABLE_JIT or name not in UNCOMPILED]
+FURTHER: dict[str, Any] = {  # of these shapes each compiles for ten seconds: they are tried without
+    "either": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),
+    "shape": fr.Aggregate((sw.skew("x") < 0.7) & (sw.kurtosis("x") < 1.1) & (sw.product("x") <= 2.1)),
+    "line": fr.Aggregate(sw.slope("x", "i") + sw.intercept("x", "i") * sw.r2("x", "i"), ">", 1.2),
+    "between": fr.Aggregate(abs(sw.mean("i") * 2 - 1).between(0, 3.5), close="before"),
+    "flags and rows": fr.Aggregate(
+        (abs(-sw.arg_max("i", "x") + sw.arg_min("x", "i")) > 0.7) & (sw.count_if("x > 1") >= 1)
+        & (sw.any("x > 1") + sw.all("x > 0") >= 1)
+    ),
+    "functions": fr.Aggregate((SUM_OF_SQUARES / sw.count("x") > 1.3) & (LATEST - sw.sum("x") > 0.2)),
+}  # fmt: skip
+
+CUSTOM: dict[str, Any] = {  # the built-in kinds, stated in the logical operator
+    "custom threshold": fr.Custom("x", open=lambda e, s: e.x > 1, close=lambda e, s: not e.x > 1, min_rows=2),
+    "custom sum >=": fr.Custom(
+        "x", state=0.0, update=lambda e, s: s + (e.x if e.x == e.x else 0.0), open=lambda e, s: True,
+        close=lambda e, s: 2 * (s + (e.x if e.x == e.x else 0.0) >= 3), unfinished=False,
+    ),
+    "custom delta": fr.Custom(
+        "x", state=(0, 0.0), open=lambda e, s: True,
+        update=lambda e, s: (1, e.x) if s[0] == 0 and e.x == e.x else s,
+        close=lambda e, s: s[0] == 1 and abs(e.x - s[1]) >= 1.5,
+    ),
+    "custom, overlapping": fr.Custom(
+        "x", state=0, open=lambda e, s: s % 2 == 0 or e.x > 1.5, update=lambda e, s: s + 1,
+        close=lambda e, s: 2 if s == 2 else -1 if e.x < 0 else e.x > 5, overlap=True, max_duration=4,
+    ),
+}  # fmt: skip
 
 FLOATS = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, None, float("nan"), 0.1, 7.25])
 INTEGERS = st.sampled_from([-1, 0, 1, 2, 3, None])
@@ -146,6 +180,8 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tuple[Any, ...]]:
     """(key, start, end, rows, extra) of every frame, per key in order of time."""
     found = []
+    if spec.texts and rows:
+        rows = with_read(spec, table(rows)).to_pylist()
     for value in dict.fromkeys(row[key] if key else None for row in rows):
         own = theory.in_order([row for row in rows if key is None or row[key] == value])
         if isinstance(spec, fr.Pattern):
@@ -155,7 +191,7 @@ def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tup
         framing = [(frame, "frame") for frame in theory.final(spec, own)]
         if isinstance(spec, fr.Threshold) and spec.partition:
             framing += [(gap, "gap") for gap in theory.gaps([frame for frame, _ in framing], own)]
-        for (s, e), kind in sorted(framing):
+        for (s, e), kind in framing if isinstance(spec, fr.Custom) else sorted(framing):
             end = own[e]["ts"]
             if spec.extent == "open":
                 end = own[e + 1]["ts"] if e + 1 < len(own) else None
@@ -174,7 +210,7 @@ def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]
         return theory.cell(spec, extent[0])
     if isinstance(spec, fr.State):
         return (extent[0]["i"] if spec.column == "i" else level(extent[0]["x"]),)
-    return (theory.aggregate(spec.aggregate, extent),) if isinstance(spec, fr.Aggregate) else ()
+    return (exact.value(spec.term, extent),) if isinstance(spec, fr.Aggregate) and spec.reported else ()
 
 
 def level(x: float | None) -> str | None:

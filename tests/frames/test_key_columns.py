@@ -177,9 +177,10 @@ def test_a_plot_shows_one_substream_of_several_columns():
     events = pa.table({"ts": [1, 2, 3], "a": ["p", "p", "q"], "b": [1, 2, 1], "x": [1.0, 2.0, 3.0]})
     found = fr.detect(fr.Threshold("x", ">", 0), events, key=("a", "b"))
     axes = fr.plot(found, events, y="x", key=(("a", "b"), ("p", 2)))
-    assert axes.get_title(loc="left") == "1 frames over 1 events"
+    assert axes.get_title(loc="left") == "a p, b 2: 1 frames over 1 events"
     for key in [(("a", "b"), ("p",)), (("a", "b"), "p"), ("a",), (5, 5)]:
         with pytest.raises(sw.BadQuery, match="key="):
             fr.plot(found, events, y="x", key=key)
-    with pytest.raises(sw.BadQuery, match="of several keys"):
-        fr.plot(found, events, y="x")
+    assert [each.get_title(loc="left").split(":")[0] for each in fr.plot(found, events, y="x")] == [
+        "a p, b 1", "a p, b 2", "a q, b 1",
+    ]  # fmt: skip

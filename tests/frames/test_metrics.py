@@ -1,9 +1,5 @@
 """The measures of the papers, on pictures small enough to count by eye."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -49,37 +45,34 @@ def test_distances():
         metrics.rms_error([1], [1, 2])
 
 
-def test_a_plot_of_a_million_points_draws_a_few_thousand_and_loses_no_spike():
-    x = np.zeros(1_000_000)
-    x[[3, 4, 500_000]] = 9, np.nan, -9
-    events = {"ts": np.arange(x.size), "x": x}
-    ax = fr.plot(fr.detect(fr.Threshold("x", ">", 1, partition=True), events), events, y="x")
-    assert len(ax.collections) == 2
-    v = ax.lines[0].get_ydata()
-    assert v.size < 5_000
-    assert (v.min(), v.max()) == (-9, 9)
-    assert "1 frames" in ax.get_title(loc="left")
-
-
-def test_a_plot_shows_one_key():
-    events = {"ts": np.arange(4), "k": np.array(list("abab")), "x": np.arange(4.0)}
-    frames = fr.detect(fr.Threshold("x", ">", 1), events, key="k")
-    with pytest.raises(sw.BadQuery, match="a plot shows one"):
-        fr.plot(frames, events, y="x")
-    for key, says in (("a", "column and the value"), (("k", 3), "no value of"), (("K", "a"), '"k"')):
-        with pytest.raises(sw.SwagError, match=says):
-            fr.plot(frames, events, y="x", key=key)
-    assert "1 frames over 2 events" in fr.plot(frames, events, y="x", key=("k", "a")).get_title(loc="left")
-
-
-def test_frames_that_touch_are_parted_by_lines_if_there_are_few():
-    events = {"ts": np.arange(10_000), "x": np.arange(10_000) // 1000, "fast": np.arange(10_000) // 10}
-    shade, lines = fr.plot(fr.detect(fr.Boundary("x", 1), events), events, y="x").collections
-    assert len(shade.get_paths()) == 1
-    assert [path.vertices[0, 0] for path in lines.get_paths()] == list(range(1000, 10_000, 1000))
-    assert len(fr.plot(fr.detect(fr.Boundary("fast", 1), events), events, y="x").collections) == 1
-
-
 def test_windows_are_of_numbers():
     with pytest.raises(sw.BadType, match="type string"):
         fr.metrics.tumbling_windows(fr.Threshold("x", ">", 1), {"ts": [1], "x": ["a"]}, 2)
+
+
+def test_errors_are_counted_within_keys():
+    #  key a    frame [0 2]    window [0 1]          event 2 is missing
+    #  key b    frame [5 6]    window [0 1]          5 and 6 are missing, 0 and 1 too much
+    frames = pa.table({"frame_id": [0, 1], "k": ["a", "b"], "start": [0, 5], "end": [2, 6]})
+    windows = pa.table({"frame_id": [0, 1], "k": ["b", "a"], "start": [0, 0], "end": [1, 1]})
+    events = {"ts": np.tile(np.arange(8), 2), "k": np.repeat(["a", "b"], 8)}
+    assert metrics.duration_error(frames, windows, events, key="k") == 5
+    assert metrics.existence_error(frames, windows, key="k") == (1, 1)
+    assert metrics.existence_error(frames, windows) == (1, 0)
+    two = [table.append_column("j", pa.array([1, 1])) for table in (frames, windows)]
+    assert metrics.existence_error(*two, key=("k", "j")) == (1, 1)
+
+
+def test_every_key_has_windows_of_its_own():
+    events = {"ts": np.array([0, 1, 0, 1, 2, 3]), "k": np.array(list("aabbbb")), "x": np.array([1, 3, 9, 9, 1, 1.0])}
+    every, taken = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 2, "avg", key="k")
+    assert every.to_pylist() == [
+        {"frame_id": 0, "k": "a", "start": 0, "end": 1}, {"frame_id": 1, "k": "b", "start": 0, "end": 1},
+        {"frame_id": 2, "k": "b", "start": 2, "end": 3},
+    ]  # fmt: skip
+    assert taken["frame_id"].to_pylist() == [1]
+    alone = [metrics.tumbling_windows(fr.Threshold("x", ">", 2), {n: v[part] for n, v in events.items()}, 2, "max")
+             for part in (slice(0, 2), slice(2, 6))]  # fmt: skip
+    both = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 2, "max", key=("k",))
+    assert both[0].num_rows == sum(each.num_rows for each, _ in alone)
+    assert both[1].num_rows == sum(each.num_rows for _, each in alone) == 2

@@ -14,6 +14,7 @@ from frames.spark.streams.open_events import OpenEvents
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
 from swag.durable.state import State, nested, part
+from swag.errors import BadQuery
 from swag.spark.schema import key_names
 from swag.spark.streams.cache import Step
 from swag.spark.streams.joined_keys import apart, joined, name_of
@@ -49,6 +50,8 @@ def stream(
     metrics; where several streams of frames or windows are in one query, each needs its own.
     """
     check_spec(spec)
+    if getattr(spec, "overlap", False):
+        raise BadQuery(f"{spec}: a stream has one frame of a key open at a time.", "frames.spark.detect, fr.Detector")
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)

@@ -17,13 +17,11 @@ class BetweenScan(Scan):
     """Remembers of a key its open frame, in `keyed` alone: it is open as long as it has rows."""
 
     spec: Between
+    reads = "Between reads"
 
     def __init__(self, spec: Between, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
-        self.rule = spec.same, self.lengths
-
-    def fields(self, table: pa.Table) -> dict[str, Field]:
-        return {name: truth(table, name, "Between") for name in self.spec.columns}
+        self.read, self.rule = truth, (spec.same, self.lengths)
 
     def data(self, fields: dict[str, Field], size: int) -> np.ndarray:
         return fields[self.spec.start].values * np.uint8(OPENS) + fields[self.spec.end].values * np.uint8(CLOSES)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.specs import Spec
+from frames.specs.lengths import below
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
@@ -25,14 +26,18 @@ from kernels.frames.framing import (
     OVER,
     ROWS,
     SLOT,
+    AllowedLengths,
     FoundFrames,
     ScannedEvents,
 )
 from kernels.operators.numbers import EARLIEST
+from swag.arguments import LARGEST
 from swag.durable.state import State
 from swag.errors import BadType
 from swag.tables.columns import Clock, Field, decoded_type, field, is_number, room, valid_rows
+from swag.tables.times.durations import in_units
 
+ENDLESS = 2**64 - 1  # no two instants of int64 are further apart
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
 
@@ -73,9 +78,10 @@ class Scan:
         """Events that were looked at ahead are taken: what others are compared with is known from here on."""
 
     def __init__(self, spec: Spec, schema: pa.Schema, clock: Clock) -> None:
-        self.spec, self.lengths = spec, spec.allowed(clock.unit)
+        self.spec, self.lengths = spec, allowed(spec, clock)
         self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))
         self.per_key: dict[str, Any] = {}
+        self.read = number
         self.share = Share(0, 0)
         self.keyed = np.zeros((0, 8), np.int64)
         self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
@@ -111,10 +117,10 @@ class Scan:
         return rows
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
-        """The columns that the spec reads; those that are no numbers are refused."""
+        """The columns that the spec reads; those that are no numbers, or not what else it takes, are refused."""
         found = {}
         for name in self.kinds:
-            found[name] = number(table, name, self.reads)
+            found[name] = self.read(table, name, self.reads)
         return found
 
     def data(self, fields: dict[str, Field], size: int) -> Any:
@@ -222,6 +228,17 @@ class Scan:
             array[:] = arrays[f"keyed{i}"]
         self.put_frames([arrays[f"frames{i}"] for i in range(1 + len(self.extras))])
         self.go_on((header, arrays))
+
+
+def allowed(spec: Spec, clock: Clock) -> AllowedLengths:
+    """The lengths of a spec as kernels compare them, in the unit of ts; a duration of none is so in any."""
+    least = in_units(spec.min_duration, clock.unit) if spec.min_duration else 0
+    most = ENDLESS if spec.max_duration is None else in_units(spec.max_duration, clock.unit) if spec.max_duration else 0
+    if most < least:
+        raise below(spec, "duration")
+    rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
+    splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
+    return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
 
 
 def at_rest(keyed: np.ndarray) -> np.ndarray:

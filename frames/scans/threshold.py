@@ -7,10 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from frames.scans.predicate import TRUE, truth
-from frames.scans.scan import Scan
+from frames.scans.scan import Scan, number
 from frames.specs import Threshold
 from kernels.frames import framing
-from kernels.frames import lengths as frame_lengths
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
 from swag.tables.columns import Clock, Field, is_discrete
@@ -27,13 +26,9 @@ class ThresholdScan(Scan):
     def __init__(self, spec: Threshold, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
         whole = is_discrete(self.kinds[spec.column])
+        self.read = truth if spec.op is None else number
         self.bounds = TRUE if spec.op is None else interval(spec.op, spec.c, whole)
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
-
-    def fields(self, table: pa.Table) -> dict[str, Field]:
-        if self.spec.op is not None:
-            return super().fields(table)
-        return {self.spec.column: truth(table, self.spec.column, "Threshold")}
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
@@ -51,7 +46,7 @@ class ThresholdScan(Scan):
     def finish(self) -> None:
         if self.spec.partition:
             self.make_room(self.count + self.keyed.shape[0])
-            frame_lengths.finish_gaps(self.keyed, self.found)
+            frame_runs.finish_gaps(self.keyed, self.found)
         super().finish()
 
     @property

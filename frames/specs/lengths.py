@@ -3,16 +3,12 @@
 from dataclasses import fields
 from typing import Any, Literal, TypedDict
 
-import numpy as np
-
-from kernels.frames.lengths import AllowedLengths
 from swag.arguments import LARGEST, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.as_json import duration_from_json, duration_to_json
-from swag.tables.times.durations import Duration, canonical, in_units, is_duration, length
+from swag.tables.times.durations import Duration, canonical, is_duration, length
 
 Extent = Literal["closed", "open"]
-ENDLESS = 2**64 - 1  # no two instants of int64 are further apart
 
 
 class Lengths(TypedDict, total=False):
@@ -28,17 +24,6 @@ class Lengths(TypedDict, total=False):
 NAMES = tuple(Lengths.__annotations__)
 
 
-def allowed(spec: Any, unit: str | None) -> AllowedLengths:
-    """The lengths of a spec as kernels compare them, on a clock of this unit; a duration of none is so in any."""
-    least = in_units(spec.min_duration, unit) if spec.min_duration else 0
-    most = ENDLESS if spec.max_duration is None else in_units(spec.max_duration, unit) if spec.max_duration else 0
-    if most < least:
-        raise _below(spec, "duration")
-    rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
-    splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
-    return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
-
-
 def check_lengths(spec: Any) -> None:
     """Refuse what is no number of rows, no duration, no extent, and a maximum below its minimum."""
     for name in ("min_rows", "max_rows"):
@@ -50,9 +35,9 @@ def check_lengths(spec: Any) -> None:
         check_duration(spec.max_duration, "max_duration")
         alike = is_duration(spec.max_duration) == is_duration(spec.min_duration)  # else only the unit of ts can tell
         if alike and length(spec.max_duration, "max_duration") < length(spec.min_duration, "min_duration"):
-            raise _below(spec, "duration")
+            raise below(spec, "duration")
     if spec.max_rows is not None and spec.max_rows < spec.min_rows:
-        raise _below(spec, "rows")
+        raise below(spec, "rows")
     check_extent(spec.extent)
 
 
@@ -66,7 +51,7 @@ def check_duration(duration: Any, name: str) -> None:
         raise BadQuery(f"{name}={duration!r} does not fit int64.", f'{name}="2m"')
 
 
-def _below(spec: Any, what: str) -> BadQuery:
+def below(spec: Any, what: str) -> BadQuery:
     most, least = getattr(spec, f"max_{what}"), getattr(spec, f"min_{what}")
     return BadQuery(
         f"max_{what}={most!r} is below min_{what}={least!r}: no frame would be left.", f"max_{what}={least!r}"

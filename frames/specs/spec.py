@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 import pyarrow as pa
 
-from frames.specs.lengths import Extent, Lengths, allowed, check_lengths
-from kernels.frames.lengths import AllowedLengths
+from frames.specs.lengths import Extent, Lengths, check_lengths
 from swag.arguments import is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
@@ -95,10 +94,6 @@ class Spec:
     def clause(self) -> str:
         """What stands behind the word FRAME in SQL (swag/sql/framing.py reads it)."""
         raise BadQuery(f"{type(self).__name__} has no FRAME clause in SQL.", "fr.detect, fr.Detector")
-
-    def allowed(self, unit: str | None) -> AllowedLengths:
-        """How many rows and how much time, in the unit of ts, a frame has at least and at most."""
-        return allowed(self, unit)
 
     def segments(self) -> "Spec":
         """Of a kind that cuts: a spec whose frames hold every event once, runs of any length."""

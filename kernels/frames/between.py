@@ -4,14 +4,27 @@
       closes    . . . o . . o
       frames      [---] [---]
 
-needs, costs, conventions: as in kernels/frames/framing.py and kernels/frames/lengths.py
+needs, costs, conventions: as in kernels/frames/framing.py
 """
 
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
+from kernels.frames.framing import (
+    BLOCK,
+    LAST,
+    ROWS,
+    SLOT,
+    START,
+    close_inside,
+    close_slot,
+    is_enough,
+    is_full,
+    listed,
+    meet_next,
+    scratch,
+    take_slot,
+)
 
 OPENS, CLOSES = 1, 2  # what an event may do, or both
 

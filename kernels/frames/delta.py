@@ -17,8 +17,21 @@ import numpy as np
 
 from kernels.compile.inlining import bare, helper
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
-from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
+from kernels.frames.framing import (
+    BLOCK,
+    LAST,
+    ROWS,
+    SLOT,
+    START,
+    close_inside,
+    close_slot,
+    is_enough,
+    is_full,
+    listed,
+    meet_next,
+    scratch,
+    take_slot,
+)
 
 
 class Spread(NamedTuple):

@@ -172,10 +172,10 @@ def test_values_that_nothing_has_any_more_are_forgotten():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (fr.Threshold("x"), "true or false, but x is int64"),
-        (fr.Threshold("x + 1"), "true or false"),
+        (fr.Threshold("x"), "x, which is neither true nor false, but int64"),
+        (fr.Threshold("x + 1"), "neither true nor false"),
         (fr.Threshold("y > 1"), '"y"'),
-        (fr.Between("x > 1", "name"), "true or false, but name is string"),
+        (fr.Between("x > 1", "name"), "neither true nor false, but string"),
         (fr.Session("1m"), "integer column"),
         (fr.State("list"), "can not be grouped by"),
     ],

@@ -23,7 +23,7 @@ SPECS = [
     fr.Boundary({"x": [0, 1], "y": 2}),
     fr.Boundary("x", 1.0, min_rows=2, min_duration=1),
     fr.Threshold("x > 0 OR y = 2", min_rows=2, partition=True),
-    fr.State("x", min_rows=2),
+    fr.State("y", min_rows=2),
     fr.State("y"),
 ]
 TYPES = pa.schema({"t": pa.int64(), "k0": pa.string(), "e0": pa.float64(), "e1": pa.int64()})

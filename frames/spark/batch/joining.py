@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from frames.scans.scan import allowed
 from frames.spark.batch.tasks import FrameBlock, FrameTask, ScannedFrames, blocks, scans
 from swag.spark.batch.layout import WHOLE
 from swag.spark.key_runs import differs
@@ -43,7 +44,7 @@ class Rule:
     @classmethod
     def of(cls, task: FrameTask) -> "Rule":
         assert task.spec is not None
-        lengths = task.spec.allowed(task.clock.unit)
+        lengths = allowed(task.spec, task.clock)
         leaves_none = "kind" not in task.spec.segments().reported and lengths.min_rows == 1 and not lengths.min_span
         return cls(lengths.min_rows, int(lengths.min_span), leaves_none or "kind" in task.spec.reported)
 

@@ -11,9 +11,24 @@ from    Grossniklaus et al. 2016, sections 3.2 and 5.2.4; conventions as in kern
 import numpy as np
 
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.framing import (
+    BLOCK,
+    KEY,
+    LAST,
+    OPEN,
+    ROWS,
+    SLOT,
+    START,
+    close_inside,
+    close_slot,
+    is_enough,
+    is_full,
+    listed,
+    meet_next,
+    scratch,
+    take_slot,
+)
 from kernels.frames.growing import answer, combine, lift, load, measure, opened, store, wrapped
-from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
 
 OVERFLOW = np.iinfo(np.int64).min  # returned when an integer sum has left int64
 
@@ -25,6 +40,7 @@ def close_before(op, data, rule, events, memory, out, first):
     memory: state, and per key the partial of its frame and of how many values that is. out: frames, and their answers.
     """
     (columns, valid), (state, partials, counts), found = data, memory, out[0]
+    columns = opened(op, columns)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):

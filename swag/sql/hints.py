@@ -15,6 +15,7 @@ FRAMES = {
     "DELTA": "[FRAME DELTA x 0.05], or [FRAME DELTA x 0.1, y 0.2 MEASURE RANGE]",
     "GRID": "[FRAME GRID x 4.25, y 4.2], or [FRAME GRID x (20, 40, 60)]",
 }
+FILL_FROM = "FROM reports [FRAME WHERE x > 0.3] FILL FROM messages AS m BEFORE 2 MINUTES AFTER 1 MINUTE"
 ANY_FRAME = "[FRAME WHERE x > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [FRAME DELTA x 0.05] or [FRAME GRID x 4]"
 WORDS = ("ROWS", "RANGE", "UNBOUNDED", "SINCE", "FREQUENCY", "EVERY", "FRAME")  # that begin what stands in brackets
 CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")  # in this order

@@ -22,6 +22,7 @@ from swag.live.core import Incoming
 from swag.live.intake import ReadOnce
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of, home_of
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.answers import ManyAnswers, merged
@@ -126,6 +127,15 @@ class GroupedStream:
                     found.setdefault(self._where[name], []).append(name)
             self._filters = (self.version, found)
         return self._filters[1]
+
+    @property
+    def changing(self) -> dict[By, list[str]]:
+        """Those of which it is told what has changed: the same, and those over frames."""
+        found = {by: list(names) for by, names in self.filters.items()}
+        for name, query in self.queries.items():
+            if isinstance(query, OverFrames):
+                found.setdefault(self._where[name], []).append(name)
+        return found
 
     def filtered(self, names: list[str], at: Any) -> ManyAnswers:
         """Who passes which of these, which are of one grouping."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
-    stream, query = FrameStream.of(events, ts, keys, layout), _portable(query)
+    stream, query = FrameStream.of(events, ts, keys, layout), portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
@@ -36,7 +36,7 @@ def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], l
     return answered_per_frame(stream, found, task, out)
 
 
-def _portable(query: "FrameQuery") -> "FrameQuery":
+def portable(query: "FrameQuery") -> "FrameQuery":
     """What means the same in any process."""
     values = tuple((name, portable_term(value)) for name, value in query.values)
     having = None if query.having is None else portable_term(query.having)

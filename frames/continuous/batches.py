@@ -1,0 +1,132 @@
+"""A batch by key, and the pieces that frames, runs and gaps have in it.
+
+      rows of a key     -5 … -3 | -2 -1 |  0  1  2  3  4        below 0: they came before, in the gap or in the run
+      a gap                 [-----------------)                 from -5 to 1: gap and run of before, and row 0
+      a frame                              [--------)           from 1 to 4
+
+Of the rows that came before, nothing but two partials is there: that of the gap, and that of the run behind it. A piece
+that begins before the batch begins with one of them, or with both.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.frames.framing import AT, COUNT, GAP, GAP_ROWS, KEY, LEAD, ROWS
+from kernels.windows.totals import Runs
+from swag.live.arena import group
+from swag.live.unbounded.accumulators import What, columns_of
+from swag.tables.columns import field, valid_rows
+from swag.tables.predicate import holds
+from swag.tables.waiting import TimedRows
+
+ONE_KEY = np.zeros(1, np.int64)
+
+
+class Counted(NamedTuple):
+    """Which rows count: those for which a predicate holds, and in which columns are not null."""
+
+    where: str | None
+    required: tuple[str, ...]
+
+
+class Pieces(NamedTuple):
+    """Each of a key, known by its place among those of the batch: rows first … last of it, without the last."""
+
+    places: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    def some(self, which: np.ndarray) -> "Pieces":
+        """Those at these positions, or where a mask holds."""
+        return Pieces(self.places[which], self.first[which], self.last[which])
+
+
+class KeyedBatch:
+    """Rows of a batch in order of key, and how many rows of each key the gap and the run before them have.
+
+    Owns these, and the columns that were read so far. Asked of it: the pieces of frames that ended (`of_frames`), and
+    of the gaps and runs that are left (`left`); which rows of pieces count (`runs`), and the values of a column.
+    """
+
+    def __init__(self, rows: TimedRows, keyed: np.ndarray, seen: np.ndarray) -> None:
+        """keyed: what the scan remembers of every key, before it has seen these. seen: a zero for each key."""
+        self.table, self.rows = rows.table, rows
+        if rows.ids.size:
+            self.order, self.keys, self.starts = group(rows.ids, seen)
+        else:
+            self.order, self.keys = np.arange(rows.ts.size), ONE_KEY
+            self.starts = np.array([0, rows.ts.size])
+        before = keyed[self.keys]
+        self.run, self.gap = before[:, ROWS], before[:, GAP_ROWS]
+        self._values: dict[str, np.ndarray] = {}
+        self._counted: dict[Counted, tuple[np.ndarray, np.ndarray | None]] = {}
+
+    def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> Pieces:
+        """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
+        its place here."""
+        own = frames[slots]
+        at = places[own[:, KEY]]
+        inverse = np.empty(self.order.size, np.int64)
+        inverse[self.order] = np.arange(self.order.size)
+        new = slots >= carried
+        first = np.where(own[:, GAP] == 1, -self.run[at] - self.gap[at], -self.run[at])
+        first[new] = inverse[own[new, AT]] - self.starts[at[new]] - own[new, LEAD]
+        return Pieces(at, first, first + own[:, COUNT])
+
+    def left(self, keyed: np.ndarray) -> tuple[Pieces, Pieces]:
+        """The gap and the run that each key has after this batch. keyed: what the scan remembers now."""
+        after, sizes = keyed[self.keys], np.diff(self.starts)
+        run, gap = after[:, ROWS], after[:, GAP_ROWS]
+        gaps, runs = np.flatnonzero(gap), np.flatnonzero(run)
+        ends = sizes - run
+        return Pieces(gaps, ends[gaps] - gap[gaps], ends[gaps]), Pieces(runs, ends[runs], sizes[runs])
+
+    def begins_with(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
+        """Which pieces begin with the gap of before, and which hold the run of before, as a whole."""
+        run = self.run[pieces.places]
+        return pieces.first < -run, (run > 0) & (pieces.first < 0) & (pieces.last > -run)
+
+    def runs(self, pieces: Pieces, slots: np.ndarray, counted: Counted) -> Runs:
+        """The rows of this batch that pieces have, and that count: those of piece i go to slots[i]."""
+        rows, before = self._that_count(counted)
+        begin = self.starts[pieces.places]
+        first, last = begin + np.maximum(pieces.first, 0), begin + np.maximum(pieces.last, 0)
+        if before is not None:
+            first, last = before[first], before[last]
+        some = np.flatnonzero(last > first)
+        if some.size == slots.size:
+            return Runs(slots, first, last, rows)
+        return Runs(slots[some], first[some], last[some], rows)
+
+    def values(self, name: str) -> np.ndarray:
+        """A column as kernels want it."""
+        if name not in self._values:
+            self._values[name] = field(self.table, name, "a query over frames reads").values
+        return self._values[name]
+
+    def dtypes(self, what: What) -> list[np.dtype]:
+        """The types of the columns that something is computed from."""
+        return [self.values(name).dtype for name in columns_of(what)]
+
+    def _that_count(self, counted: Counted) -> tuple[np.ndarray, np.ndarray | None]:
+        """The rows that count, in order of key; and how many of these lie before each of all rows (None: all do)."""
+        if counted not in self._counted:
+            mask = counted_rows(self.table, counted)
+            if mask is None:
+                self._counted[counted] = self.order, None
+            else:
+                there = mask[self.order]
+                self._counted[counted] = self.order[there], np.concatenate([[0], np.cumsum(there)])
+        return self._counted[counted]
+
+
+def counted_rows(table: pa.Table, counted: Counted) -> np.ndarray | None:
+    """Which rows of a table count; None: all."""
+    mask = None if counted.where is None else holds(counted.where, table)
+    for name in counted.required:
+        valid = valid_rows(table, name, "a query over frames reads")
+        if valid is not None:
+            mask = valid if mask is None else mask & valid
+    return mask

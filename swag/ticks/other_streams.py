@@ -91,7 +91,15 @@ class OtherStreams:
         for each in self.readers(name):
             each.take_other(closed, clock)
         for stream in self.streams.every_stream:
-            stream.frames.decide(stream.core.time.closed)
+            stream.frames.decide(self._closed(lateness))
+
+    def _closed(self, lateness: int | None) -> int:
+        """Up to when all events of the engine's own stream have come."""
+        time, held = self.streams.time, self.arrivals.held
+        if lateness is None:
+            return time.closed
+        now = time.now if held is None else held.now
+        return now - lateness - 1 if now > EARLIEST + lateness else EARLIEST
 
     def _lateness(self, clock: Clock) -> int | None:
         lateness = self.arrivals.lateness

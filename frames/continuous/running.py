@@ -28,6 +28,7 @@ from swag.query.families import check_columns
 from swag.query.over_frames import ContinuousFrames
 from swag.query.user_calls import check_lift
 from swag.tables.columns import Clock, decoded_type, field
+from swag.tables.expressions.derived import column_name
 from swag.tables.key_columns import key_name
 from swag.tables.keys import KeyTable
 from swag.tables.predicate import holds
@@ -49,6 +50,7 @@ class RunningFrames(ContinuousFrames):
     def __init__(self, query: "FrameQuery", ts: str, by: tuple[str, ...]) -> None:
         self.query, self.ts, self.by, self.key = query, ts, by, key_name(by)
         self._asked, self._aggregated = query.asked, query.aggregated
+        self._sql = {name: own for name in query.spec.columns if (own := column_name(name)) != name}
         self._begin_anew()
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -67,8 +69,14 @@ class RunningFrames(ContinuousFrames):
             if aggregate.user is not None:
                 _check_functions(aggregate, table)
 
+    def _with_sql(self, table: pa.Table) -> pa.Table:
+        """Events as the spec names their columns: what is SQL over these, the engine has under another name."""
+        for name, own in self._sql.items():
+            table = table if name in table.column_names else table.append_column(name, table.column(own))
+        return table
+
     def _check_spec(self, table: pa.Table, clock: Clock) -> None:
-        wanted = table.select(self.core.columns)
+        wanted = self._with_sql(table).select(self.core.columns)
         if not (self.core.scan is None and _is_untyped(wanted)):
             self.core.check(wanted, clock)
 
@@ -88,7 +96,7 @@ class RunningFrames(ContinuousFrames):
     def _started(self, rows: TimedRows, clock: Clock) -> TimedRows | None:
         """Events as the scan takes them, once it is known of which types they are; None: they wait for that."""
         core, ids = self.core, NO_KEY if self.key is None else rows.ids
-        rows = TimedRows(rows.table, rows.ts, ids)
+        rows = TimedRows(self._with_sql(rows.table) if self._sql else rows.table, rows.ts, ids)
         wanted = rows.table.select(core.columns)
         if core.scan is None:
             if _is_untyped(wanted):

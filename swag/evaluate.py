@@ -124,7 +124,7 @@ def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
 def _no_option(name: str) -> BadQuery:
     return BadQuery(
         f"{name}=… is no option, nor a stream that a query is filled from.",
-        nearest(name, OPTIONS) or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
+        nearest(name, list(OPTIONS)) or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
     )
 
 

@@ -49,7 +49,7 @@ class ShardSaidFrames:
         """Nothing has come; but of which types columns are is known."""
         plan = self.plan
         assert plan.query is not None
-        self.running, self.waiting, self.upto = RunningFrames(plan.query, plan.ts, self._by), Waiting(), None
+        self.running, self.waiting = RunningFrames(plan.query, plan.ts, self._by), Waiting()
         self.keys = None if plan.key is None else KeyTable(plan.events.field(plan.key).type)
         self._take(self._read(plan.events.empty_table()))
 
@@ -81,7 +81,6 @@ class ShardSaidFrames:
         self.waiting.restore(part(state, "waiting"))
         if self.keys is not None:
             self.keys = keys_from_arrays(self.keys.type, own_arrays(state[1], "own"))
-        self.upto = upto
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         """One trigger: events that are not late wait for the watermark; what it has passed is taken."""
@@ -99,7 +98,6 @@ class ShardSaidFrames:
             numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
             step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
             step.counts["lookups"] = found.num_rows
-        self.upto = upto
         self._forget_keys()
         step.counts |= {"held": self.waiting.count, "kept": self.running.core.numbers.size + self.running.kept}
         return step

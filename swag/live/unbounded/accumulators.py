@@ -193,6 +193,7 @@ class EndTotal(Accumulator):
             ends[runs.slots[new]] = values(name)[runs.rows[runs.first[new]]]
 
     def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        assert isinstance(self.what, tuple)
         new = n[1] > 0 if self.what[0] == "last" else n[0] == 0
         self.put(slots[new], behind, theirs[new])
 

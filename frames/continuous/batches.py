@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kernels.frames.framing import AT, COUNT, GAP, GAP_ROWS, KEY, LEAD, ROWS
+from kernels.frames import pieces as frame_pieces
+from kernels.frames.framing import AT, COUNT, GAP, KEY, LEAD
 from kernels.windows.totals import Runs
-from swag.live.arena import group
+from swag.live.arena import Batch, group
 from swag.live.unbounded.accumulators import What, columns_of
 from swag.tables.columns import field, valid_rows
 from swag.tables.predicate import holds
@@ -50,18 +51,20 @@ class KeyedBatch:
     of the gaps and runs that are left (`left`); which rows of pieces count (`runs`), and the values of a column.
     """
 
-    def __init__(self, rows: TimedRows, keyed: np.ndarray, seen: np.ndarray) -> None:
-        """keyed: what the scan remembers of every key, before it has seen these. seen: a zero for each key."""
+    def __init__(self, rows: TimedRows, keyed: np.ndarray, seen: np.ndarray, by_key: Batch | None = None) -> None:
+        """keyed: what the scan remembers of every key, before it has seen these. seen: a zero for each key. by_key: if
+        somebody has put the rows in order already."""
         self.table, self.rows = rows.table, rows
-        if rows.ids.size:
-            self.order, self.keys, self.starts = group(rows.ids, seen)
+        if by_key is not None or rows.ids.size:
+            self.order, self.keys, self.starts = by_key or group(rows.ids, seen)
         else:
             self.order, self.keys = np.arange(rows.ts.size), ONE_KEY
             self.starts = np.array([0, rows.ts.size])
-        before = keyed[self.keys]
-        self.run, self.gap = before[:, ROWS], before[:, GAP_ROWS]
+        self.run, self.gap = np.empty(self.keys.size, np.int64), np.empty(self.keys.size, np.int64)
+        frame_pieces.before(keyed, self.keys, self.run, self.gap)
         self._values: dict[str, np.ndarray] = {}
         self._counted: dict[Counted, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._whole: tuple[Pieces, Runs] | None = None  # of the pieces that were asked for last
 
     def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> Pieces:
         """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
@@ -77,11 +80,9 @@ class KeyedBatch:
 
     def left(self, keyed: np.ndarray) -> tuple[Pieces, Pieces]:
         """The gap and the run that each key has after this batch. keyed: what the scan remembers now."""
-        after, sizes = keyed[self.keys], np.diff(self.starts)
-        run, gap = after[:, ROWS], after[:, GAP_ROWS]
-        gaps, runs = np.flatnonzero(gap), np.flatnonzero(run)
-        ends = sizes - run
-        return Pieces(gaps, ends[gaps] - gap[gaps], ends[gaps]), Pieces(runs, ends[runs], sizes[runs])
+        runs, gaps = np.empty((3, self.keys.size), np.int64), np.empty((3, self.keys.size), np.int64)
+        of_runs, of_gaps = frame_pieces.left(keyed, self.keys, self.starts, runs, gaps)
+        return Pieces(*gaps[:, :of_gaps]), Pieces(*runs[:, :of_runs])
 
     def begins_with(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
         """Which pieces begin with the gap of before, and which hold the run of before, as a whole."""
@@ -91,14 +92,12 @@ class KeyedBatch:
     def runs(self, pieces: Pieces, slots: np.ndarray, counted: Counted) -> Runs:
         """The rows of this batch that pieces have, and that count: those of piece i go to slots[i]."""
         rows, before = self._that_count(counted)
-        begin = self.starts[pieces.places]
-        first, last = begin + np.maximum(pieces.first, 0), begin + np.maximum(pieces.last, 0)
-        if before is not None:
-            first, last = before[first], before[last]
-        some = np.flatnonzero(last > first)
-        if some.size == slots.size:
-            return Runs(slots, first, last, rows)
-        return Runs(slots[some], first[some], last[some], rows)
+        if self._whole is None or self._whole[0] is not pieces:
+            begin = self.starts[pieces.places]
+            first, last = begin + np.maximum(pieces.first, 0), begin + np.maximum(pieces.last, 0)
+            self._whole = pieces, _some(Runs(slots, first, last, self.order))
+        runs = self._whole[1]
+        return runs if before is None else _some(Runs(runs.slots, before[runs.first], before[runs.last], rows))
 
     def values(self, name: str) -> np.ndarray:
         """A column as kernels want it."""
@@ -120,6 +119,14 @@ class KeyedBatch:
                 there = mask[self.order]
                 self._counted[counted] = self.order[there], np.concatenate([[0], np.cumsum(there)])
         return self._counted[counted]
+
+
+def _some(runs: Runs) -> Runs:
+    """Those of at least one row."""
+    some = np.flatnonzero(runs.last > runs.first)
+    if some.size == runs.slots.size:
+        return runs
+    return Runs(runs.slots[some], runs.first[some], runs.last[some], runs.rows)
 
 
 def counted_rows(table: pa.Table, counted: Counted) -> np.ndarray | None:

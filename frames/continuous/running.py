@@ -23,6 +23,7 @@ from kernels.frames.framing import BEGIN, COUNT, KEY
 from swag.durable.state import State
 from swag.durable.state import part as part_of
 from swag.errors import SwagError
+from swag.live.arena import Batch
 from swag.query.aggregates import Aggregate
 from swag.query.families import check_columns
 from swag.query.over_frames import ContinuousFrames
@@ -80,11 +81,14 @@ class RunningFrames(ContinuousFrames):
         if not (self.core.scan is None and _is_untyped(wanted)):
             self.core.check(wanted, clock)
 
-    def take(self, rows: TimedRows, keys: KeyTable | None, clock: Clock) -> tuple[pa.Table | None, SwagError | None]:
+    def take(
+        self, rows: TimedRows, keys: KeyTable | None, clock: Clock, by_key: Batch | None = None
+    ) -> tuple[pa.Table | None, SwagError | None]:
         started = self._started(rows, clock)
         if started is None:
             return None, None
         self.core.keys = keys
+        self.summary.by_key = by_key if started.ts is rows.ts else None
         try:
             frames = self.core.take_in_order(started)
         except SwagError as why:
@@ -113,9 +117,9 @@ class RunningFrames(ContinuousFrames):
             if core.follower is not None:
                 self.summary.start(self._types(rows.table))
             return rows
-        typed, _, _ = core.check(wanted, clock)
-        if typed is wanted:
+        if wanted.schema == core.schema:
             return rows
+        typed, _, _ = core.check(wanted, clock)
         table = rows.table
         for name in core.columns:
             table = table.set_column(table.column_names.index(name), name, typed.column(name))

@@ -20,6 +20,7 @@ from frames.continuous.kept_events import KeptEvents, Span
 from frames.continuous.partials import Asked, Partials
 from kernels.frames.framing import COUNT, END, GAP, GAP_ROWS, KEY, OPEN, ROWS, SENT
 from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
+from swag.live.arena import Batch
 from swag.live.intake import is_wide
 from swag.live.unbounded.accumulators import can_run
 from swag.query.aggregates import Aggregate
@@ -51,6 +52,7 @@ class FrameSummary:
         self.columns = list(dict.fromkeys(name for aggregate, _ in asked for name in aggregate.columns))
         self._seen, self._places = NO_IDS, NO_IDS  # by key: zeros, and scratch
         self.events: KeptEvents | None = None
+        self.by_key: Batch | None = None  # the next rows in order of key, if somebody has put them so
 
     def start(self, types: dict[str, pa.DataType]) -> None:
         """The first events tell of which types columns are, and so what can be merged."""
@@ -70,9 +72,10 @@ class FrameSummary:
 
     def begin(self, rows: TimedRows, keyed: np.ndarray) -> None:
         """Rows that are about to be scanned. keyed: what the scan remembers of every key."""
+        by_key, self.by_key = self.by_key, None
         if keyed.shape[0] > self._seen.size:
             self._seen, self._places = np.zeros(keyed.shape[0], np.int64), np.zeros(keyed.shape[0], np.int64)
-        self.batch = KeyedBatch(rows, keyed, self._seen)
+        self.batch = KeyedBatch(rows, keyed, self._seen, by_key)
 
     def cut(self, frames: np.ndarray, carried: int, keyed: np.ndarray) -> None:
         """They were scanned: frames have ended, runs and gaps are left. carried: frames that there were before."""

@@ -183,11 +183,12 @@ class DetectorCore:
     def take_in_order(self, rows: TimedRows) -> pa.Table:
         """Events of which every key's are in order, and come at once: the frames, or pieces, that these decide."""
         assert self.scan is not None
-        found = self._found(rows, over=False)
+        found = self._found(rows, over=False, touch=self.fragments)
         return self._report(self.scan.frames, *found)
 
-    def _found(self, rows: TimedRows, over: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Scan events in order: the numbers of all frames by slot, and where pieces of open ones go on."""
+    def _found(self, rows: TimedRows, over: bool, touch: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Scan events in order: the numbers of all frames by slot, and where pieces of open ones go on. touch: somebody
+        looks at how far those are that are open."""
         assert self.scan is not None
         scan, carried = self.scan, self.numbers.size
         resume = self._resume(rows) if self.fragments else NO_TIME
@@ -208,7 +209,7 @@ class DetectorCore:
         if over:
             scan.finish()
             frames = scan.frames
-        else:
+        elif touch:
             scan.touch()
         if ties:
             ties.add_frames(frames[certain:])

@@ -130,7 +130,7 @@ class Scan:
 
     def keep_open(self) -> None:
         """Forget the frames that have ended."""
-        still = np.flatnonzero(self.frames[:, OPEN])
+        still = np.flatnonzero(self.frames[:, OPEN]) if self.extras else self.frames[:0]
         for name in self.extras:
             array = getattr(self, name)
             array[: still.size] = array[still]

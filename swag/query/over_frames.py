@@ -33,8 +33,11 @@ class ContinuousFrames(ABC):
         """Raise what is wrong with the columns of a batch; nothing is changed."""
 
     @abstractmethod
-    def take(self, rows: TimedRows, keys: KeyTable | None, clock: Clock) -> tuple[pa.Table | None, SwagError | None]:
-        """Events that were checked: the rows of the frames that they decide, if any; and what is wrong with others."""
+    def take(
+        self, rows: TimedRows, keys: KeyTable | None, clock: Clock, by_key: Any = None
+    ) -> tuple[pa.Table | None, SwagError | None]:
+        """Events that were checked: the rows of the frames that they decide, if any; and what is wrong with others.
+        by_key: these in order of key, if somebody has put them so (swag/live/arena.py)."""
 
     @abstractmethod
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:

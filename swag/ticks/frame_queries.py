@@ -9,6 +9,7 @@ import pyarrow as pa
 from swag import errors
 from swag.durable.state import State, nested, parts, table_from_array, table_to_array, with_arrays
 from swag.errors import SwagError
+from swag.live.arena import Batch
 from swag.live.core import Core
 from swag.query.groupings import By
 from swag.query.over_frames import ContinuousFrames, OverFrames
@@ -65,12 +66,12 @@ class FrameQueries:
         for each in self.running.values():
             each.check(table, clock)
 
-    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
+    def take(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray, by_key: Batch | None = None) -> None:
         """Events that were applied. What goes wrong with frames waits for who fetches them."""
         clock, keys = self.core.time.clock, self.core.store.keys
         assert clock is not None
         for name, each in self.running.items():
-            self._put(name, *each.take(TimedRows(table, ts, ids), keys, clock))
+            self._put(name, *each.take(TimedRows(table, ts, ids), keys, clock, by_key))
 
     def decide(self, closed: int) -> None:
         """Every event up to `closed` has come: frames that are filled from another stream may be complete."""

@@ -214,7 +214,7 @@ class LiveStream:
                 self._typed = reading
             self.emission.take(batch.table, batch.ts, batch.ids)
             if self.frames.running:
-                self.frames.take(batch.table, batch.ts, batch.ids)
+                self.frames.take(batch.table, batch.ts, batch.ids, batch.by_key)
 
     def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were checked when they came, and have waited since: in order of time, their keys known."""

@@ -87,7 +87,8 @@ def assert_as_stored(rows, still_open, query, events, key):
     assert not ended & still_open.keys()
     assert ended | still_open.keys() == set(range(len(ended) + len(still_open)))
     assert_same(
-        rows.sort_by("frame_id"), wanted.filter(pa.array([number in ended for number in wanted["frame_id"].to_pylist()], pa.bool_()))
+        rows.sort_by("frame_id"),
+        wanted.filter(pa.array([number in ended for number in wanted["frame_id"].to_pylist()], pa.bool_())),
     )
     for row in wanted.to_pylist():
         if row["frame_id"] in still_open:

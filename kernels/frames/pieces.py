@@ -1,6 +1,6 @@
 """What keys have of a batch of events: the run and the gap that they had before it, and those that they are left with.
 
-      before  [ gap ][ run ]   batch  . . . . . .          rows of a key, by their place in the batch; below 0: before it
+      before  [ gap ][ run ]   batch  . . . . . .          rows of a key, by their place; below 0: before it
       left                         [ gap    ][ run ]
 
 needs, conventions: as in kernels/frames/framing.py

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from frames.scans.scan import Scan
 from kernels.frames import pieces as frame_pieces
 from kernels.frames.framing import AT, COUNT, GAP, KEY, LEAD
 from kernels.windows.totals import Runs
@@ -51,9 +52,9 @@ class KeyedBatch:
     of the gaps and runs that are left (`left`); which rows of pieces count (`runs`), and the values of a column.
     """
 
-    def __init__(self, rows: TimedRows, keyed: np.ndarray, seen: np.ndarray, by_key: Batch | None = None) -> None:
-        """keyed: what the scan remembers of every key, before it has seen these. seen: a zero for each key. by_key: if
-        somebody has put the rows in order already."""
+    def __init__(self, rows: TimedRows, scan: Scan, seen: np.ndarray, by_key: Batch | None = None) -> None:
+        """scan: which has not seen these yet. seen: a zero for each key. by_key: if somebody has put the rows in order
+        already."""
         self.table, self.rows = rows.table, rows
         if by_key is not None or rows.ids.size:
             self.order, self.keys, self.starts = by_key or group(rows.ids, seen)
@@ -61,7 +62,7 @@ class KeyedBatch:
             self.order, self.keys = np.arange(rows.ts.size), ONE_KEY
             self.starts = np.array([0, rows.ts.size])
         self.run, self.gap = np.empty(self.keys.size, np.int64), np.empty(self.keys.size, np.int64)
-        frame_pieces.before(keyed, self.keys, self.run, self.gap)
+        frame_pieces.before(scan.keyed, scan.found.frames, self.keys, self.run, self.gap)
         self._values: dict[str, np.ndarray] = {}
         self._counted: dict[Counted, tuple[np.ndarray, np.ndarray | None]] = {}
         self._whole: tuple[Pieces, Runs] | None = None  # of the pieces that were asked for last
@@ -78,10 +79,10 @@ class KeyedBatch:
         first[new] = inverse[own[new, AT]] - self.starts[at[new]] - own[new, LEAD]
         return Pieces(at, first, first + own[:, COUNT])
 
-    def left(self, keyed: np.ndarray) -> tuple[Pieces, Pieces]:
-        """The gap and the run that each key has after this batch. keyed: what the scan remembers now."""
+    def left(self, scan: Scan) -> tuple[Pieces, Pieces]:
+        """The gap and the run that each key has after this batch, which was scanned."""
         runs, gaps = np.empty((3, self.keys.size), np.int64), np.empty((3, self.keys.size), np.int64)
-        of_runs, of_gaps = frame_pieces.left(keyed, self.keys, self.starts, runs, gaps)
+        of_runs, of_gaps = frame_pieces.left(scan.keyed, scan.found.frames, self.keys, self.starts, runs, gaps)
         return Pieces(*gaps[:, :of_gaps]), Pieces(*runs[:, :of_runs])
 
     def begins_with(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:

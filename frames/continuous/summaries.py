@@ -18,7 +18,8 @@ import pyarrow as pa
 from frames.continuous.batches import KeyedBatch, Pieces
 from frames.continuous.kept_events import KeptEvents, Span
 from frames.continuous.partials import Asked, Partials
-from kernels.frames.framing import COUNT, END, GAP, GAP_ROWS, KEY, OPEN, ROWS, SENT
+from frames.scans.scan import Scan
+from kernels.frames.framing import COUNT, END, GAP, KEY, OPEN, ROWS, SENT
 from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
 from swag.live.arena import Batch
 from swag.live.intake import is_wide
@@ -70,37 +71,40 @@ class FrameSummary:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def begin(self, rows: TimedRows, keyed: np.ndarray) -> None:
-        """Rows that are about to be scanned. keyed: what the scan remembers of every key."""
-        by_key, self.by_key = self.by_key, None
-        if keyed.shape[0] > self._seen.size:
-            self._seen, self._places = np.zeros(keyed.shape[0], np.int64), np.zeros(keyed.shape[0], np.int64)
-        self.batch = KeyedBatch(rows, keyed, self._seen, by_key)
+    def begin(self, rows: TimedRows, scan: Scan) -> None:
+        """Rows that are about to be scanned."""
+        by_key, self.by_key, keys = self.by_key, None, scan.keyed.shape[0]
+        if keys > self._seen.size:
+            self._seen, self._places = np.zeros(keys, np.int64), np.zeros(keys, np.int64)
+        self.batch = KeyedBatch(rows, scan, self._seen, by_key)
 
-    def cut(self, frames: np.ndarray, carried: int, keyed: np.ndarray) -> None:
+    def cut(self, scan: Scan, carried: int) -> None:
         """They were scanned: frames have ended, runs and gaps are left. carried: frames that there were before."""
-        batch, places = self.batch, self._places
+        batch, places, frames, keys = self.batch, self._places, scan.frames, scan.keyed.shape[0]
         places[batch.keys] = np.arange(batch.keys.size)
         self._ended = np.flatnonzero(frames[:, OPEN] == 0)
         pieces = batch.of_frames(frames, self._ended, carried, places)
-        gaps, runs = batch.left(keyed)
-        self.runs.grow(keyed.shape[0])
+        gaps, runs = batch.left(scan)
+        self.runs.grow(keys)
         self._closed = self._summed(pieces)
         if gaps.places.size or batch.gap.any():
-            self.gaps.grow(keyed.shape[0])
+            self.gaps.grow(keys)
             self._follow_gaps(gaps)
         self._follow_runs(runs)
         if self.events is not None:
-            self._keep_events(self.events, pieces, keyed)
+            self.events.let_go()
+            self.events.grow(keys)
+            self._keep_events(self.events, pieces, (gaps, runs))
 
-    def _keep_events(self, events: KeptEvents, pieces: Pieces, keyed: np.ndarray) -> None:
-        """Those of the batch; where frames that have ended do so, by the numbers of events in their key."""
-        batch = self.batch
-        events.let_go()
-        events.grow(keyed.shape[0])
+    def _keep_events(self, events: KeptEvents, pieces: Pieces, left: tuple[Pieces, Pieces]) -> None:
+        """Those of the batch; where frames that have ended do so, by the numbers of events in their key. left: gaps and
+        runs, whose events are needed."""
+        batch, needed = self.batch, np.zeros(self.batch.keys.size, np.int64)
         self._lasts = events.count[batch.keys[pieces.places]] + pieces.last
         events.add(batch)
-        events.need(batch.keys, keyed[batch.keys, ROWS] + keyed[batch.keys, GAP_ROWS])
+        for some in left:
+            needed[some.places] += some.last - some.first
+        events.need(batch.keys, needed)
 
     def _summed(self, pieces: Pieces) -> Partials:
         """Of frames that have ended."""

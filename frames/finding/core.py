@@ -34,10 +34,10 @@ LATER = "punctuate later, or drop late events before pushing"
 class FrameFollower(Protocol):
     """Who follows the frames of a detector batch by batch, as what is said of them grows (frames/continuous)."""
 
-    def begin(self, rows: TimedRows, keyed: np.ndarray) -> None:
-        """Rows that are about to be scanned; keyed: what the scan remembers of every key."""
+    def begin(self, rows: TimedRows, scan: Scan) -> None:
+        """Rows that are about to be scanned."""
 
-    def cut(self, frames: np.ndarray, carried: int, keyed: np.ndarray) -> None:
+    def cut(self, scan: Scan, carried: int) -> None:
         """They were scanned; `carried` frames were there before."""
 
     def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
@@ -194,12 +194,12 @@ class DetectorCore:
         resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
         if self.follower is not None:
-            self.follower.begin(rows, scan.keyed)
+            self.follower.begin(rows, scan)
         self._scan(rows)
         frames = scan.frames
         certain = frames.shape[0]
         if self.follower is not None:
-            self.follower.cut(frames, carried, scan.keyed)
+            self.follower.cut(scan, carried)
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
             ties.add_frames(frames[carried:])

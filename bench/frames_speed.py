@@ -25,6 +25,12 @@ SPECS = {
     "boundary": (fr.Boundary("x", WIDTH), 100.0),
     "delta": (fr.Delta("x", MOVE), 60.0),
     "aggregate": (fr.Aggregate(sw.sum("v"), ">=", LOAD), 60.0),
+    "threshold, predicate of three columns": (fr.Threshold("x > 1.2 AND v > 0.05 AND w < 0.95"), 80.0),
+    "session": (fr.Session(5_000), 120.0),
+    "state of text, dictionary": (fr.State("level"), 100.0),
+    "between": (fr.Between("x > 1.2", "x < -1.2"), 60.0),
+    "boundary, breaks": (fr.Boundary("x", breaks=[-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]), 150.0),
+    "boundary, at most 20 rows": (fr.Boundary("x", WIDTH, max_rows=20), 60.0),
 }
 
 ISLANDS = {
@@ -54,12 +60,17 @@ RANGE_JOIN = 'SELECT e.*, f.frame_id FROM events e JOIN frames f ON e.k = f.k AN
 
 
 def signal(size: int, keys: int, seed: int = 0) -> pa.Table:
-    """Waves with noise, one per key, their events interleaved at random; v > 0 adds up to 25 in about 25 rows."""
+    """Waves with noise, one per key, their events interleaved at random; v > 0 adds up to 25 in about 25 rows.
+
+    level: where a wave is, as text.
+    """
     rng = np.random.default_rng(seed)
     k = rng.integers(0, keys, size)
     phase, period = rng.uniform(0, 2 * np.pi, keys), rng.uniform(150, 600, keys)
     x = 2 * np.sin(np.arange(size) / keys * (2 * np.pi / period)[k] + phase[k]) + rng.normal(0, 0.01, size)
-    return pa.table({"ts": np.arange(size), "k": k, "x": x, "v": rng.uniform(0, 2, size)})
+    words, level = pa.array(["low", "falling", "rising", "high"]), np.clip(np.ceil(x) + 1, 0, 3).astype(np.int32)
+    columns = {"ts": np.arange(size), "k": k, "x": x, "v": rng.uniform(0, 2, size), "w": rng.uniform(0, 1, size)}
+    return pa.table(columns | {"level": pa.DictionaryArray.from_arrays(pa.array(level), words)})
 
 
 def by_polars(kind: str, events: pl.DataFrame, grouped: bool) -> pl.DataFrame:

@@ -25,12 +25,12 @@ from frames.filler import Filler
 from frames.filling import fill, summarize
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Boundary, Delta, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Session, State, Threshold
 from frames.tables import united
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Threshold", "detect", "fill", "metrics",
-    "plot", "summarize", "theory", "united",
+    "Aggregate", "Between", "Boundary", "Delta", "Detector", "Filler", "FrameQuery", "Session", "State", "Threshold",
+    "detect", "fill", "metrics", "plot", "summarize", "theory", "united",
 ]  # fmt: skip
 
 

@@ -16,14 +16,14 @@ from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.scans.kinds import SCANS
-from frames.scans.scan import Scan, Share, any_fields
+from frames.scans.scan import Scan, Share
 from frames.specs import Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT
 from kernels.stored import edges
 from swag.first_use import few
-from swag.tables.columns import Clock, as_table
+from swag.tables.columns import Clock, Field, as_table
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import KeyTable
 
@@ -54,7 +54,10 @@ def detect(spec: Spec, events: Any, *, ts: str = "ts", key: Key = None) -> pa.Ta
 
 @dataclass(frozen=True, eq=False)
 class FramesFound:
-    """Frames of stored events. instants, ids: of the events as they were scanned; fields, beside: of the frames."""
+    """Frames of stored events. instants, ids: of the events as they were scanned; fields, beside: of the frames.
+
+    endless: where frames end with the next event of their key, those that have none; else None.
+    """
 
     clock: Clock
     key: tuple[str, KeyTable] | None
@@ -63,13 +66,14 @@ class FramesFound:
     fields: np.ndarray
     leads: np.ndarray
     extra: dict[str, pa.Array]
+    endless: np.ndarray | None = None
 
     @property
     def count(self) -> int:
         return int(self.fields.shape[1])
 
     def table(self) -> pa.Table:
-        return frames_table(np.arange(self.count), self.fields, self.key, self.clock, self.extra)
+        return frames_table(np.arange(self.count), self.fields, self.key, self.clock, self.extra, None, self.endless)
 
     def skips(self) -> np.ndarray:
         """Of each frame: how many events of its key that share its start come before it."""
@@ -82,28 +86,34 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     clock, instants = timed(table, ts)
     keys, ids = key_ids(table, key, None)
     table = with_read(spec, table).select(list(dict.fromkeys(spec.columns))).combine_chunks()
-    scans = scan(spec, table, clock, instants, ids, keys)
+    count = 1 if keys is None else keys.count
+    scans, read = scan(spec, table, clock, instants, ids, count)
     if seen is not None:
-        seen.add(any_fields(table, spec.columns, "the fingerprint reads"), instants, ids, keys)
+        seen.add(read, instants, ids, keys)
     if scans is None:
         order = np.argsort(instants, kind="stable")
         instants, ids, table = instants[order], ids[order] if ids.size else ids, table.take(pa.array(order))
-        scans = scan(spec, table, clock, instants, ids, keys)
+        scans, _ = scan(spec, table, clock, instants, ids, count)
         assert scans is not None
     fields, beside = numbered(scans, instants)
-    extra = with_quantiles(spec, table, ids, fields[AT], fields[COUNT], scans[0].columns(beside))
+    leads = beside["leads"][0]
+    extra = with_quantiles(spec, table, ids, (fields[AT], leads, fields[COUNT]), scans[0].columns(beside))
     named = None if keys is None or key is None else (key, keys)
-    return FramesFound(clock, named, instants, ids, fields, beside["leads"][0], extra)
+    endless = beside["endless"][0] > 0 if spec.extent == "open" else None
+    return FramesFound(clock, named, instants, ids, fields, leads, extra, endless)
 
 
 def scan(
-    spec: Spec, table: pa.Table, clock: Clock, instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None
-) -> list[Scan] | None:
-    """A finished scan per part of the keys; None if a key's events are not in order of ts."""
+    spec: Spec, table: pa.Table, clock: Clock, instants: np.ndarray, ids: np.ndarray, count: int
+) -> tuple[list[Scan] | None, dict[str, Field]]:
+    """A finished scan per part of the keys, of which there are `count`; None if events of one are not in order of ts.
+
+    And the columns that were read, as scans have them.
+    """
     shares = shares_of(ids) if ids.size >= SMALL else [Share(0, instants.size)]
-    count = 1 if keys is None else keys.count
     scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
-    data = scans[0].data(scans[0].fields(table), instants.size)
+    read = scans[0].fields(table)
+    data = scans[0].data(read, instants.size)
 
     def run(each: Scan, share: Share) -> bool:
         each.add_keys(count // share.parts + 1)
@@ -112,7 +122,8 @@ def scan(
             each.finish()
         return in_order
 
-    return scans if all(in_parallel(lambda task: run(*task), zip(scans, shares, strict=True))) else None
+    in_order = all(in_parallel(lambda task: run(*task), zip(scans, shares, strict=True)))
+    return scans if in_order else None, read
 
 
 def shares_of(ids: np.ndarray) -> list[Share]:

@@ -121,6 +121,10 @@ class Filler:
         if is_untyped(table):
             return self._nothing()
         clock, pieces = pieces_of(table, self._clock)
+        if pieces.half_open and "final" in table.column_names:
+            raise BadQuery(
+                'pieces of frames with extent="open" do not say where they end.', "fr.Detector(…, fragments=False)"
+            )
         self._check_clock(clock, '"start"')
         starts = pieces.starts[pieces.there]
         check_promise(clock, starts, self._of_frames.instant(clock), "frame", "punctuate_frames later")

@@ -88,6 +88,7 @@ def fill(
 ) -> pa.Table:  # fmt: skip
     """The events with start - before <= ts <= end + after of a frame of their key, in input order, with its frame_id.
 
+    Of frames that were found with extent="open": start - before <= ts < end + after, without an end where that is null.
     An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order. In
     the very table that the frames were found in (or an equal one), without margins, it is the frame's own events only:
     not others that share its first or last ts. own=False: these too. own=True: any other table is refused.
@@ -111,7 +112,8 @@ def members(
     if owner is None or not owner.must:
         intervals = placed(meeting.keys, meeting.count, meeting.starts, meeting.ends)
         row, frame = matches(meeting.instants, meeting.ids, intervals)
-        told = meeting.rows is not None and row.size == int(meeting.rows.sum())  # no frame has less than its own
+        told = meeting.rows is not None and row.size == int(meeting.rows.sum())  # no frame has less than its own,
+        told &= not meeting.half_open  # unless it ends where its last event is
         if owner is None or told or meeting.rises:
             return row, meeting.numbers[frame]
     owned = owner.ask(meeting)
@@ -197,7 +199,10 @@ class Summary:
             for name in aggregate.columns:
                 column(table, name, f"{aggregate} reads")
         met = self.meeting
-        times = Times(met.clock, met.instants, met.ends)
+        ends = met.ends
+        if met.half_open and met.laid.when.size:  # what is said of a frame is said as of its last event
+            ends = np.where(self.hi > self.lo, met.laid.when[self.hi - 1], met.starts)
+        times = Times(met.clock, met.instants, ends)
         return over_intervals(asked, table, met.laid.order, (self.lo, self.hi), times)
 
 

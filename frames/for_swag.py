@@ -6,9 +6,9 @@ from frames.detector import Detector
 from frames.filling import fill, summarize
 from frames.plotting import plot
 from frames.query import FrameQuery
-from frames.specs import Aggregate, Boundary, Delta, Threshold
+from frames.specs import Aggregate, Between, Boundary, Delta, Session, State, Threshold
 
 __all__ = [
-    "Aggregate", "Boundary", "Delta", "Detector", "FrameQuery", "Threshold", "detect", "fill", "frames_by_chunk",
-    "plot", "summarize",
+    "Aggregate", "Between", "Boundary", "Delta", "Detector", "FrameQuery", "Session", "State", "Threshold", "detect",
+    "fill", "frames_by_chunk", "plot", "summarize",
 ]  # fmt: skip

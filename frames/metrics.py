@@ -38,6 +38,8 @@ def tumbling_windows(
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
+    if spec.op is None:
+        raise BadQuery(f"{spec!r} compares no number.", 'fr.Threshold("x", ">", 1)')
     table = as_table(events)
     clock, instants = timed(table, ts)
     size = in_units(width, clock.unit)

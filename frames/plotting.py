@@ -58,8 +58,9 @@ def plot(
     width = _column_width(t)
     kinds = whole["kind"].to_pylist() if "kind" in whole.column_names else None
     gap = np.array([kind == "gap" for kind in kinds]) if kinds else np.zeros(pieces.starts.size, bool)
+    ends = np.minimum(pieces.ends, instants.max()) if pieces.half_open and instants.size else pieces.ends
     for chosen, colour in ((gap & pieces.there, GAP), (~gap & pieces.there, FRAME)):
-        _shade(ax, pieces.starts[chosen], pieces.ends[chosen], width, colour, clock)
+        _shade(ax, pieces.starts[chosen], ends[chosen], width, colour, clock)
     drawn_t, drawn_v = envelope(t, v)
     ax.plot(_times(drawn_t, clock), drawn_v, color=LINE, linewidth=0.7)
     ax.set_ylabel(y)

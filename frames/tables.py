@@ -1,12 +1,12 @@
 """Frames out, and frames in again: a table of frame_id, [key], start, end, rows, and what goes with them."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from frames.specs import Spec
 from kernels.frames import framing
@@ -17,6 +17,7 @@ from swag.tables.columns import Clock, as_table, clock_of, column, instants, one
 from swag.tables.keys import KeyTable
 from swag.tables.times.durations import Duration, in_units
 
+NOTE = b"swag.frames"  # in the metadata of the schema: how the frames were found (frames/owning/origin.py)
 OURS = ("frame_id", "start", "end", "rows", "kind", "value", "final")
 Key = str | Sequence[str] | None  # as users name it: a column, several, or none
 
@@ -45,14 +46,19 @@ def frames_table(
     clock: Clock,
     extra: dict[str, pa.Array],
     empty: np.ndarray | None = None,
+    endless: np.ndarray | None = None,
 ) -> pa.Table:
-    """One row per frame; fields: their key, begin, end, count. empty: pieces without events, whose interval is null."""
+    """One row per frame; fields: their key, begin, end, count. empty: pieces without events, whose interval is null.
+
+    endless: of frames that end with the next event of their key, those whose end is not known; also a piece without
+    events may have one.
+    """
     valid = None if empty is None else ~empty
     columns: dict[str, Any] = {"frame_id": pa.array(numbers.astype(np.int64, copy=False))}
     if keys is not None:
         columns[keys[0]] = keys[1].column(fields[framing.KEY])
     columns["start"] = to_arrow(fields[framing.BEGIN], valid, clock.type)
-    columns["end"] = to_arrow(fields[framing.END], valid, clock.type)
+    columns["end"] = to_arrow(fields[framing.END], valid if endless is None else ~endless, clock.type)
     columns["rows"] = pa.array(fields[framing.COUNT])
     return pa.table({**columns, **extra})
 
@@ -70,15 +76,34 @@ def is_untyped(frames: pa.Table) -> bool:
     return named and pa.types.is_null(frames.schema.field("start").type)
 
 
+def note_of(frames: pa.Table) -> dict[str, Any]:
+    """What the schema says of how the frames were found; nothing, where it was lost or is not ours."""
+    try:
+        note = json.loads((frames.schema.metadata or {}).get(NOTE, b"{}"))
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def is_half_open(frames: pa.Table) -> bool:
+    """Do frames end with the next event of their key, which is not in them?"""
+    spec = note_of(frames).get("spec")
+    return isinstance(spec, dict) and spec.get("extent") == "open"
+
+
 @dataclass(frozen=True)
 class FramePieces:
-    """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame."""
+    """Frames or fragments as arrays: number, interval, is there one at all, is it the last piece of its frame.
+
+    Both ends are inside: of a half-open one, the last instant before its end. half_open: were they so?
+    """
 
     numbers: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
     there: np.ndarray
     final: np.ndarray
+    half_open: bool = False
 
 
 def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, FramePieces]:
@@ -97,10 +122,14 @@ def pieces_of(table: pa.Table, clock: Clock | None) -> tuple[Clock, FramePieces]
                 f'"{name}" is {array.type}, but ts is {(clock or own).type}.',
                 f"cast the frames to {(clock or own).type}",
             )
-    there = np.asarray(pc.and_(one_chunk(start).is_valid(), one_chunk(end).is_valid()))
-    final = _flags(table) if "final" in table.column_names else np.ones(len(there), bool)
+    begun, ended = (np.asarray(one_chunk(array).is_valid()) for array in (start, end))
+    final = _flags(table) if "final" in table.column_names else np.ones(len(begun), bool)
     starts, ends = (_filled(array, name) for array, name in ((start, "start"), (end, "end")))
-    return own, FramePieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final)
+    half_open = is_half_open(table)
+    if half_open:
+        ends = np.where(ended, shifted(ends, -1)[0], np.iinfo(np.int64).max)
+    there = begun if half_open else begun & ended
+    return own, FramePieces(np.asarray(numbers.cast(pa.int64())), starts, ends, there, final, half_open)
 
 
 def _flags(table: pa.Table) -> np.ndarray:
@@ -136,6 +165,8 @@ def united(table: Any) -> pa.Table:
     clock, pieces = pieces_of(table, None)
     order = np.argsort(pieces.numbers, kind="stable")
     numbers, there = pieces.numbers[order], pieces.there[order]
+    if pieces.half_open:
+        return _united_half_open(table, order, numbers)
     first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: numbers.size])
     last = table.drop_columns(["final"]).take(pa.array(order[np.append(first[1:], numbers.size)[: first.size] - 1]))
     least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -147,6 +178,18 @@ def united(table: Any) -> pa.Table:
     for name, values in new.items():
         last = last.set_column(last.schema.get_field_index(name), name, values)
     return last.replace_schema_metadata(table.schema.metadata)
+
+
+def _united_half_open(table: pa.Table, order: np.ndarray, numbers: np.ndarray) -> pa.Table:
+    """Frames that end with the next event of their key: only the last piece may know it."""
+    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: numbers.size])
+    last = np.append(first[1:], numbers.size)[: first.size] - 1
+    whole = table.drop_columns(["final"]).take(pa.array(order[last]))
+    rows = _each(np.add, _counts(table)[order], first)
+    new = {"start": table.column("start").take(pa.array(order[first])), "rows": pa.array(rows)}
+    for name, values in new.items():
+        whole = whole.set_column(whole.schema.get_field_index(name), name, values)
+    return whole.replace_schema_metadata(table.schema.metadata)
 
 
 def _each(operation: np.ufunc, values: np.ndarray, first: np.ndarray) -> np.ndarray:

@@ -7,17 +7,27 @@ A frame is a run of positions [s, e] (from 0, both inside) of one substream in o
     candidates   those that satisfy the local condition (data-dependent, then data-independent)
     final        the one framing that the global conditions leave
 
-    threshold, boundary    union closure         maximal candidates; they cover, and are drained (Lemma 1)
+    threshold, boundary,   union closure         maximal candidates; they cover, and are drained (Lemma 1)
+    session, state
     delta, aggregate <     sub-interval closure  from left to right: the longest candidate from the first event that is
                                                  not in a frame yet and can be in one
     delta, aggregate >     super-interval        from left to right: the shortest candidate from the event after the
                                                  last frame
+    between                none                  from left to right: from the next event that opens to the first behind
+                                                 it that closes
 
 Read literally, "maximal and covering" leaves overlapping delta frames ([0,1,2] and [1,2,3] for values 0 1 2 3 and
 range < 2.5), and "minimal" a frame that starts later than the greedy one (values 1, 30 and sum >= 25: only [30]). The
 proof of Lemma 2 builds the framing from left to right, each frame the first candidate after the one before, and so does
 `final`: each frame is maximal (minimal) among the candidates *that start where it does*. Where closure fails (a mean,
 measure="first") that construction is the definition.
+
+Lengths are data-independent conditions. A minimum leaves candidates out: with union closure that is the same before and
+after maximal ones are chosen; from left to right it is applied to the framing, so that a frame that is too short is
+dropped, and the next one begins behind it all the same. A maximum makes candidates sub-interval closed, whatever they
+were: from left to right, the longest that is not too long, the next one from the event that was too much. One that
+would have had to reach something (`>`, `>=`) is then a frame without. What is left of a partition are its gaps, which
+may have any length.
 
     >>> import frames as fr
     >>> fr.theory.final(fr.Threshold("x", ">", 1), {"ts": [1, 2, 3, 4], "x": [5, 0, 2, 3]})
@@ -35,10 +45,11 @@ from typing import Any
 import pyarrow as pa
 
 from frames.finding.intake import with_read
-from frames.specs import Aggregate, Boundary, Delta, Spec, Threshold, check_spec
+from frames.specs import Aggregate, Between, Boundary, Delta, Session, Spec, State, Threshold, check_spec
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
+WHEN = " when"  # the time of an event, whatever its column is called
 Event = dict[str, Any]
 Frame = tuple[int, int]
 
@@ -51,38 +62,78 @@ def possible(events: Sequence[Event]) -> list[Frame]:
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The possible frames that satisfy the local condition."""
     rows = _read(spec, events, ts)
-    return [
-        (s, e) for s, e in possible(rows) if holds(spec, rows[s : e + 1]) and is_long_enough(spec, rows[s : e + 1], ts)
-    ]
+    local = (holds, lambda spec, extent: is_long_enough(spec, extent, ts) and is_short_enough(spec, extent, ts))
+    return [(s, e) for s, e in possible(rows) if all(each(spec, rows[s : e + 1]) for each in local)]
 
 
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
     """The final framing, in order; with partition=True, see also `gaps`."""
     rows = _read(spec, events, ts)
-    found = candidates(spec, rows, ts)
-    if spec.union_closed:
+    if spec.union_closed and spec.max_rows is None and spec.max_duration is None:
+        found = candidates(spec, rows, ts)
         return [frame for frame in found if is_maximal(frame, found)]
-    return _left_to_right(spec, rows, found)
+    if isinstance(spec, Between):
+        framing = _opened(spec, rows, ts)
+    else:
+        grows = spec.closes_before or spec.union_closed
+        framing = _longest(spec, rows, ts) if grows else _shortest(spec, rows, ts)
+    return [(s, e) for s, e in framing if is_long_enough(spec, rows[s : e + 1], ts)]
 
 
-def _left_to_right(spec: Spec, rows: Sequence[Event], found: list[Frame]) -> list[Frame]:
-    """The framing of delta and aggregate frames: the longest or shortest candidate from the next event, and so on."""
+def _longest(spec: Spec, rows: Sequence[Event], ts: str) -> list[Frame]:
+    """From left to right: from the next event the longest extent that holds and is not too long, and so on."""
     framing: list[Frame] = []
-    among, at = set(found), 0
+    at = 0
     while at < len(rows):
-        if spec.closes_before:
-            end = at
-            while (at, end) in among:  # a frame grows event by event: all its prefixes are candidates
-                end += 1
-            if end > at:
-                framing.append((at, end - 1))
-            at = max(end, at + 1)
-        else:
-            ends = [e for s, e in found if s == at]
-            if not ends:
-                break
-            framing.append((at, min(ends)))
-            at = min(ends) + 1
+        end = at
+        while end < len(rows) and _can_be(spec, rows[at : end + 1], ts):  # it grows event by event: all prefixes can
+            end += 1
+        if end > at:
+            framing.append((at, end - 1))
+        at = max(end, at + 1)
+    return framing
+
+
+def _can_be(spec: Spec, extent: Sequence[Event], ts: str) -> bool:
+    return holds(spec, extent) and is_short_enough(spec, extent, ts)
+
+
+def _shortest(spec: Spec, rows: Sequence[Event], ts: str) -> list[Frame]:
+    """From left to right: from the next event the shortest extent that holds; or one that more would be too much for.
+
+    What reaches neither by the end is no frame.
+    """
+    framing: list[Frame] = []
+    at = end = 0
+    while end < len(rows):
+        if not is_short_enough(spec, rows[at : end + 1], ts):
+            framing.append((at, end - 1))
+            at = end
+        if holds(spec, rows[at : end + 1]):
+            framing.append((at, end))
+            at = end + 1
+        end += 1
+    return framing
+
+
+def _opened(spec: Between, rows: Sequence[Event], ts: str) -> list[Frame]:
+    """From left to right: from the next event that opens to the first that closes, or to the end; in pieces."""
+    framing: list[Frame] = []
+    at = 0
+    while at < len(rows):
+        if rows[at][spec.start] is not True:
+            at += 1
+            continue
+        end = at if spec.same else at + 1
+        while end < len(rows) and rows[end][spec.end] is not True:
+            end += 1
+        stop = min(end, len(rows) - 1)
+        for e in range(at, stop + 1):
+            if not is_short_enough(spec, rows[at : e + 1], ts):
+                framing.append((at, e - 1))
+                at = e
+        framing.append((at, stop))
+        at = stop + 1
     return framing
 
 
@@ -107,7 +158,9 @@ def holds(spec: Spec, extent: Sequence[Event]) -> bool:
 
 @holds.register
 def _within_threshold(spec: Threshold, extent: Sequence[Event]) -> bool:
-    """The comparison holds for every event."""
+    """The comparison, or the predicate, holds for every event."""
+    if spec.op is None:
+        return all(event[spec.column] is True for event in extent)
     return all(satisfies(event[spec.column], spec.op, spec.c) for event in extent)
 
 
@@ -131,17 +184,47 @@ def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
     return spec.closes_before if value is None else satisfies(value, spec.op, spec.c)
 
 
+@holds.register
+def _within_session(spec: Session, extent: Sequence[Event]) -> bool:
+    """No silence is longer than the gap."""
+    times: list[Any] = [event.get(WHEN, event.get("ts")) for event in extent]
+    return all(b - a <= _units(spec.gap, "gap", a) for a, b in itertools.pairwise(times))
+
+
+@holds.register
+def _within_state(spec: State, extent: Sequence[Event]) -> bool:
+    """All events have one value; null is one, and so is NaN."""
+    values = [event[spec.column] for event in extent]
+    return len({"NaN" if value != value else (value,) for value in values}) == 1
+
+
+@holds.register
+def _within_between(spec: Between, extent: Sequence[Event]) -> bool:
+    """The first event opens it; the last one, and no other behind the first, closes it."""
+    behind = range(0 if spec.same else 1, len(extent))
+    return extent[0][spec.start] is True and [i for i in behind if extent[i][spec.end] is True] == [len(extent) - 1]
+
+
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
     """The data-independent condition: rows and duration (here in the unit of ts)."""
-    if not isinstance(spec, Threshold):
-        return True
     if len(extent) < spec.min_rows or spec.min_duration == 0:
         return len(extent) >= spec.min_rows
-    if not isinstance(spec.min_duration, int) or not isinstance(extent[0][ts], int):
-        raise BadQuery(
-            f"min_duration={spec.min_duration!r}: theory counts in the unit of an integer ts.", "min_duration=2"
-        )
-    return bool(extent[-1][ts] - extent[0][ts] >= spec.min_duration)
+    return bool(extent[-1][ts] - extent[0][ts] >= _units(spec.min_duration, "min_duration", extent[0][ts]))
+
+
+def is_short_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
+    """The other one: at most so many rows, and so long."""
+    if spec.max_rows is not None and len(extent) > spec.max_rows:
+        return False
+    if spec.max_duration is None:
+        return True
+    return bool(extent[-1][ts] - extent[0][ts] <= _units(spec.max_duration, "max_duration", extent[0][ts]))
+
+
+def _units(duration: Any, name: str, instant: Any) -> int:
+    if not isinstance(duration, int) or not isinstance(instant, int):
+        raise BadQuery(f"{name}={duration!r}: theory counts in the unit of an integer ts.", f"{name}=2")
+    return duration
 
 
 def satisfies(value: Any, op: str, c: Any) -> bool:
@@ -330,7 +413,7 @@ def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
     for name, row in itertools.product((ts, *spec.columns), rows):
         if name not in row:
             raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
-    return in_order(rows, ts)
+    return [{**row, WHEN: row[ts]} for row in in_order(rows, ts)]
 
 
 def _rows(events: Any) -> list[Event]:

@@ -77,8 +77,8 @@ class KeptEvents:
             keep = at >= (self.count - self.needed)[ids]
             self._set(table.filter(pa.array(keep)).combine_chunks(), ids[keep], ts[keep], at[keep])
 
-    def answers(self, span: Span, ends: np.ndarray, clock: Clock) -> list[Any]:
-        """A column per aggregate, of the events of each frame. ends: when frames end: `now`, to what decays or ages."""
+    def answers(self, span: Span, clock: Clock) -> list[Any]:
+        """A column per aggregate, of the events of each frame. To what decays or ages, its last one is `now`."""
         table, ids, ts, at = self._all()
         first = np.full(self.count.size, np.iinfo(np.int64).max)
         last = np.full(self.count.size, -1)
@@ -88,6 +88,7 @@ class KeptEvents:
         rows = rows[np.lexsort((at[rows], ids[rows]))]
         lo = np.searchsorted(ids[rows], span.keys) + span.first - first[span.keys]
         hi = lo + span.last - span.first
+        ends = ts[rows[np.maximum(hi, 1) - 1]] if rows.size else np.zeros(hi.size, np.int64)
         return over_intervals(self.asked, table, rows, (lo, hi), Times(clock, ts, ends))
 
     def _all(self) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from frames.continuous.batches import KeyedBatch, Pieces
 from frames.continuous.kept_events import KeptEvents, Span
 from frames.continuous.partials import Asked, Partials
 from frames.scans.scan import Scan
-from kernels.frames.framing import COUNT, END, GAP, KEY, OPEN, ROWS, SENT
+from kernels.frames.framing import COUNT, GAP, KEY, OPEN, ROWS, SENT
 from swag.durable.state import State, nested, part, types_from_array, types_to_array, with_arrays
 from swag.live.arena import Batch
 from swag.live.intake import is_wide
@@ -143,7 +143,6 @@ class FrameSummary:
         for some, partials in ((~closed & ~gap, self.runs), (~closed & gap, self.gaps)):
             self.out.put(slots[some], partials, keys[some])
             partials.clear(keys[some])
-        self._ends = own[:, END]
         if self.events is not None:
             behind = np.where(gap, keyed[keys, ROWS], 0)  # the run behind a gap that is still open
             last = self.events.count[keys] - behind
@@ -153,7 +152,7 @@ class FrameSummary:
 
     def forget_report(self) -> None:
         """No frame came out last."""
-        self.out, self._ends, self._span = self.runs.like(0), NO_IDS, Span(NO_IDS, NO_IDS, NO_IDS)
+        self.out, self._span = self.runs.like(0), Span(NO_IDS, NO_IDS, NO_IDS)
 
     def answers(self, which: np.ndarray, clock: Clock) -> list[Any]:
         """A column per aggregate, of some of the frames that came out last. Raises if a sum does not fit."""
@@ -161,7 +160,7 @@ class FrameSummary:
         merged = iter(self.out.answers(which, self.types))
         if self.events is None:
             return list(merged)
-        others = iter(self.events.answers(self._span.some(which), self._ends[which], clock))
+        others = iter(self.events.answers(self._span.some(which), clock))
         return [next(merged if each else others) for each in self._merged]
 
     # -- about itself -------------------------------------------------------------------------------------------------

@@ -203,9 +203,9 @@ class DetectorCore:
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
             ties.add_frames(frames[carried:])
-        frames[carried:, SENT] = 0  # it has been LEAD until now
         if self.events is not None:
             self.events.add(rows.table.select(self.columns), rows.ids, frames[carried:])
+        frames[carried:, SENT] = 0  # it has been LEAD until now
         if over:
             scan.finish()
             frames = scan.frames
@@ -258,7 +258,7 @@ class DetectorCore:
         """The frames that have ended, and with fragments what is new of open ones, leave as a table."""
         assert self.scan is not None and self.clock is not None
         scan = self.scan
-        closed = frames[:, OPEN] == 0
+        closed = frames[:, OPEN] != 1
         chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
         extra = scan.columns(scan.beside(chosen)) if scan.reported else {}
@@ -279,9 +279,10 @@ class DetectorCore:
         self.ended = numbers[closed], frames[closed, END]
         named = None if self.keys is None or self.key is None else (self.key, self.keys)
         fields = np.ascontiguousarray(out[:, : COUNT + 1].T)
-        table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty)
+        endless = out[:, OPEN] != 0 if scan.lengths.open else None
+        table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty, endless)
         if self.events is not None:
-            self.events.drop(scan.keyed[:, ROWS], frames)
+            self.events.drop(scan.kept_rows, frames)
         self.numbers = numbers[~closed]
         scan.keep_open()
         return table
@@ -315,13 +316,14 @@ class DetectorCore:
     def rest(self) -> State:
         """What is remembered of no key and of no event: for who keeps those apart."""
         assert self.scan is not None
-        return {"next": self.next, "held": self.held, "origin": self.scan.origin}, {}
+        header, arrays = self.scan.rest()
+        return {"next": self.next, "held": self.held, **header}, arrays
 
     def go_on(self, rest: State, upto: int | None) -> None:
         """The rest is this, and the latest punctuation that."""
         assert self.scan is not None
         self.next, self.held, self.upto = rest[0]["next"], rest[0]["held"], upto
-        self.scan.origin = dict(rest[0]["origin"])
+        self.scan.go_on(rest)
 
     def read(self, events: pa.Table) -> TimedRows:
         """Events that were taken before, here or elsewhere; their keys are known from now on."""
@@ -343,7 +345,7 @@ class DetectorCore:
         self.scan.add_keys(self.key_count)
         if rows is not None:
             self.events.add(rows.table, rows.ids, self.scan.frames[:0])
-        self.events.drop(self.scan.keyed[:, ROWS], self.scan.frames[:0])
+        self.events.drop(self.scan.kept_rows, self.scan.frames[:0])
         self.events.point(self.scan.frames)
 
     def may_need(self, events: pa.Table, upto: int) -> np.ndarray:
@@ -354,7 +356,8 @@ class DetectorCore:
         if self.key is not None and self.keys is not None:
             ids = self.keys.find(events.column(self.key), self.key)
         keyed = self.scan.keyed[ids]
-        return (instants > upto) | ((ids >= 0) & (keyed[:, ROWS] > 0) & (instants >= keyed[:, START]))
+        some = (keyed[:, ROWS] > 0) | (keyed[:, SLOT] >= 0)
+        return (instants > upto) | ((ids >= 0) & some & (instants >= keyed[:, START]))
 
     def state(self) -> State:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""

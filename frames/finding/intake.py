@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from kernels.keys import dense_range as frame_keys
 from swag.arguments import is_whole
 from swag.durable.state import State, table_from_array, table_to_array
-from swag.errors import BadQuery, BadType, OutOfOrder
+from swag.errors import BadQuery, BadType, OutOfOrder, SwagError
 from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, room
 from swag.tables.expressions.derived import with_derived
 from swag.tables.keys import KeyTable
@@ -66,9 +66,22 @@ def with_read(spec: "Spec", table: pa.Table) -> pa.Table:
     asked_by = f"{type(spec).__name__} reads"
     for name in spec.columns:
         if not name.isidentifier():
-            table = with_derived(table, {name: asked_by}, spec.texts)
+            table = _with_computed(table, {name: asked_by}, spec.texts)
         column(table, name, asked_by)
     return table
+
+
+def _with_computed(table: pa.Table, wanted: dict[str, str], texts: Any) -> pa.Table:
+    """SQL over columns, on all cores. What can not be computed of a row is said of all rows, by its number in them."""
+    parts = chunks(table.num_rows)
+    if len(parts) > 1:
+        try:
+            found = in_parallel(lambda s: with_derived(table[s], wanted, texts), parts)
+            if all(each.schema == found[0].schema for each in found):
+                return pa.concat_tables(found)
+        except SwagError:
+            pass
+    return with_derived(table, wanted, texts)
 
 
 def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[KeyTable | None, np.ndarray]:

@@ -83,7 +83,7 @@ def keep_keys(core: DetectorCore, ids: np.ndarray, owned: bool = True) -> None:
     frames = [array[: old.count].copy() for array in old.per_frame()]
     frames[0][:, KEY] = place[frames[0][:, KEY]]
     new.put_frames(frames)
-    new.origin = old.origin
+    new.go_on(old.rest())
     core.scan = new
     if owned:
         core.keys.keep(ids)

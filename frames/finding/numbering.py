@@ -12,11 +12,12 @@ Placed = tuple[np.ndarray, np.ndarray]  # slots of a scan's frames, and where in
 
 
 def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Columns of all frames in order: KEY … AT, and those beside, leads among them."""
+    """Columns of all frames in order: KEY … AT, and those beside, leads among them and, of open extents, endless."""
     total, first = sum(each.count for each in scans), scans[0]
     late = first.ends_late and any(bool((each.frames[:, AT] < 0).any()) for each in scans)
     fields = room((AT + 1) * total, np.int64).reshape(AT + 1, total)
-    beside = {name: _columns(getattr(first, name), total) for name in (*first.reported, "leads")}
+    known = (*first.reported, "leads", *["endless"] * first.lengths.open)
+    beside = {name: _columns(getattr(first, name), total) for name in known}
 
     def write(scan: Scan, placed: Placed) -> None:
         frame_order.scatter(scan.frames, *placed, scan.share.parts.bit_length() - 1, scan.share.part, fields)

@@ -12,12 +12,14 @@ import numpy as np
 
 from frames.finding.core import DetectorCore
 from frames.finding.intake import START_OF_TIME
-from kernels.frames.framing import GAP_END, GAP_ROWS, GAP_START, LAST, ROWS, SLOT, START
+from kernels.frames.framing import BEGIN, GAP_END, GAP_ROWS, GAP_START, LAST, ROWS, SLOT, START
 
 
 def promised(core: DetectorCore) -> int | None:
     """The latest t such that no frame, or piece of one, with start <= t is still to come. None: there is none."""
     held = [] if core.held is None else [np.array([core.held])]
+    if core.scan is not None and not core.fragments:  # some wait for the next event to know their end
+        held.append(core.scan.frames[:, BEGIN])
     return _before(core, START, GAP_START, held)
 
 

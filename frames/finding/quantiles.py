@@ -1,7 +1,7 @@
 """The value of frames that are cut by a quantile: read off their events, once the frames are known.
 
 kernels/frames/aggregates.py decides such frames without knowing the quantile itself. Events are known by position:
-frames[:, AT] is the first event of a frame that closes before an event, the last of one that closes with it.
+frames[:, AT] is the event that made a frame certain, LEAD how many of its events came before that one.
 """
 
 import numpy as np
@@ -10,22 +10,25 @@ import pyarrow as pa
 from frames.finding.intake import ID, NO_KEY
 from frames.finding.intervals import over_intervals
 from frames.specs import Aggregate, Spec
-from kernels.frames.framing import AT, COUNT, KEY, OPEN
+from kernels.frames.framing import AT, COUNT, KEY, LEAD, OPEN
 from swag.durable.state import State, table_from_array, table_to_array
 
 
 def with_quantiles(
-    spec: Spec, table: pa.Table, ids: np.ndarray, at: np.ndarray, counts: np.ndarray, extra: dict[str, pa.Array]
+    spec: Spec, table: pa.Table, ids: np.ndarray, found: tuple[np.ndarray, ...], extra: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key."""
+    """Replace the `value` of frames where it is a quantile. table, ids: the events, in order of ts per key.
+
+    found: AT, LEAD and COUNT of the frames.
+    """
     if not is_quantile(spec):
         return extra
     assert isinstance(spec, Aggregate)
+    at, leads, counts = found
     order = np.argsort(ids, kind="stable") if ids.size else np.arange(table.num_rows)
     position = np.empty(order.size, np.int64)
     position[order] = np.arange(order.size)
-    at = position[at] if at.size else at
-    lo = at if spec.closes_before else at + 1 - counts
+    lo = position[at] - leads if at.size else at
     (value,) = over_intervals([(spec.aggregate, None)], table, order, (lo, lo + counts))
     return {**extra, "value": value}
 
@@ -52,16 +55,22 @@ class FrameEvents:
         return 0 if self.table is None else int(self.table.nbytes)
 
     def add(self, table: pa.Table, ids: np.ndarray, new: np.ndarray) -> None:
-        """Events just scanned, and the frames found in them."""
+        """Events just scanned, and the frames found in them; AT is from here on the first event of a frame."""
         new[:, AT] += 0 if self.table is None else self.table.num_rows
         self.table = table if self.table is None else pa.concat_tables([self.table, table])
         self.ids = np.concatenate([self.ids, ids if ids.size else np.zeros(table.num_rows, ID)])
+        if new.size:
+            order = np.argsort(self.ids, kind="stable")
+            position = np.empty(order.size, np.int64)
+            position[order] = np.arange(order.size)
+            new[:, AT] = order[position[new[:, AT]] - new[:, LEAD]]
 
     def values(self, extra: dict[str, pa.Array], frames: np.ndarray) -> dict[str, pa.Array]:
         """What is reported of these frames, with their quantiles."""
         if self.table is None:
             return extra
-        return with_quantiles(self.spec, self.table, self.ids, frames[:, AT], frames[:, COUNT], extra)
+        first = frames[:, AT]
+        return with_quantiles(self.spec, self.table, self.ids, (first, np.zeros_like(first), frames[:, COUNT]), extra)
 
     def drop(self, rows: np.ndarray, frames: np.ndarray) -> None:
         """Keep the last rows[k] events of key k; frames that are open move along."""

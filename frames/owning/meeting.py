@@ -19,8 +19,9 @@ from swag.tables.times.durations import Duration
 class Meeting:
     """instants, ids: of the events, -1 where a key has no frames; numbers, keys, starts, ends: of the frames.
 
-    Intervals have their margins; that of a frame without any is from 1 to 0. rows: as the frames say, or None. moved:
-    margins move an edge. clock: what the times are.
+    Intervals have their margins, and both ends inside; that of a frame that is not `there` is from 1 to 0. rows: as the
+    frames say, or None. moved: margins move an edge. clock: what the times are. half_open: is the end of a frame, as
+    its table has it, the next event of the key?
     """
 
     table: pa.Table
@@ -34,6 +35,8 @@ class Meeting:
     rows: np.ndarray | None
     moved: bool
     clock: Clock
+    there: np.ndarray
+    half_open: bool
 
     @classmethod
     def of(
@@ -43,7 +46,8 @@ class Meeting:
         clock, instants = timed(table, ts)
         _, pieces = pieces_of(whole, clock)
         early, late = margins(before, after, clock.unit)
-        intervals = (*widened(pieces, early, late), rows_of(whole), bool(early or late), clock)
+        said = rows_of(whole), bool(early or late), clock, pieces.there, pieces.half_open
+        intervals = (*widened(pieces, early, late), *said)
         if key is None:
             return cls(table, instants, NO_KEY, 1, pieces.numbers, np.zeros(pieces.numbers.size, np.int64), *intervals)
         own = column(table if is_untyped(whole) else whole, key, "frames are found per")[: whole.num_rows]

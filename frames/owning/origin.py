@@ -17,18 +17,19 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.intake import key_ids, timed
-from frames.scans.scan import any_fields
+from frames.scans.kinds import SCANS
+from frames.scans.scan import Scan, any_fields
 from frames.specs import Spec, spec_from_json
-from kernels.frames.fingerprint import mix_all
+from frames.tables import NOTE, note_of
+from kernels.frames.fingerprint import mix_all, slices_read
 from swag.durable.state import State
 from swag.errors import SwagError
 from swag.query.groupings import By, one_or_several
-from swag.tables.columns import Field, column
+from swag.tables.columns import Clock, Field, column
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 
-NAME = b"swag.frames"
 FORMAT = 1
 
 
@@ -51,7 +52,7 @@ class Fingerprint:
         """The next rows, and the keys that were seen by their end. fields: what the spec reads of them."""
         new = {"ts": instants, "ids": ids}
         for name, read in fields.items():
-            new[f"column {name}"] = read.values
+            new[f"column {name}"] = read.values if read.words is None else self._hashed(read)
             if read.valid is not None:
                 new[f"null {name}"] = np.flatnonzero(~read.valid) + self.rows
         if keys is not None:
@@ -59,6 +60,13 @@ class Fingerprint:
                 new[f"keys {name}"] = array[self._sums.get(f"keys {name}", (0, 0))[0] :]
         mix_all(new, self._sums)
         self.rows += instants.size
+
+    def _hashed(self, read: Field) -> np.ndarray:
+        """Values that are numbers of others: words for those, where they are read at all; 0 for nulls."""
+        found = np.zeros(read.values.size, np.int64)
+        for some in slices_read(self.rows, found.size):
+            found[some] = read.words.hashes(read.values[some])
+        return found if read.valid is None else np.where(read.valid, found, 0)
 
     def digest(self) -> str:
         """A short text that stands for the rows so far."""
@@ -97,21 +105,20 @@ class Origin:
     @classmethod
     def of(cls, frames: pa.Table) -> "Origin | None":
         """What a table of frames says; None where it says nothing, or nothing that we could read."""
-        note = (frames.schema.metadata or {}).get(NAME)
+        entry = note_of(frames)
         try:
-            entry = {} if note is None else json.loads(note)
             if entry.get("format") != FORMAT:
                 return None
             key = entry["key"]
             several = {"columns": tuple(entry["columns"]), "key": tuple(key) if isinstance(key, list) else key}
             return cls(**{**entry, **several})
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError):
             return None
 
     def noted(self, frames: pa.Table, seen: Fingerprint, whole: bool) -> pa.Table:
         """Frames that were found in the events seen, with the note."""
         note = {**vars(self), "rows": seen.rows, "digest": seen.digest(), "whole": whole}
-        return frames.replace_schema_metadata({**(frames.schema.metadata or {}), NAME: json.dumps(note)})
+        return frames.replace_schema_metadata({**(frames.schema.metadata or {}), NOTE: json.dumps(note)})
 
     @property
     def by(self) -> By:
@@ -135,13 +142,21 @@ class Origin:
         """None: they lack a column, or one is of a type that was not searched."""
         seen = Fingerprint()
         try:
-            _, instants = timed(events, self.ts)
+            clock, instants = timed(events, self.ts)
             keys, ids = key_ids(joined(events, self.by), key_name(self.by), None)
             for name in self.columns:
                 if not name.isidentifier():
                     events = with_derived(events, {name: "the spec reads"}, {})
                 column(events, name, "the spec reads")
-            seen.add(any_fields(events, self.columns, "the fingerprint reads"), instants, ids, keys)
+            seen.add(self._fields(events.select(list(dict.fromkeys(self.columns))), clock), instants, ids, keys)
         except SwagError:
             return None
         return seen.digest()
+
+    def _fields(self, table: pa.Table, clock: Clock) -> dict[str, Field]:
+        """What was read of events, as the scan has it; where its functions are not, as one that calls none has."""
+        spec = self.found_by()
+        if spec is None:
+            return any_fields(table, self.columns, "the fingerprint reads")
+        scan: Scan = SCANS[type(spec)](spec, table.schema, clock)
+        return scan.fields(table)

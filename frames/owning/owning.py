@@ -39,7 +39,8 @@ class Owner:
 def own_spans(meeting: Meeting, owner: Owner | None) -> Spans:
     """The events of each frame: its own if that can be told, else all from start to end."""
     lo, hi = meeting.spans
-    exact = meeting.rows is not None and bool((hi - lo == meeting.rows).all())  # then they are its own
+    exact = meeting.rows is not None and bool((hi - lo == meeting.rows).all())  # then they are its own,
+    exact &= not meeting.half_open  # unless it ends where its last event is, which is outside by time
     if owner is None or (not owner.must and (exact or meeting.rises)):
         return lo, hi
     return owner.ask(meeting) or (lo, hi)
@@ -93,7 +94,7 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
             f"fr.detect again; {BY_TIME}",
         )
     found = search(spec, meeting.table, origin.ts, key_name(origin.by))
-    empty = meeting.ends < meeting.starts  # the last piece of a frame, alone
+    empty = ~meeting.there  # the last piece of a frame, alone
     known = (meeting.numbers >= 0) & (meeting.numbers < found.count)
     at = meeting.numbers[known]
     skips, rows = np.zeros(known.size, np.int64), np.zeros(known.size, np.int64)
@@ -103,7 +104,7 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
     lo, hi = _from(meeting, skips, rows)
     when = np.append(meeting.laid.when, 0)  # frames that are not known are looked up there
     there = known & (hi > 0) & (hi < when.size)
-    same = there & (when[np.where(there, hi - 1, -1)] == meeting.ends)
+    same = there & (meeting.half_open | (when[np.where(there, hi - 1, -1)] == meeting.ends))
     same[known] &= found.fields[BEGIN, at] == meeting.starts[known]
     if meeting.rows is not None:
         same &= rows == meeting.rows

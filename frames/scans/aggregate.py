@@ -30,7 +30,7 @@ class AggregateScan(Scan):
     extras = reported = ("values", "sizes")
 
     def __init__(self, spec: Aggregate, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
+        super().__init__(spec, schema, clock)
         aggregate, kinds = spec.aggregate, self.kinds
         self.reads = f"{aggregate} reads"
         self.looks_ahead = aggregate.user is not None  # whose function may refuse them
@@ -39,7 +39,7 @@ class AggregateScan(Scan):
         self.op = operator(spec, kinds)
         whole = is_discrete(self.type)
         self.needs = (aggregate.ddof or 0) + 1
-        self.rule = (*interval(spec.op, spec.c, whole), self.needs)
+        self.rule = (*interval(spec.op, spec.c, whole), self.needs, self.lengths)
         self.kernel = frame_aggregates.close_before if spec.closes_before else frame_aggregates.close_with
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)

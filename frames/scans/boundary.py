@@ -21,7 +21,7 @@ class BoundaryScan(Scan):
     extras = reported = ("cells",)
 
     def __init__(self, spec: Boundary, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
+        super().__init__(spec, schema, clock)
         self.per_key = {"within": 0}
         self.within = np.zeros((0, len(spec.columns)), np.int64)
         self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
@@ -32,7 +32,8 @@ class BoundaryScan(Scan):
         return tuple(dimension(fields[name], kind, cut) for kind, (name, cut) in cells)
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
-        return int(frame_runs.boundary(events, data, self.keyed, self.within, self.cells, self.found, first))
+        cells = frame_runs.Cells(self.within, self.cells)
+        return int(frame_runs.boundary(events, data, (self.lengths, False), self.keyed, cells, self.found, first))
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         codes = zip(self.spec.columns, self.cuts, beside["cells"], strict=True)

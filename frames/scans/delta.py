@@ -22,12 +22,12 @@ class DeltaScan(Scan):
     reads = "the delta reads"
 
     def __init__(self, spec: Delta, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
+        super().__init__(spec, schema, clock)
         self.whole = all(is_discrete(self.kinds[name]) for name in spec.columns)
         self.looks_ahead = not self.whole and len(spec.columns) > 1  # what integers are counted from
         self.dtype: Any = np.int64 if self.whole else np.float64
         limits = (self.dtype(limit(spec.op, x, self.whole)) for x in spec.limits.values())
-        self.rule = (tuple(limits), spec.closes_before, spec.measure == "range")
+        self.rule = (tuple(limits), spec.closes_before, spec.measure == "range", self.lengths)
         self.low = self.high = np.zeros((0, len(spec.columns)), self.dtype)
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
         self.nothing = self.dtype(ends[0]), self.dtype(ends[1])

@@ -2,7 +2,7 @@
 
 A scan is asked with `run` for events in order of ts (within each key), as often as one likes; the frames it has found
 so far are the first `count` rows of `frames` (kernels/frames/framing.py), and what goes with each lies beside it. Each
-kind of frame has its own: threshold.py, boundary.py, delta.py, aggregate.py, listed in kinds.py.
+kind of frame has its own, listed in kinds.py.
 """
 
 from collections.abc import Iterable
@@ -15,12 +15,14 @@ from frames.specs import Spec
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
+    COUNT,
     GAP,
     GAP_ROWS,
     GAP_SLOT,
     KEY,
     LAST,
     OPEN,
+    OVER,
     ROWS,
     SLOT,
     FoundFrames,
@@ -29,7 +31,7 @@ from kernels.frames.framing import (
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State
 from swag.errors import BadType
-from swag.tables.columns import Field, decoded_type, field, is_number, room, valid_rows
+from swag.tables.columns import Clock, Field, decoded_type, field, is_number, room, valid_rows
 
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
@@ -70,8 +72,8 @@ class Scan:
     def begin(self, fields: dict[str, Field]) -> None:
         """Events that were looked at ahead are taken: what others are compared with is known from here on."""
 
-    def __init__(self, spec: Spec, schema: pa.Schema) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec, schema: pa.Schema, clock: Clock) -> None:
+        self.spec, self.lengths = spec, spec.allowed(clock.unit)
         self.kinds: Kinds = dict(zip(schema.names, map(decoded_type, schema.types), strict=True))
         self.per_key: dict[str, Any] = {}
         self.share = Share(0, 0)
@@ -93,6 +95,20 @@ class Scan:
     def leads(self) -> np.ndarray:
         """Of each frame: how many of its events came before the one that made it certain."""
         return self.frames[:, framing.LEAD]
+
+    @property
+    def endless(self) -> np.ndarray:
+        """Of each frame, where it should end with the next event of its key: is there none?"""
+        return (self.frames[:, OPEN] != 0).astype(np.int64)
+
+    @property
+    def kept_rows(self) -> np.ndarray:
+        """Of each key: of how many of its last events a frame may still be made, or is not out yet."""
+        rows = self.keyed[:, ROWS].copy()
+        waits = self.frames[(self.frames[:, OPEN] == 1) & (self.frames[:, GAP] == 0)]
+        waits = waits[rows[waits[:, KEY]] == 0]
+        rows[waits[:, KEY]] = waits[:, COUNT]
+        return rows
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         """The columns that the spec reads; those that are no numbers are refused."""
@@ -116,13 +132,13 @@ class Scan:
         events = ScannedEvents(ts, ids, last, part, parts.bit_length() - 1)
         self.make_room(self.count + (last - at) // 16)  # pages that are not written to cost nothing
         while 0 <= at < last:
-            self.make_room(self.count + BLOCK)
+            self.make_room(self.count + 2 * BLOCK)  # an event may end a frame and be one by itself
             at = self.step(events, data, at)
         return at >= 0
 
     def finish(self) -> None:
         """The stream is over: what is open ends here."""
-        framing.end_open(self.found.frames, self.keyed)
+        framing.end_open(self.found.frames, self.keyed, OVER if self.lengths.open else 0)
 
     def touch(self) -> None:
         """Bring frames that are still open up to date."""
@@ -130,7 +146,7 @@ class Scan:
 
     def keep_open(self) -> None:
         """Forget the frames that have ended."""
-        still = np.flatnonzero(self.frames[:, OPEN]) if self.extras else self.frames[:0]
+        still = np.flatnonzero(self.frames[:, OPEN] == 1) if self.extras else self.frames[:0]
         for name in self.extras:
             array = getattr(self, name)
             array[: still.size] = array[still]
@@ -184,10 +200,19 @@ class Scan:
         which = np.where(frames[:, GAP] == 1, GAP_SLOT, SLOT)
         self.keyed[frames[:, KEY], which] = np.arange(frames.shape[0])
 
+    def rest(self) -> State:
+        """What is remembered of no key and of no frame."""
+        return {"origin": dict(self.origin)}, {}
+
+    def go_on(self, rest: State) -> None:
+        """What is remembered of no key and of no frame is this."""
+        self.origin = dict(rest[0]["origin"])
+
     def state(self) -> State:
+        header, rest = self.rest()
         arrays = {f"keyed{i}": array.copy() for i, array in enumerate(self.memory())}
         arrays |= {f"frames{i}": array[: self.count].copy() for i, array in enumerate(self.per_frame())}
-        return {"origin": dict(self.origin)}, arrays
+        return header, arrays | rest
 
     def restore(self, state: State) -> None:
         """Of a scan that has not seen anything yet."""
@@ -196,7 +221,7 @@ class Scan:
         for i, array in enumerate(self.memory()):
             array[:] = arrays[f"keyed{i}"]
         self.put_frames([arrays[f"frames{i}"] for i in range(1 + len(self.extras))])
-        self.origin = dict(header["origin"])
+        self.go_on((header, arrays))
 
 
 def at_rest(keyed: np.ndarray) -> np.ndarray:

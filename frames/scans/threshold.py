@@ -1,4 +1,4 @@
-"""Threshold frames at work: a comparison as an interval, so that kernels know one, and the least length of a run."""
+"""Threshold frames at work: a comparison as an interval, so that kernels know one; a predicate as true and false."""
 
 import math
 from typing import Any
@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from frames.scans.predicate import TRUE, truth
 from frames.scans.scan import Scan
 from frames.specs import Threshold
 from kernels.frames import framing
+from kernels.frames import lengths as frame_lengths
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
 from swag.tables.columns import Clock, Field, is_discrete
-from swag.tables.times.durations import in_units
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -24,29 +25,33 @@ class ThresholdScan(Scan):
     reads = "the threshold compares"
 
     def __init__(self, spec: Threshold, schema: pa.Schema, clock: Clock) -> None:
-        super().__init__(spec, schema)
-        self.bounds = interval(spec.op, spec.c, is_discrete(self.kinds[spec.column]))
-        span = in_units(spec.min_duration, clock.unit) if spec.min_duration else 0  # which is so in any unit
-        self.least = int(spec.min_rows), np.uint64(span)
+        super().__init__(spec, schema, clock)
+        whole = is_discrete(self.kinds[spec.column])
+        self.bounds = TRUE if spec.op is None else interval(spec.op, spec.c, whole)
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
+
+    def fields(self, table: pa.Table) -> dict[str, Field]:
+        if self.spec.op is not None:
+            return super().fields(table)
+        return {self.spec.column: truth(table, self.spec.column, "Threshold")}
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
         column, (lo, hi) = fields[self.spec.column], self.bounds
-        if column.valid is None:
+        if column.valid is None or self.spec.op is None:  # what is null is not true
             return column.values, self.bounds
         one = column.values.dtype.type(1)
         return ((lo <= column.values) & (column.values <= hi) & column.valid).astype(column.values.dtype), (one, one)
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         values, bounds = data
-        rule = (*bounds, *self.least, self.spec.partition)
+        rule = (*bounds, self.lengths, self.spec.partition)
         return int(frame_runs.threshold(events, values, rule, self.keyed, self.found, first))
 
     def finish(self) -> None:
         if self.spec.partition:
             self.make_room(self.count + self.keyed.shape[0])
-            frame_runs.finish_gaps(self.keyed, self.found)
+            frame_lengths.finish_gaps(self.keyed, self.found)
         super().finish()
 
     @property

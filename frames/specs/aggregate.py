@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from frames.specs.as_json import aggregate_from_json, aggregate_to_json, number
+from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_number, check_op
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
@@ -48,6 +49,7 @@ class Aggregate(Spec):
             raise BadQuery(f"frames do not grow by {self.aggregate.kind}.", f"one of {', '.join(GROWING)}")
         check_op(self.op, (*BEFORE, *WITH), "Aggregate")
         check_number(self.c, "c", "Aggregate")
+        super().__post_init__()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -72,18 +74,20 @@ class Aggregate(Spec):
         return {"value": a if a == b else pa.null()}
 
     def to_json(self) -> dict[str, Any]:
-        return {"aggregate": aggregate_to_json(self.aggregate), "op": self.op, "c": number(self.c)}
+        own = {"aggregate": aggregate_to_json(self.aggregate), "op": self.op, "c": number(self.c)}
+        return {**own, **lengths_to_json(self)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Aggregate | None":
         aggregate = aggregate_from_json(entry["aggregate"])
-        return None if aggregate is None else cls(aggregate, entry["op"], entry["c"])
+        return None if aggregate is None else cls(aggregate, entry["op"], entry["c"], **lengths_from_json(entry))
 
     def clause(self) -> str:
         from swag.query.as_sql import call
         from swag.tables.constants import to_sql
 
-        return f"{'WHILE' if self.closes_before else 'UNTIL'} {call(self.aggregate)} {self.op} {to_sql(self.c)}"
+        compared = f"{call(self.aggregate)} {self.op} {to_sql(self.c)}"
+        return f"{'WHILE' if self.closes_before else 'UNTIL'} {compared}{lengths_clause(self)}"
 
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Aggregate":
         return replace(self, aggregate=change(self.aggregate))

@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from frames.specs.as_json import pairs
+from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import NUMBERS, Number, Spec, check_name, is_comparable
 from swag.arguments import is_number
 from swag.errors import BadQuery
@@ -36,8 +37,9 @@ class Boundary(Spec):
     __repr__ = as_call
 
     def __init__(
-        self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None
-    ) -> None:
+        self, column: str | Mapping[str, Any], width: Number | None = None, *, breaks: Sequence[Number] | None = None,
+        **lengths: Unpack[Lengths],
+    ) -> None:  # fmt: skip
         hint = 'fr.Boundary("speed", breaks=[20, 40, 60]), fr.Boundary("x", 4.25) or fr.Boundary({"x": 4.25, "y": 4.2})'
         if isinstance(column, Mapping):
             if width is not None or breaks is not None or not column:
@@ -55,9 +57,10 @@ class Boundary(Spec):
             cells[name] = _checked_cut(name, cut)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "columns", tuple(cells))
+        super().__init__(**lengths)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.cells.items()))
+        return hash((tuple(self.cells.items()), super().__hash__()))
 
     @property
     def reported(self) -> tuple[str, ...]:
@@ -67,11 +70,11 @@ class Boundary(Spec):
         return dict.fromkeys(self.reported, pa.int64())
 
     def to_json(self) -> dict[str, Any]:
-        return {"boundary": pairs(self.cells)}
+        return {"boundary": pairs(self.cells), **lengths_to_json(self)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Boundary":
-        return cls(dict(entry["boundary"]))
+        return cls(dict(entry["boundary"]), **lengths_from_json(entry))
 
     def clause(self) -> str:
         from swag.query.as_sql import name
@@ -80,7 +83,8 @@ class Boundary(Spec):
         def written(cut: Any) -> str:
             return to_sql(cut) if isinstance(cut, int | float) else f"({', '.join(map(to_sql, cut))})"
 
-        return f"GRID {', '.join(f'{name(column)} {written(cut)}' for column, cut in self.cells.items())}"
+        cells = ", ".join(f"{name(column)} {written(cut)}" for column, cut in self.cells.items())
+        return f"GRID {cells}{lengths_clause(self)}"
 
 
 def _checked_cut(name: str, cut: Any) -> Any:

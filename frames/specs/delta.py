@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 from frames.specs.as_json import pairs
+from frames.specs.lengths import Lengths, lengths_clause, lengths_from_json, lengths_to_json
 from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op
 from swag.arguments import is_option
 from swag.errors import BadQuery
@@ -34,8 +35,9 @@ class Delta(Spec):
     __repr__ = as_call
 
     def __init__(
-        self, column: str | Mapping[str, Number], x: Number | None = None, *, measure: Any = "first", op: Any = "<"
-    ) -> None:
+        self, column: str | Mapping[str, Number], x: Number | None = None, *, measure: Any = "first", op: Any = "<",
+        **lengths: Unpack[Lengths],
+    ) -> None:  # fmt: skip
         hint = 'fr.Delta("fl", 0.05) or fr.Delta({"rho": 0.1, "dye": 0.2})'
         if isinstance(column, Mapping) != (x is None) or (isinstance(column, Mapping) and not column):
             raise BadQuery("Delta takes a column and x, or a mapping of columns to their x.", hint)
@@ -58,20 +60,21 @@ class Delta(Spec):
         object.__setattr__(self, "measure", measure)
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "columns", tuple(limits))
+        super().__init__(**lengths)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.limits.items()), self.measure, self.op))
+        return hash((tuple(self.limits.items()), self.measure, self.op, super().__hash__()))
 
     @property
     def closes_before(self) -> bool:
         return self.op in BEFORE
 
     def to_json(self) -> dict[str, Any]:
-        return {"delta": pairs(self.limits), "measure": self.measure, "op": self.op}
+        return {"delta": pairs(self.limits), "measure": self.measure, "op": self.op, **lengths_to_json(self)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> "Delta":
-        return cls(dict(entry["delta"]), measure=entry["measure"], op=entry["op"])
+        return cls(dict(entry["delta"]), measure=entry["measure"], op=entry["op"], **lengths_from_json(entry))
 
     def clause(self) -> str:
         from swag.query.as_sql import name
@@ -79,4 +82,4 @@ class Delta(Spec):
 
         op = "" if self.op == "<" else f"{self.op} "
         limits = ", ".join(f"{name(column)} {op}{to_sql(x)}" for column, x in self.limits.items())
-        return f"DELTA {limits}" + ("" if self.measure == "first" else " MEASURE RANGE")
+        return f"DELTA {limits}" + ("" if self.measure == "first" else " MEASURE RANGE") + lengths_clause(self)

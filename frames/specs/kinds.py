@@ -3,13 +3,16 @@
 from typing import Any
 
 from frames.specs.aggregate import Aggregate
+from frames.specs.between import Between
 from frames.specs.boundary import Boundary
 from frames.specs.delta import Delta
+from frames.specs.session import Session
 from frames.specs.spec import Spec
+from frames.specs.state import State
 from frames.specs.threshold import Threshold
 from swag.errors import BadQuery
 
-KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate)
+KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between)
 
 
 def check_spec(spec: Any) -> None:
@@ -17,7 +20,7 @@ def check_spec(spec: Any) -> None:
     if not isinstance(spec, Spec):
         raise BadQuery(
             f"{spec!r} says nothing about frames.",
-            'fr.Threshold("x", ">", 1), fr.Boundary(…), fr.Delta(…) or fr.Aggregate(…)',
+            f'fr.Threshold("x", ">", 1), {", ".join(f"fr.{kind.__name__}(…)" for kind in KINDS[1:])}',
         )
 
 

@@ -6,15 +6,19 @@ else there is to know of it is asked of its spec: nothing outside tells kinds ap
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from swag.arguments import LARGEST, is_number, is_option, is_whole
+from frames.specs.lengths import Extent, Lengths, allowed, check_lengths
+from kernels.frames.lengths import AllowedLengths
+from swag.arguments import is_number, is_option, is_whole
 from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate as Aggregated
-from swag.tables.times.durations import length
+from swag.tables.times.durations import Duration
 
 Op = Literal["<", "<=", ">", ">=", "=="]
 Number = int | float
@@ -22,16 +26,29 @@ NUMBERS = int | float | np.integer | np.floating
 BEFORE, WITH = ("<", "<="), (">", ">=")  # close before the event that breaks it, or with the event that makes it true
 
 
+@dataclass(frozen=True, kw_only=True)
 class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
-    overlap is one (frames/theory.py); then frames are maximal runs, and a stream that was cut in time can be searched
-    piece by piece (frames/spark/batch/joining.py).
+    overlap is one, whatever their lengths (frames/theory.py); then frames are maximal runs, or pieces of them.
+
+    Every kind takes what is below: min_rows, min_duration drop shorter frames, max_rows, max_duration split longer ones
+    (the event that would exceed opens the next; minimums apply after splitting), extent="open" has `end` be the ts of
+    the next event of the key (frames/specs/lengths.py).
     """
 
     kind: ClassVar[str]
     union_closed: ClassVar[bool] = False
+
+    min_rows: int = 1
+    max_rows: int | None = None
+    min_duration: Duration = 0
+    max_duration: Duration | None = None
+    extent: Extent = "closed"
+
+    def __post_init__(self) -> None:
+        check_lengths(self)
 
     if TYPE_CHECKING:
 
@@ -43,6 +60,14 @@ class Spec:
     def texts(self) -> dict[str, tuple[str, ...]]:
         """Those of them that may be SQL over columns, and how they were written."""
         return {name: (name,) for name in self.columns if not name.isidentifier()}
+
+    @property
+    def cuts(self) -> bool:
+        """Can a stream that was cut in time be searched piece by piece (frames/spark/batch/joining.py)?
+
+        Where a run is split depends on where it began, which only the pieces before may know.
+        """
+        return self.union_closed and self.max_rows is None and self.max_duration is None and self.extent == "closed"
 
     @property
     def closes_before(self) -> bool:
@@ -71,13 +96,21 @@ class Spec:
         """What stands behind the word FRAME in SQL (swag/sql/framing.py reads it)."""
         raise BadQuery(f"{type(self).__name__} has no FRAME clause in SQL.", "fr.detect, fr.Detector")
 
-    def least(self, unit: str | None) -> tuple[int, int]:
-        """How many rows and how much time, in the unit of ts, a run needs to be a frame."""
-        return 1, 0
+    def allowed(self, unit: str | None) -> AllowedLengths:
+        """How many rows and how much time, in the unit of ts, a frame has at least and at most."""
+        return allowed(self, unit)
 
     def segments(self) -> "Spec":
-        """Of a kind that is union closed: a spec whose frames hold every event once, runs of any length."""
-        return self
+        """Of a kind that cuts: a spec whose frames hold every event once, runs of any length."""
+        return self.with_lengths(min_rows=1, min_duration=0)
+
+    def with_lengths(self, **lengths: Unpack[Lengths]) -> Self:
+        """The same, with other lengths."""
+        changed = copy(self)
+        for name, value in lengths.items():
+            object.__setattr__(changed, name, value)
+        check_lengths(changed)
+        return changed
 
     def with_aggregates(self, change: Callable[[Aggregated], Aggregated]) -> "Spec":
         """The same, with the aggregates that it cuts by changed."""
@@ -87,6 +120,11 @@ class Spec:
 def check_name(name: Any, kind: str, hint: str) -> None:
     if not isinstance(name, str) or not name:
         raise BadQuery(f"{kind} is given {name!r}, not the name of a column.", hint)
+
+
+def check_predicate(text: Any, kind: str, hint: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise BadQuery(f"{kind} is given {text!r}, not a predicate in SQL.", hint)
 
 
 def check_op(op: Any, allowed: tuple[str, ...], kind: str) -> None:
@@ -104,8 +142,3 @@ def is_comparable(value: Any) -> bool:
 def check_number(value: Any, name: str, kind: str) -> None:
     if not is_comparable(value):
         raise BadQuery(f"{kind} compares with a number: {name} is {value!r}.", f"{name}=0.3")
-
-
-def check_duration(duration: Any, name: str) -> None:
-    if length(duration, name) > LARGEST:
-        raise BadQuery(f"{name}={duration!r} does not fit int64.", f'{name}="2m"')

@@ -12,6 +12,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import BLOCK, KEY, LAST, OPEN, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
 from kernels.frames.operators import measure, wrapped
 from kernels.operators.monoids import combine, lift, load, store
 
@@ -24,8 +25,8 @@ def close_before(op, data, rule, events, memory, out, first):
 
     memory: state, and per key the partial of its frame and of how many values that is. out: frames, and their answers.
     """
-    (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
-    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
+    (columns, valid), (state, partials, counts), found = data, memory, out[0]
+    (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):
         found.count[0] = n
@@ -35,10 +36,15 @@ def close_before(op, data, rule, events, memory, out, first):
         while i < size:
             k = np.uint64(keys[i])
             last, run, slot, m, partial = state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k], load(partials, k)
+            start = state[k, START]
             while i < size and keys[i] == k:
                 e, outside = base + rows[i], False
-                if ts[e] < last:
+                t = ts[e]
+                if t < last:
                     return -1
+                if lengths.splits and run > 0 and is_full(lengths, run, start, t):
+                    close_measured(op, (m, partial), slot, t if lengths.open else last, run, out, needs)
+                    m, run, slot = 0, 0, -1
                 if valid.size == 0 or valid[e]:
                     x = lift(op, columns, e)
                     new = combine(op, partial, x) if m > 0 else x
@@ -46,22 +52,20 @@ def close_before(op, data, rule, events, memory, out, first):
                     if over and answer >= 0:  # a sum that wraps upwards was below int64, and breaks no `<`
                         return OVERFLOW
                     if over or (m + 1 >= needs and not lo <= answer <= hi):
-                        if run > 0:
-                            sizes[slot] = m
-                            if m >= needs:
-                                values[slot] = measure(op, m, partial)
-                            close_slot(frames, slot, last, run)
+                        close_measured(op, (m, partial), slot, t if lengths.open else last, run, out, needs)
                         new, m, run, slot = x, 0, 0, -1
                         outside = needs <= 1 and not lo <= measure(op, 1, x) <= hi
                     partial, m = new, 0 if outside else m + 1
-                if run == 0 and not outside:
-                    take_slot(frames, n, k, ts[e], e, 0, 0)
-                    slot, state[k, START] = n, ts[e]
-                    n += 1
+                start = t if run == 0 else start
                 run += not outside
-                last = ts[e]
+                if slot < 0 and not outside and is_enough(lengths, run, start, t):
+                    take_slot(frames, n, k, start, e, 0, run - 1)
+                    slot = n
+                    n += 1
+                last = t
                 i += np.uint64(1)
-            state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k] = last, run, slot, m
+            state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START] = last, run, slot, start
+            counts[k] = m
             store(partials, k, partial)
     found.count[0] = n
     return events.last
@@ -69,26 +73,40 @@ def close_before(op, data, rule, events, memory, out, first):
 
 @kernel
 def close_with(op, data, rule, events, memory, out, first):
-    """A frame ends with the event that brings the aggregate into lo .. hi; an unfinished one is none."""
+    """A frame ends with the event that brings the aggregate into lo .. hi; an unfinished one is none.
+
+    One that was as long as it may be is a frame, too, and the event that was too much for it may end the next one by
+    itself: there is room for two frames per event.
+    """
     (columns, valid), (state, partials, counts), (found, values, sizes) = data, memory, out
-    (lo, hi, needs), ts, (rows, keys) = rule, events.ts, scratch()
+    (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + 2 * BLOCK > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
             k = np.uint64(keys[i])
-            last, run, m, partial = state[k, LAST], state[k, ROWS], counts[k], load(partials, k)
+            last, run, slot, m, partial = state[k, LAST], state[k, ROWS], state[k, SLOT], counts[k], load(partials, k)
+            start = state[k, START]
             while i < size and keys[i] == k:
                 e = base + rows[i]
-                if ts[e] < last:
+                t = ts[e]
+                if t < last:
                     return -1
-                if run == 0:
-                    state[k, START] = ts[e]
+                if slot >= 0:
+                    meet_next(frames, slot, t)
+                    slot = -1
+                if lengths.splits and run > 0 and is_full(lengths, run, start, t):
+                    if is_enough(lengths, run, start, last):
+                        take_slot(frames, n, k, start, e, 0, run)
+                        close_measured(op, (m, partial), n, t if lengths.open else last, run, out, needs)
+                        n += 1
+                    run, m = 0, 0
+                start = t if run == 0 else start
                 run += 1
-                last = ts[e]
+                last = t
                 i += np.uint64(1)
                 if valid.size and not valid[e]:
                     continue
@@ -98,15 +116,28 @@ def close_with(op, data, rule, events, memory, out, first):
                     return OVERFLOW
                 answer = measure(op, m, partial)
                 if m >= needs and lo <= answer <= hi:
-                    take_slot(frames, n, k, state[k, START], e, 0, run - 1)
-                    close_slot(frames, n, last, run)
-                    values[n], sizes[n] = answer, m
-                    n += 1
+                    if is_enough(lengths, run, start, t):
+                        take_slot(frames, n, k, start, e, 0, run - 1)
+                        slot = close_inside(frames, n, last, run, lengths)
+                        values[n], sizes[n] = answer, m
+                        n += 1
                     run, m = 0, 0
-            state[k, LAST], state[k, ROWS], counts[k] = last, run, m
+            state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START] = last, run, slot, start
+            counts[k] = m
             store(partials, k, partial)
     found.count[0] = n
     return events.last
+
+
+@kernel
+def close_measured(op, held, slot, end, rows, out, needs):
+    """A frame, if the slot is one, ends with what it holds: of how many values, and their partial."""
+    (m, partial), (found, values, sizes) = held, out
+    if slot >= 0:
+        sizes[slot] = m
+        if m >= needs:
+            values[slot] = measure(op, m, partial)
+        close_slot(found.frames, slot, end, rows)
 
 
 @kernel

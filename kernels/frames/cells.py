@@ -13,7 +13,8 @@ from kernels.compile.jit import kernel
 
 NULL_CELL = np.iinfo(np.int64).min
 OUTERMOST = 9.2e18  # what no int64 can number goes to the outermost cells
-WIDTH, WHOLE_WIDTH, BREAKS, WHOLE_BREAKS = range(4)
+FEW = 24  # breaks: to compare with each costs less than to search among them
+WIDTH, WHOLE_WIDTH, BREAKS, WHOLE_BREAKS, NUMBERED = range(5)  # NUMBERED: the values are codes already
 
 
 class Dimension(NamedTuple):
@@ -36,6 +37,8 @@ def find(dimension, first, last, codes):
         between(values, valid, cut, codes)
     elif kind == WHOLE_WIDTH:
         of_whole_width(values.view(np.int64), valid, cut.view(np.int64)[0], codes)
+    elif kind == NUMBERED:
+        codes[: values.size] = values.view(np.int64)
     else:
         between(values.view(np.int64), valid, cut.view(np.int64), codes)
 
@@ -65,16 +68,34 @@ def of_whole_width(values, valid, width, codes):
 @kernel
 def between(values, valid, breaks, codes):
     """How many breaks are below the value: i with b_i < value <= b_i+1, 0 below the first."""
+    codes = codes[: values.size]
+    if breaks.size <= FEW:
+        count_below(values, breaks, codes)
+    else:
+        search_below(values, breaks, codes)
     for e in range(values.size):
-        v = values[e]
-        if v != v or (valid.size and not valid[e]):
+        codes[e] = codes[e] if values[e] == values[e] else NULL_CELL
+    for e in range(valid.size):
+        if not valid[e]:
             codes[e] = NULL_CELL
-            continue
-        lo, hi = 0, breaks.size
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            if breaks[mid] < v:
-                lo = mid + 1
-            else:
-                hi = mid
-        codes[e] = lo
+
+
+@kernel
+def count_below(values, breaks, codes):
+    """One break after the other: as many passes over values in the cache, each as fast as vectors go."""
+    codes[:] = 0
+    for b in breaks:
+        for e in range(values.size):
+            codes[e] += b < values[e]
+
+
+@kernel
+def search_below(values, breaks, codes):
+    """By halves, without a branch: where a value lies can not be predicted."""
+    for e in range(values.size):
+        v, lo, n = values[e], np.uint64(0), np.uint64(breaks.size)
+        while n > np.uint64(1):
+            half = n >> np.uint64(1)
+            lo += half * np.uint64(breaks[lo + half - np.uint64(1)] < v)
+            n -= half
+        codes[e] = lo + np.uint64(breaks[lo] < v)

@@ -18,6 +18,7 @@ import numpy as np
 from kernels.compile.inlining import bare, helper
 from kernels.compile.jit import kernel
 from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
 
 
 class Spread(NamedTuple):
@@ -58,12 +59,12 @@ def is_reached(data, limits, spread, first, e):
 
 
 @helper
-def follow(data, rule, spread, first, e, reached, inside):
+def follow(data, rule, spread, first, e, ended, inside):
     """What the frame of a key spans after event e: nothing if that has ended it, and its values if it is inside."""
-    (limits, _, moving), values, low, high = rule, data[0], spread.low, spread.high
+    (limits, _, moving, _), values, low, high = rule, data[0], spread.low, spread.high
     for d in range(len(limits)):
         v, at = values[d, e], first + np.uint64(d)
-        if reached:
+        if ended:
             low[at], high[at] = spread.most, spread.least
         empty = low[at] > high[at]
         if inside and (empty or moving) and counts(data, d, e):
@@ -72,11 +73,11 @@ def follow(data, rule, spread, first, e, reached, inside):
 
 @kernel
 def delta(events, data, rule, spread, state, found, first):
-    """rule: limits per column, does the frame close before the event that reaches one, do low and high move.
+    """rule: limits per column, does the frame close before the event that reaches one, do low and high move; lengths.
 
     data = the values by column and event, and which of them count (empty: all).
     """
-    (limits, before, _), (data, spread) = rule, opened(data, spread)
+    (limits, before, _, lengths), (data, spread) = rule, opened(data, spread)
     ts, (rows, keys), width = events.ts, scratch(), np.uint64(len(limits))
     frames, n = found.frames, found.count[0]
     for block in range(first, events.last, BLOCK):
@@ -86,30 +87,36 @@ def delta(events, data, rule, spread, state, found, first):
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
             k = np.uint64(keys[i])
-            last, run, slot, own = state[k, LAST], state[k, ROWS], state[k, SLOT], k * width
+            last, run, slot, start, own = state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START], k * width
             while i < size and keys[i] == k:
                 e = base + rows[i]
-                if ts[e] < last:
+                t = ts[e]
+                if t < last:
                     return -1
-                reached = is_reached(data, limits, spread, own, e)
-                if reached and before:
-                    close_slot(frames, slot, last, run)
-                    run = 0
-                if run == 0:
-                    state[k, START] = ts[e]
-                    if before:
-                        take_slot(frames, n, k, ts[e], e, 0, 0)
-                        slot = n
-                        n += 1
-                run += 1
-                last = ts[e]
-                if reached and not before:
-                    take_slot(frames, n, k, state[k, START], e, 0, run - 1)
-                    close_slot(frames, n, last, run)
+                full = lengths.splits and run > 0 and is_full(lengths, run, start, t)
+                reached = is_reached(data, limits, spread, own, e) and not full
+                if slot >= 0 and run == 0:
+                    meet_next(frames, slot, t)
+                    slot = -1
+                if full and not before and is_enough(lengths, run, start, last):
+                    take_slot(frames, n, k, start, e, 0, run)
+                    slot = n
                     n += 1
+                if full or (reached and before):
+                    close_slot(frames, slot, t if lengths.open else last, run)
+                    slot, run = -1, 0
+                start = t if run == 0 else start
+                run += 1
+                last = t
+                if slot < 0 and (before or reached) and is_enough(lengths, run, start, t):
+                    take_slot(frames, n, k, start, e, 0, run - 1)
+                    slot = n
+                    n += 1
+                if reached and not before:
+                    slot = close_inside(frames, slot, last, run, lengths) if slot >= 0 else -1
                     run = 0
-                follow(data, rule, spread, own, e, reached, run > 0)
+                follow(data, rule, spread, own, e, full or reached, run > 0)
                 i += np.uint64(1)
-            state[k, LAST], state[k, ROWS], state[k, SLOT] = last, run, slot
+            state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START] = last, run, slot, start
     found.count[0] = n
     return events.last

@@ -34,6 +34,20 @@ def mix_all(arrays, sums):
             sums[name] = count + array.size, (before + int(mix(bits, count))) % 2**64
 
 
+def slices_read(first, size):
+    """Which of so many values, the first of which is at place `first`, are read: slices of them."""
+    at = 0
+    while at < size:
+        place = first + at
+        page = place // PAGE
+        if place >= ALL and page % SOME:
+            at = (page // SOME + 1) * SOME * PAGE - first
+            continue
+        until = min((ALL if place < ALL else (page + 1) * PAGE) - first, size)
+        yield slice(at, until)
+        at = until
+
+
 @kernel
 def mix(values, first):
     """The part of the sum that these values add, the first of which is at place `first`."""

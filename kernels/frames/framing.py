@@ -9,7 +9,7 @@ costs   O(1) per event (one cache line of state), O(1) per frame
 from    Grossniklaus et al. 2016, section 5 (ProcessTuple: close, update, open), Maier et al. 2012, section 4.1
 
 `state[k]` is what a key remembers; `frames[slot]` is what comes out, in the order in which frames become certain. Scans
-(runs.py, delta.py, aggregates.py) take events block by block in arrival order, whatever their
+(runs.py, between.py, delta.py, aggregates.py) take events block by block in arrival order, whatever their
 keys, and what a key remembers is read and written once for events of it that follow each other. They return the row
 where a block may no longer fit into `frames`, to be called again from there with a larger one; the end when done; -1 at
 a row that is older than its key's last.
@@ -27,6 +27,7 @@ from kernels.compile.jit import kernel
 
 LAST, START, ROWS, SLOT, GAP_START, GAP_END, GAP_ROWS, GAP_SLOT = range(8)  # of a key's state
 KEY, BEGIN, END, COUNT, AT, OPEN, GAP, SENT = range(8)  # of a frame
+OVER = 2  # OPEN of a frame that the end of the stream has ended, where frames end with the next event of their key
 LEAD = SENT  # of a frame that no detector has looked at yet: how many of its events come before the one AT
 BLOCK = 2048  # rows whose numbers and keys stay in the first-level cache
 
@@ -94,20 +95,25 @@ def close_slot(frames, slot, end, rows):
 
 @kernel
 def touch_open(frames, count, state):
-    """Frames still open, as far as they go."""
+    """Frames still open, as far as they go. One that waits for the next event alone, to know its end, is as it is."""
     for slot in range(count):
         if frames[slot, OPEN]:
             k = frames[slot, KEY]
             end, rows = (GAP_END, GAP_ROWS) if frames[slot, GAP] else (LAST, ROWS)
-            frames[slot, END], frames[slot, COUNT] = state[k, end], state[k, rows]
+            if state[k, rows] > 0:
+                frames[slot, END], frames[slot, COUNT] = state[k, end], state[k, rows]
 
 
 @kernel
-def end_open(frames, state):
-    """The stream is over: frames still open end with the last event of their key."""
+def end_open(frames, state, as_open):
+    """The stream is over: frames still open end with the last event of their key. as_open: 0, or OVER."""
     for k in range(state.shape[0]):
-        for slot, end, rows in ((SLOT, LAST, ROWS), (GAP_SLOT, GAP_END, GAP_ROWS)):
-            close_slot(frames, state[k, slot], state[k, end], state[k, rows])
+        for which, end, rows in ((SLOT, LAST, ROWS), (GAP_SLOT, GAP_END, GAP_ROWS)):
+            slot = state[k, which]
+            if slot >= 0:
+                if state[k, rows] > 0:
+                    frames[slot, END], frames[slot, COUNT] = state[k, end], state[k, rows]
+                frames[slot, OPEN] = as_open
 
 
 @kernel
@@ -115,7 +121,7 @@ def keep_open(frames, count, state):
     """Move the open frames to the front, forget the others; returns how many are left."""
     n = 0
     for slot in range(count):
-        if frames[slot, OPEN]:
+        if frames[slot, OPEN] == 1:
             for field in range(frames.shape[1]):  # a row at once would compile for 3 s: Numba words its error in it
                 frames[n, field] = frames[slot, field]
             state[frames[n, KEY], GAP_SLOT if frames[n, GAP] else SLOT] = n

@@ -10,6 +10,8 @@ import pyarrow as pa
 from swag.durable.atomic_file import reason, replacing, target_of
 from swag.query.groupings import By
 from swag.query.over_frames import frames_package
+from swag.tables.columns import decoded_type, is_number
+from swag.tables.expressions.derived import of_events
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
 
@@ -24,7 +26,7 @@ def check_plot(path: Path, spec: Any) -> None:
     if path.suffix.lower() not in PICTURES:
         raise click.UsageError(f'"{path}" ends in none of {", ".join(PICTURES)}. Hint: --plot frames.png')
     if not spec.columns:
-        raise click.UsageError("--plot has no column to draw: the frames are cut by COUNT(*). Hint: leave it out")
+        raise click.UsageError("--plot has no column to draw: the frames are cut by none. Hint: leave it out")
     try:
         target_of(path)
     except (OSError, ValueError) as why:
@@ -42,7 +44,7 @@ def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: 
         counts = counts.aggregate([([], "count_all")])
         most = int(np.argmax(counts["count_all"].to_numpy()))
         picked = key, tuple(counts[place][most].as_py() for place in places)
-    axes = plot(found, table, y=spec.columns[0], ts=ts, key=picked)
+    axes = plot(found, table, y=_drawn(spec, table), ts=ts, key=picked)
     try:
         with replacing(path) as draft:
             axes.get_figure(root=True).savefig(  # type: ignore[union-attr]
@@ -50,6 +52,16 @@ def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: 
             )
     except (OSError, ValueError) as why:
         raise _impossible(path, why) from None
+
+
+def _drawn(spec: Any, table: pa.Table) -> str:
+    """The column that frames are cut by; of those that a predicate reads, the first one that has numbers."""
+    read = of_events(dict.fromkeys(spec.columns, "the plot shows"), spec.texts, table.column_names)
+    drawn = [name for name in read if is_number(decoded_type(table.schema.field(name).type))]
+    if not drawn:
+        names = ", ".join(read)
+        raise click.UsageError(f"--plot has no column of numbers to draw: the frames are cut by {names}.")
+    return drawn[0]
 
 
 def _impossible(path: Path, why: OSError | ValueError) -> click.UsageError:

@@ -62,7 +62,7 @@ def ticks() -> list[sw.Query]:
 
 
 def specs() -> list[Any]:
-    """Frames of every kind, to be detected when everything is compiled: threshold, delta, boundary, aggregate."""
+    """Frames of every kind, to be detected when everything is compiled."""
     fr = frames_package()
     return [
         fr.Threshold("x", ">", 2.0),
@@ -73,6 +73,10 @@ def specs() -> list[Any]:
         fr.Boundary("x", breaks=[2, 4]),
         fr.Aggregate(sw.sum("x"), ">=", 9),
         fr.Aggregate(sw.count(), ">=", 4),
+        fr.Threshold("x > 2 AND n > 1", max_rows=5),
+        fr.Session("10s"),
+        fr.State("word"),
+        fr.Between("x > 2", "x < 1"),
     ]
 
 

@@ -4,15 +4,17 @@ import json
 from dataclasses import MISSING, fields
 from typing import Any
 
+BY_POSITION = {"by position": True}  # of a field that may be left out: how it is given if it is not
+
 
 def as_call(value: Any) -> str:
     """A dataclass as the call of its constructor; fields without a default come first, by position."""
     given = []
-    for each in fields(value):
+    for each in sorted(fields(value), key=lambda each: each.kw_only is True):
         one = getattr(value, each.name)
         if not each.repr:
             continue
-        if each.default is MISSING:
+        if each.default is MISSING or (each.metadata == BY_POSITION and one is not each.default):
             given.append(shown(one))
         elif not _is_same(one, each.default):
             given.append(f"{each.name}={shown(one)}")

@@ -183,6 +183,12 @@ def column(of: str) -> str:
     return name(of) if found is None else sql_of(of) if found.columns else of  # COUNT(1) is that of all rows
 
 
+def predicate(of: str) -> str:
+    """What is true or false of an event: SQL, in the one way that it is written, or a column."""
+    found = None if of.isidentifier() else derived(of)
+    return name(of) if found is None else found.text
+
+
 def _interval(of: Any) -> str:
     """A length of time among arguments; as text where INTERVAL has no word for it."""
     amount, _, unit = duration(of).partition(" ")

@@ -154,6 +154,9 @@ class FramesPackage(Protocol):
     Aggregate: type[Any]
     Delta: type[Any]
     Boundary: type[Any]
+    Session: type[Any]
+    State: type[Any]
+    Between: type[Any]
     FrameQuery: Any
     Detector: Callable[..., Any]
     detect: Callable[..., pa.Table]

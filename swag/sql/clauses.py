@@ -9,6 +9,8 @@
 [RANGE 1 HOUR, EVERY 1 MINUTE]                the same at the end of each minute; FREQUENCY is at a tuple of it
 [FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]    [FRAME UNTIL SUM(volume) >= 25]
 [FRAME DELTA fl 0.05]                         [FRAME GRID x 4.25, y 4.2]
+[FRAME SESSION 30 MINUTES]                    [FRAME STATE status FOR AT LEAST 3 ROWS AT MOST 1 HOUR]
+[FRAME FROM x > 5 TO x < 2]
 """
 
 import re
@@ -274,5 +276,5 @@ class Clauses(Guessing):
 CLAUSE_WORDS = (
     "until", "preceding", "following", "peers", "closed", "tuples", "tuple", "rows", "row",
     "anchor", "anchored", "partitioned", "partition",
-    "and", "for", "measure",
+    "and", "for", "measure", "at", "extent",
 )  # fmt: skip

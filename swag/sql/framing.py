@@ -1,9 +1,14 @@
 """FRAME clauses: windows that the data delimit, found and filled by `frames`.
 
-[FRAME WHERE drop_pct > 0.3 FOR 2 MINUTES]          runs for which a comparison holds; FOR 20 TUPLES; PARTITION
+[FRAME WHERE drop_pct > 0.3 AND load > 2]           runs for which a predicate holds; PARTITION: and what lies between
 [FRAME UNTIL SUM(volume) >= 25]                     runs that an aggregate closes; WHILE … < 25
 [FRAME DELTA fl 0.05]                               runs that move less than that; DELTA a 1, b 2 MEASURE RANGE
 [FRAME GRID x 4.25, y 4.2]                          runs inside one cell; GRID speed (20, 40, 60)
+[FRAME SESSION 30 MINUTES]                          runs without a longer silence
+[FRAME STATE status]                                runs of one value
+[FRAME FROM x > 5 TO x < 2]                         from an event that opens to one that closes; SAME: may be the same
+
+Behind each: FOR 2 MINUTES AND 20 TUPLES, FOR AT LEAST 3 ROWS AT MOST 1 HOUR; EXTENT OPEN.
 
 [FRAME …] FILL FROM messages AS m BEFORE 2 MINUTES  filled with the events of another stream, from before they begin
 """
@@ -17,10 +22,11 @@ from swag.errors import BadQuery, BadSQL
 from swag.query.aggregates import Aggregate
 from swag.query.expression import COMPARISONS, Expression, leaves
 from swag.query.over_frames import frames_package
-from swag.sql.hints import ANY_FRAME, FILL_FROM, FRAMES, WORDS
+from swag.sql.hints import ANY_FRAME, FILL_FROM, FRAMES, LENGTHS, WORDS
 from swag.sql.nodes import Clause, Fill, Select
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
+from swag.tables.predicate import canonical
 
 _OPS = {TokenType.LT: "<", TokenType.LTE: "<=", TokenType.GT: ">", TokenType.GTE: ">="}
 
@@ -35,41 +41,85 @@ def frame_clause(parser: Any) -> Any:
         return _delta(parser)
     if parser._match_texts(("GRID", "BOUNDARY")):
         return _grid(parser)
-    parser.expected("WHERE, UNTIL, WHILE, DELTA or GRID", ANY_FRAME)
+    if parser._match_texts(("SESSION",)):
+        return frames_package().Session(parser.duration(FRAMES["SESSION"]), **_lengths(parser))
+    if parser._match_texts(("STATE",)):
+        column = parser.name("the name of a column", FRAMES["STATE"])
+        return frames_package().State(column, **_lengths(parser))
+    if parser._match(TokenType.FROM):
+        return _between(parser)
+    parser.expected("WHERE, UNTIL, WHILE, DELTA, GRID, SESSION, STATE or FROM", ANY_FRAME)
+
+
+def _lengths(parser: Any) -> dict[str, Any]:
+    """FOR [AT LEAST | AT MOST] so long or so many tuples, AND others; EXTENT OPEN: what every kind takes.
+
+    What was said last, LEAST or MOST, holds for what AND adds.
+    """
+    found: dict[str, Any] = {}
+    if parser._match(TokenType.FOR):
+        which = "min"
+        while True:
+            if parser._match_text_seq("AT"):
+                if not parser._match_texts(("LEAST", "MOST")):
+                    parser.expected("LEAST or MOST", LENGTHS)
+                which = "max" if parser._prev.text.upper() == "MOST" else "min"
+            amount = parser.duration(LENGTHS)
+            rows = isinstance(amount, int) and parser._match_texts(("TUPLES", "TUPLE", "ROWS", "ROW"))
+            name = f"{which}_{'rows' if rows else 'duration'}"
+            if name in found:
+                parser.expected("a duration and a number of tuples, each once", LENGTHS)
+            found[name] = amount
+            if not parser._match(TokenType.AND) and parser.word != "AT":
+                break
+    if parser._match_text_seq("EXTENT"):
+        if not parser._match_texts(("OPEN", "CLOSED")):
+            parser.expected("OPEN or CLOSED", "[FRAME STATE status EXTENT OPEN]")
+        found["extent"] = parser._prev.text.lower()
+    return found
 
 
 def _threshold(parser: Any) -> Any:
-    """FRAME WHERE column > number, FOR so long or so many tuples, PARTITION: a spec of threshold frames."""
+    """FRAME WHERE a predicate, FOR so long or so many tuples, PARTITION: a spec of threshold frames."""
     start = parser.here
-    column, op, c = _comparison(parser, start)
-    options: dict[str, Any] = {}
-    if parser._match(TokenType.FOR):
-        while True:
-            parser._match_text_seq("AT", "LEAST")
-            amount = parser.duration(FRAMES["WHERE"])
-            rows = isinstance(amount, int) and parser._match_texts(("TUPLES", "TUPLE", "ROWS", "ROW"))
-            kind = "min_rows" if rows else "min_duration"
-            if kind in options:
-                parser.expected("a duration and a number of tuples, each once", FRAMES["WHERE"])
-            options[kind] = amount
-            if not parser._match(TokenType.AND):
-                break
-    options["partition"] = bool(parser._match_texts(("PARTITION",)))
-    return frames_package().Threshold(column, "==" if op == "=" else op, c, **options)  # type: ignore[arg-type]
-
-
-def _comparison(parser: Any, start: int) -> tuple[str, str, Any]:
-    """A column against a number, either way round."""
     tree = parser._condition(FRAMES["WHERE"])
+    what = _comparison(parser, tree, start) or (canonical(parser.sql[start : parser._prev.end + 1]),)
+    options = _lengths(parser)
+    options["partition"] = bool(parser._match_texts(("PARTITION",)))
+    return frames_package().Threshold(*what, **options)
+
+
+def _comparison(parser: Any, tree: Any, start: int) -> tuple[str, str, Any] | None:
+    """A column, or SQL over columns, against a number, either way round; None: it is another predicate."""
     op = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}.get(type(tree))
-    terms = Terms(parser.sql, set())
-    left, right = (tree.this, tree.expression) if op is not None else (None, None)
-    if op is not None and isinstance(right, exp.Column):
+    if op is None:
+        return None
+    left, right = tree.this, tree.expression
+    if isinstance(right, exp.Column):
         left, right, op = right, left, COMPARISONS[op]
-    value = None if op is None or isinstance(right, exp.Column) else terms.read(right, start)
-    if op is None or not isinstance(value, int | float):
-        raise wrong(parser.sql, start, "FRAME WHERE compares one column with a number.", FRAMES["WHERE"])
-    return terms.value(left, "FRAME WHERE", FRAMES["WHERE"]), op, value
+    terms = Terms(parser.sql, set())
+    constant = right.find(exp.Column) is None and left.find(exp.Column) is not None
+    value = terms.read(right, start) if constant else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return terms.value(left, "FRAME WHERE", FRAMES["WHERE"]), "==" if op == "=" else op, value
+
+
+def _between(parser: Any) -> Any:
+    """FRAME FROM a predicate TO another, SAME: a spec of between frames."""
+    opens = _predicate(parser)
+    if not parser._match_text_seq("TO"):
+        parser.expected("TO", FRAMES["FROM"])
+    closes = _predicate(parser)
+    same = bool(parser._match_text_seq("SAME"))
+    return frames_package().Between(opens, closes, same, **_lengths(parser))
+
+
+def _predicate(parser: Any) -> str:
+    """A condition of events, in the one way that it is written."""
+    start = parser.here
+    parser._condition(FRAMES["FROM"])
+    return canonical(parser.sql[start : parser._prev.end + 1])
 
 
 def _aggregate(parser: Any, word: str) -> Any:
@@ -83,7 +133,7 @@ def _aggregate(parser: Any, word: str) -> Any:
     aggregate, value = term.operands
     if not isinstance(value, int | float) or not isinstance(aggregate, Aggregate):
         raise wrong(parser.sql, start, f"{word} compares one aggregate with a number.", hint)
-    return frames_package().Aggregate(aggregate, term.op, value)  # type: ignore[arg-type]
+    return frames_package().Aggregate(aggregate, term.op, value, **_lengths(parser))
 
 
 def _delta(parser: Any) -> Any:
@@ -104,7 +154,7 @@ def _delta(parser: Any) -> Any:
         if not parser._match_texts(("FIRST", "RANGE")):
             parser.expected("FIRST or RANGE", FRAMES["DELTA"])
         measure = parser._prev.text.lower()
-    return frames_package().Delta(limits, measure=measure, op=ops.pop())
+    return frames_package().Delta(limits, measure=measure, op=ops.pop(), **_lengths(parser))
 
 
 def _grid(parser: Any) -> Any:
@@ -116,7 +166,7 @@ def _grid(parser: Any) -> Any:
         parser._match_text_seq("BREAKS")
         cells[column] = _numbers(parser) if parser._match(TokenType.L_PAREN) else _number(parser, FRAMES["GRID"])
         if not parser._match(TokenType.COMMA):
-            return frames_package().Boundary(cells)
+            return frames_package().Boundary(cells, **_lengths(parser))
 
 
 def _by_itself(parser: Any) -> None:

@@ -129,8 +129,9 @@ class KeyTable:
         self.__dict__.update(kept.__dict__)
 
     def hashes(self, ids: np.ndarray) -> np.ndarray:
-        """Of keys with these ids, which are known by their bytes: the same however keys are numbered."""
-        return self._hashes.view(np.int64).take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
+        """Of keys with these ids, words of 64 bits: the same however keys are numbered."""
+        words = self._values if self._by_value else self._hashes.view(np.int64)
+        return words.take(ids, mode="clip") if self.count else np.zeros(ids.size, np.int64)
 
     def spelled(self) -> tuple[np.ndarray, np.ndarray]:
         """Of keys that are known by their bytes: those, one key after the other, and where each begins and ends."""

@@ -169,4 +169,6 @@ SPECS = [
     fr.Delta("i", 2, measure="range", op=">="),
     fr.Aggregate(sw.sum("i"), ">=", 3),
     fr.Aggregate(sw.median("x"), "<", 1.25),
+    fr.Session(2, max_rows=3),
+    fr.Between("x > 0.2", "i < 1", min_rows=2),
 ]

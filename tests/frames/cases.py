@@ -14,6 +14,8 @@ LATEST = sw.aggregate(
     "x", lift=lambda x: (x, 1), combine=lambda a, b: (b[0], a[1] + b[1]), lower=lambda a: a[0] * a[1], identity=(0.0, 0)
 )
 
+LEVEL = "CASE WHEN x > 1 THEN 'high' WHEN x > 0 THEN 'low' END"
+
 SPECS: dict[str, Any] = {
     "threshold >": fr.Threshold("x", ">", 1),
     "threshold >=, rows": fr.Threshold("x", ">=", 1, min_rows=2),
@@ -61,7 +63,41 @@ SPECS: dict[str, Any] = {
     "median >=": fr.Aggregate(sw.median("i"), ">=", 1.5),
     "user-defined": fr.Aggregate(SUM_OF_SQUARES, "<", 5),
     "user-defined, ordered": fr.Aggregate(LATEST, ">=", 4),
+    "predicate": fr.Threshold("x > 0 AND i < 3 OR k = 'a'"),
+    "predicate, partition": fr.Threshold("k IN ('a', 'b') AND x IS NOT NULL", partition=True, min_rows=2),
+    "session": fr.Session(1),
+    "state": fr.State("i"),
+    "state of text": fr.State(LEVEL),
+    "between": fr.Between("x > 1", "x < 1"),
+    "between, same": fr.Between("i > 0", "x > 0", same=True),
 }
+LIMITED: dict[str, Any] = {
+    "threshold, split": fr.Threshold("x", ">", 0, max_rows=2),
+    "threshold, split, short": fr.Threshold("x", ">=", 0, min_rows=2, max_rows=3, min_duration=1),
+    "threshold, open": fr.Threshold("x", ">", 1, min_rows=2, extent="open"),
+    "partition, split": fr.Threshold("x", ">", 0, max_rows=3, min_duration=2, partition=True),
+    "partition, open": fr.Threshold("i", ">", 0, min_rows=2, max_duration=3, partition=True, extent="open"),
+    "predicate, split": fr.Threshold("x <> 1", max_duration=2),
+    "boundary, rows": fr.Boundary("x", 1.5, min_rows=2, max_rows=3),
+    "boundary, durations": fr.Boundary({"x": 1.5, "i": [0, 2]}, min_duration=1, max_duration=4, extent="open"),
+    "delta <, rows": fr.Delta("x", 1.5, min_rows=2, max_rows=2),
+    "delta <=, open": fr.Delta("i", 2, measure="range", op="<=", max_duration=3, extent="open"),
+    "delta >, split": fr.Delta("x", 1, op=">", max_rows=3),
+    "delta >=, open": fr.Delta({"x": 1.5, "i": 2}, op=">=", min_rows=2, max_duration=4, extent="open"),
+    "sum <, split": fr.Aggregate(sw.sum("x"), "<", 2.5, max_rows=2, min_duration=1),
+    "sum >=, split": fr.Aggregate(sw.sum("i"), ">=", 3, min_rows=2, max_rows=3),
+    "mean <, open": fr.Aggregate(sw.mean("x"), "<", 1, max_duration=3, extent="open"),
+    "sum >=, open": fr.Aggregate(sw.sum("i"), ">=", 2, max_duration=3, extent="open"),
+    "quantile, rows": fr.Aggregate(sw.quantile("x", 0.6), "<=", 1, min_rows=2, max_rows=3),
+    "quantile >, open": fr.Aggregate(sw.quantile("x", 0.3), ">", 0, max_rows=3, extent="open"),
+    "session, split, short": fr.Session(2, min_rows=2, max_duration=3),
+    "session, open": fr.Session(0, max_rows=3, extent="open"),
+    "state, split": fr.State("i", max_rows=2, min_duration=1),
+    "state, open": fr.State(LEVEL, min_rows=2, extent="open"),
+    "between, split": fr.Between("i >= 1", "i <= 0", max_rows=2),
+    "between, open": fr.Between("x >= 1", "x < 1", min_rows=2, max_duration=3, extent="open"),
+}
+SPECS |= LIMITED
 
 FLOATS = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, None, float("nan"), 0.1, 7.25])
 INTEGERS = st.sampled_from([-1, 0, 1, 2, 3, None])
@@ -93,7 +129,10 @@ def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tup
         if isinstance(spec, fr.Threshold) and spec.partition:
             framing += [(gap, "gap") for gap in theory.gaps([frame for frame, _ in framing], own)]
         for (s, e), kind in sorted(framing):
-            found.append((value, own[s]["ts"], own[e]["ts"], e - s + 1, *extra(spec, own[s : e + 1], kind)))
+            end = own[e]["ts"]
+            if spec.extent == "open":
+                end = own[e + 1]["ts"] if e + 1 < len(own) else None
+            found.append((value, own[s]["ts"], end, e - s + 1, *extra(spec, own[s : e + 1], kind)))
     return found
 
 
@@ -102,7 +141,16 @@ def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]
         return (kind,) if spec.partition else ()
     if isinstance(spec, fr.Boundary):
         return theory.cell(spec, extent[0])
+    if isinstance(spec, fr.State):
+        return (extent[0]["i"] if spec.column == "i" else level(extent[0]["x"]),)
     return (theory.aggregate(spec.aggregate, extent),) if isinstance(spec, fr.Aggregate) else ()
+
+
+def level(x: float | None) -> str | None:
+    """LEVEL of an event."""
+    if x is None or x != x:
+        return None
+    return "high" if x > 1 else "low" if x > 0 else None
 
 
 def actual(frames: pa.Table, key: str | None) -> list[tuple[Any, ...]]:

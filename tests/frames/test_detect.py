@@ -103,7 +103,13 @@ def test_frames_are_numbered_as_they_become_certain():
     assert fr.detect(fr.Boundary("x", 1), swapped, key="k")["start"].to_pylist() == [0, 1]
 
 
-@pytest.mark.parametrize("name", ["partition, rows", "boundary, grid", "delta range <", "sum >=", "median"])
+MANY = [
+    "partition, rows", "boundary, grid", "delta range <", "sum >=", "median", "partition, open", "boundary, durations",
+    "delta >=, open", "sum >=, open", "session, split, short", "state, open", "between, open",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY)
 def test_keys_on_several_cores_and_growing_buffers(name, monkeypatch):
     rng = np.random.default_rng(5)
     size = 300_000
@@ -118,7 +124,8 @@ def test_keys_on_several_cores_and_growing_buffers(name, monkeypatch):
     by_key = np.lexsort((np.arange(size), np.asarray(events["k"])))
     grouped = fr.detect(SPECS[name], events.take(pa.array(by_key)), key="k")
     as_sets = [
-        sorted(zip(*(t[c].to_pylist() for c in ("k", "start", "end", "rows")), strict=True)) for t in (several, grouped)
+        sorted(map(str, zip(*(t[c].to_pylist() for c in ("k", "start", "end", "rows")), strict=True)))
+        for t in (several, grouped)
     ]
     assert as_sets[0] == as_sets[1]
 

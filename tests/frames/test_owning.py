@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 import frames as fr
 import swag as sw
 from frames import theory
-from frames.owning.origin import NAME
+from frames.tables import NOTE
 from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS, equal, table
 from tests.frames.test_detector import _cut
 
 NAMES = [
     "threshold >", "threshold >=, rows", "threshold <, duration", "partition, rows", "partition, duration",
     "boundary, grid", "delta first <", "delta range >=", "sum >=", "whole sum <=", "median", "user-defined, ordered",
+    "predicate, partition", "session", "state of text", "between", "partition, open", "delta >=, open", "state, open",
+    "between, split", "sum >=, split",
 ]  # fmt: skip
 LEAST, LARGEST = -(2**63), 2**63 - 1
 TIED = {"ts": [1, 2, 2, 3], "v": [5, 5, 5, 5]}
@@ -100,7 +102,7 @@ def test_summaries_are_of_these_events(name, rows):
                 assert equal(frame[str(aggregate)], theory.aggregate(aggregate, own))
                 assert equal(answer[str(aggregate)], theory.aggregate(aggregate, chosen))
             assert answer["positive"] == sum(row["i"] > 0 for row in chosen)
-            if isinstance(spec, fr.Threshold) and frame.get("kind", "frame") == "frame":
+            if isinstance(spec, fr.Threshold) and spec.op and frame.get("kind", "frame") == "frame":
                 assert all(theory.satisfies(row[spec.column], spec.op, spec.c) for row in own)
 
 
@@ -182,7 +184,7 @@ def test_what_a_schema_says_survives_a_file_and_what_is_lost_is_missed(tmp_path)
     pq.write_table(frames.filter(pa.array([False, True])), tmp_path / "frames.parquet")
     kept = pq.read_table(tmp_path / "frames.parquet")
     assert fr.fill(kept, TIED)["ts"].to_pylist() == [2, 3]
-    spoilt = frames.replace_schema_metadata({NAME: b"[]"})
+    spoilt = frames.replace_schema_metadata({NOTE: b"[]"})
     for lost in (frames.replace_schema_metadata(None), frames.to_pydict(), spoilt):
         with pytest.raises(sw.BadEvents, match="do not say in which events"):
             fr.summarize(lost, TIED, sw.count(), own=True)
@@ -208,9 +210,9 @@ def test_functions_of_another_process_are_missed_only_where_they_are_needed():
     spec = fr.Aggregate(squares, ">=", 50)
     frames = fr.detect(spec, TIED)
     assert fr.summarize(frames, TIED, sw.count(), own=True)["count()"].to_pylist() == [2, 2]
-    note = json.loads(frames.schema.metadata[NAME])
+    note = json.loads(frames.schema.metadata[NOTE])
     note["spec"]["aggregate"]["known_as"][0] = "another process"
-    elsewhere = frames.replace_schema_metadata({NAME: json.dumps(note)})
+    elsewhere = frames.replace_schema_metadata({NOTE: json.dumps(note)})
     with pytest.raises(sw.BadEvents, match="where the functions are"):
         fr.summarize(elsewhere, TIED, sw.count())
     apart = {"ts": [1, 2, 3, 4], "v": [5, 5, 5, 5]}

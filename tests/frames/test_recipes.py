@@ -13,7 +13,7 @@ from frames.specs import spec_from_json
 from tests.frames.cases import SPECS
 
 MORE = [
-    fr.Threshold("a column", ">", math.inf, np.int64(3), "2m", True),
+    fr.Threshold("a column", ">", math.inf, True, min_rows=np.int64(3), min_duration="2m"),
     fr.Threshold("x", "==", np.float32(0.1), min_duration=datetime.timedelta(milliseconds=1500)),
     fr.Threshold("x", "<", 2**62 + 1, min_duration=np.timedelta64(7, "s")),
     fr.Boundary({"y": np.array([0.1, 2]), "x": np.int32(4)}),

@@ -14,7 +14,7 @@ def events(*values):
     return [{"ts": t, "x": v} for t, v in enumerate(values)]
 
 
-UNION = [name for name, spec in SPECS.items() if isinstance(spec, fr.Threshold | fr.Boundary)]
+UNION = [name for name, spec in SPECS.items() if spec.union_closed and spec.max_rows is spec.max_duration is None]
 
 
 @pytest.mark.parametrize("name", UNION)
@@ -29,8 +29,20 @@ def test_maximal_frames_cover_are_drained_and_disjoint(name, rows):
     assert theory.is_drained(framing, found)
     assert theory.is_saturated(framing, found)
     assert theory.is_disjoint(framing)
-    if isinstance(spec, fr.Boundary):
+    if not isinstance(spec, fr.Threshold) and (spec.min_rows, spec.min_duration) == (1, 0):
         assert theory.partitions(framing, rows)
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if "split" in name])
+@given(rows=streams(most=8, keys=1))
+@settings(max_examples=15, deadline=None)
+def test_no_frame_is_too_long_or_too_short(name, rows):
+    spec, own = SPECS[name], theory.in_order(rows)
+    framing = theory.final(spec, rows)
+    assert theory.is_disjoint(framing)
+    for s, e in framing:
+        assert theory.is_short_enough(spec, own[s : e + 1])
+        assert theory.is_long_enough(spec, own[s : e + 1])
 
 
 @given(rows=streams(most=8, keys=1))

@@ -25,6 +25,11 @@ SPECS = {
     "std": fr.Aggregate(sw.std("x"), "<", 2),
     "median": fr.Aggregate(sw.median("x"), "<", 4.5),
     "quantile": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4),
+    "predicate": fr.Threshold("x > 3 OR n = 5", min_rows=2, max_rows=3, partition=True),
+    "session": fr.Session(2, max_duration=4),
+    "state": fr.State("CASE WHEN x > 3 THEN 'high' WHEN x > 1 THEN 'low' END", min_rows=2),
+    "between": fr.Between("x > 3", "n < 2", max_rows=4, extent="open"),
+    "quantile, open": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4, max_rows=3, extent="open"),
 }
 rows = st.tuples(
     st.integers(-6, 9), st.integers(0, 2), st.none() | st.sampled_from([0.0, 1.5, 4.0, 5.0, 9.0]), st.integers(0, 5)

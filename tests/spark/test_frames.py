@@ -21,6 +21,9 @@ SPECS = [
     fr.Delta("x", 1.5, measure="range", op=">="),
     fr.Aggregate(sw.sum("n"), ">=", 25),
     fr.Aggregate(sw.quantile("x", 0.5), "<", 0.5),
+    fr.State("CASE WHEN x > 0 THEN 'up' WHEN x < -0.5 THEN 'down' END", min_rows=2),
+    fr.Session(5, max_rows=20),
+    fr.Between("x > 0.5", "n > 6 AND x < 0", extent="open"),
 ]
 AGGREGATES = [sw.count(), sw.sum("n"), sw.mean("x"), sw.max("x"), sw.median("x"), sw.last("n")]
 

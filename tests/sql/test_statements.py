@@ -262,6 +262,11 @@ def test_an_index_can_be_declined() -> None:
     assert one(text) == sw.Query(X, sw.Range(9), having=(">", 5), index=False)
 
 
+EITHER = fr.Threshold("level IN ('warn', 'error') OR hot", partition=True)
+PREDICATE = fr.Threshold("drop_pct > 0.3 AND load > 2", min_duration="2m")
+LATER = fr.Between("x > 5 OR hot", "x < 2 AND y = 1", same=True, min_duration="2m")
+
+
 @pytest.mark.parametrize(
     ("clause", "spec"),
     [
@@ -277,6 +282,20 @@ def test_an_index_can_be_declined() -> None:
         ("GRID x 4.25, y 4.2", fr.Boundary({"x": 4.25, "y": 4.2})),
         ("GRID speed (-20, 40, 60)", fr.Boundary("speed", breaks=[-20, 40, 60])),
         ('GRID "Top Speed" BREAKS (1)', fr.Boundary("Top Speed", breaks=[1])),
+        ("WHERE drop_pct > 0.3 AND load > 2 FOR 2 MINUTES", PREDICATE),
+        (
+            "WHERE level IN ('warn', 'error') OR hot PARTITION",
+            fr.Threshold("level IN ('warn', 'error') OR hot", partition=True),
+        ),
+        ("WHERE x > y FOR AT MOST 9 ROWS AND 60", fr.Threshold("x > y", max_rows=9, max_duration=60)),
+        ("SESSION 30 MINUTES", fr.Session("30m")),
+        ("SESSION 30 FOR 2 TUPLES EXTENT OPEN", fr.Session(30, min_rows=2, extent="open")),
+        ("STATE status FOR AT LEAST 3 ROWS AT MOST 1 HOUR", fr.State("status", min_rows=3, max_duration="1h")),
+        ("FROM x > 5 TO x < 2", fr.Between("x > 5", "x < 2")),
+        ("FROM x > 5 OR hot TO x < 2 AND y = 1 SAME FOR 2 MINUTES", LATER),
+        ("UNTIL SUM(volume) >= 25 FOR AT MOST 1 HOUR", fr.Aggregate(sw.sum("volume"), ">=", 25, max_duration="1h")),
+        ("DELTA x 3 MEASURE RANGE FOR 2 ROWS", fr.Delta("x", 3, measure="range", min_rows=2)),
+        ("GRID x 4 FOR AT MOST 3 ROWS EXTENT OPEN", fr.Boundary("x", 4, max_rows=3, extent="open")),
     ],
 )
 def test_frames(clause: str, spec: Any) -> None:

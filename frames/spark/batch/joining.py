@@ -6,12 +6,12 @@
              [.....]     [..........]        [...]        runs on both sides of a cut are one
 
 The segments of a piece hold each of its events once: runs for which the predicate holds and gaps between them, or runs
-inside one cell. Whatever lies inside a piece is settled by its own task (`segments`). A second pass (`joined`) has a
-few rows per piece to put together, and numbers the frames.
+of one cell or value. Whatever lies inside a piece is settled by its own task (`segments`). A second pass (`joined`) has
+a few rows per piece to put together, and numbers the frames.
 
-Frames of kinds that are not union closed (frames/specs/spec.py), delta and aggregate, are not cut: where one begins
-depends on where the last has ended, and so on to the first event. A piece read from its own start need never come upon
-the frames of the whole.
+Frames whose spec does not cut (frames/specs/spec.py), delta and aggregate among them, and all that are split by a
+greatest length, are not found so: where one begins depends on where the last has ended, and so on to the first event. A
+piece read from its own start need never come upon the frames of the whole.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,8 @@ NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segmen
 
 @dataclass(frozen=True)
 class Rule:
-    """What makes a run a frame, and whether gaps are reported; a kind that leaves none between its runs says yes."""
+    """What makes a run a frame, and whether all others are reported; a spec that leaves none between its frames says
+    yes."""
 
     rows: int
     duration: int
@@ -42,8 +43,9 @@ class Rule:
     @classmethod
     def of(cls, task: FrameTask) -> "Rule":
         assert task.spec is not None
-        has_gaps = "kind" in task.spec.segments().reported
-        return cls(*task.spec.least(task.clock.unit), not has_gaps or "kind" in task.spec.reported)
+        lengths = task.spec.allowed(task.clock.unit)
+        leaves_none = "kind" not in task.spec.segments().reported and lengths.min_rows == 1 and not lengths.min_span
+        return cls(lengths.min_rows, int(lengths.min_span), leaves_none or "kind" in task.spec.reported)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def segments(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         cut = np.asarray(one_chunk(found.substreams.column("piece"))) != WHOLE
         edge = np.where(cut, (found.numbers == 0) * FIRST + found.last * LAST, 0)
         start, end = (instants(found.frames.column(name), name) for name in ("start", "end"))
-        kind, cells = np.full(start.size, FRAME), found.frames.column_names[3:]
+        kind, cells = np.full(start.size, FRAME if rule.gaps else RUN), found.frames.column_names[3:]
         if "kind" in cells:
             kind = np.where(np.asarray(found.frames.column("kind")) == "gap", GAP, RUN)
             cells.remove("kind")

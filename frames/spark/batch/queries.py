@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected
+from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, spans_of
+from swag.errors import BadQuery
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout) -> DataFrame:
     """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
+    if query.spec.extent == "open":
+        raise BadQuery(
+            'a statement over frames with extent="open" is not answered on Spark.',
+            'frames.spark.detect, then frames.spark.summarize(…, extent="open")',
+        )
     stream, query = FrameStream.of(events, ts, keys, layout), portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
@@ -33,7 +39,7 @@ def evaluate(query: "FrameQuery", events: DataFrame, ts: str, keys: list[str], l
     out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
     read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
     task = replace(stream.task(list(read), out), query=query)
-    return answered_per_frame(stream, found, task, out)
+    return answered_per_frame(stream, spans_of(found, keys), task, out)
 
 
 def portable(query: "FrameQuery") -> "FrameQuery":

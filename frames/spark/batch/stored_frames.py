@@ -1,7 +1,7 @@
 """Frames of stored events on Spark: keys are spread over tasks, each reads its rows once, sorted by key and time.
 
 A key with most of the events, or a stream without a key, is cut in time (spark/batch/cutting.py), so that all cores
-work on it. Frames of Delta and Aggregate can not be found so: there a key is one task's (spark/batch/joining.py).
+work on it. Not all frames can be found so: where they can not, a key is one task's (spark/batch/joining.py).
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from frames import detection, filling
+from frames.finding.intake import END_OF_TIME
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
 from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, FrameTask
 from frames.specs import Spec, check_spec
+from frames.specs.lengths import Extent, check_extent
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
@@ -44,7 +46,7 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     check_spec(spec)
     stream = FrameStream.of(events, ts, key, layout)
     detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
-    return detected(stream.cut() if spec.union_closed else stream, spec)
+    return detected(stream.cut() if spec.cuts else stream, spec)
 
 
 def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFrame:
@@ -58,7 +60,7 @@ def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFram
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
     last = [StructField("skip", LongType())] if skips else []
     out = StructType([StructField("frame_id", LongType()), *stream.key_fields, *rest, *last])
-    stream = stream if spec.union_closed else replace(stream, pieces=None)
+    stream = stream if spec.cuts else replace(stream, pieces=None)
     task = replace(stream.task(read, out), by=stream.by, spec=spec, skips=skips)
     rows = stream.spread(stream.rows([col(stream.events, name) for name in read]))
     rows = rows.sortWithinPartitions(*stream.by, "t", "seq").drop("seq")
@@ -89,18 +91,20 @@ def _joined(stream: "FrameStream", rows: DataFrame, task: FrameTask, out: Struct
 
 def fill(
     frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None,
-    before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+    before: Duration = 0, after: Duration = 0, extent: Extent = "closed", layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
     """As frames.fill with own=False: the events that lie in a frame of their key, once for each, with its frame_id.
 
-    A DataFrame of frames does not say which events they were found in, so all from start to end lie in them.
+    A DataFrame of frames does not say which events they were found in, so all from start to end lie in them; nor does
+    it say whether they were found with extent="open".
     """
+    check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
     filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
     whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
     columns, _ = schema.key_columns(whole, stream.keys)
-    a, b = schema.instant(whole, "start") - early, schema.instant(whole, "end") + late
+    a, b = schema.instant(whole, "start") - early, _last_instant(whole, late, extent)
     number = col(whole, "frame_id").alias("frame_id")
     opening = placed(whole).select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), number)
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
@@ -114,12 +118,14 @@ def fill(
 
 def summarize(
     frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
-    key: Key = None, before: Duration = 0, after: Duration = 0, layout: Layout = DEFAULT,
+    key: Key = None, before: Duration = 0, after: Duration = 0, extent: Extent = "closed", layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
     """As frames.summarize with own=False: the frames, with a column per aggregate of the events from start to end.
 
-    For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate.
+    For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate. extent: as they were
+    found with.
     """
+    check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
@@ -132,14 +138,11 @@ def summarize(
     names = [name for aggregate in wanted for name in aggregate.columns]
     read = list(of_events(dict.fromkeys(names, "it reads"), aggregated_texts(wanted), events.columns))
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
-    return answered_per_frame(stream.cut(), whole, task, out, edges)
+    return answered_per_frame(stream.cut(), spans_of(whole, stream.keys, *edges, extent), task, out)
 
 
-def answered_per_frame(
-    stream: "FrameStream", frames: DataFrame, task: FrameTask, out: StructType, edges: tuple[int, int] = (0, 0)
-) -> DataFrame:
-    """One pass over events and frames: what a task says of the events in each frame, its edges moved by so much."""
-    spans = _spans(frames, stream.keys, *edges)
+def answered_per_frame(stream: "FrameStream", spans: DataFrame, task: FrameTask, out: StructType) -> DataFrame:
+    """One pass over events and frames: what a task says of the events in each frame. spans: as `spans_of` has them."""
     if stream.pieces is not None:
         spans, pieces = cutting.with_spans(spans, stream.by, stream.pieces.table)
         stream = replace(stream, pieces=replace(stream.pieces, table=pieces))
@@ -148,11 +151,19 @@ def answered_per_frame(
     return in_workers(rows, partial(workers.summarized, replace(task, by=stream.apart)), out)
 
 
-def _spans(frames: DataFrame, keys: list[str], early: int, late: int) -> DataFrame:
-    """Frames as a .. b, with all their columns."""
+def _last_instant(frames: DataFrame, late: int, extent: Extent) -> Column:
+    """The last instant of each frame, its end moved by so much; null where it has no interval."""
+    if extent == "closed":
+        return schema.instant(frames, "end") + late
+    endless = F.when(schema.instant(frames, "start").isNotNull(), F.lit(END_OF_TIME))
+    return F.coalesce(schema.instant(frames, "end") + (late - 1), endless)
+
+
+def spans_of(frames: DataFrame, keys: list[str], early: int = 0, late: int = 0, extent: Extent = "closed") -> DataFrame:
+    """Frames as a .. b, both inside and moved by so much, with all their columns."""
     columns, _ = schema.key_columns(frames, keys)
     a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
-    b = F.coalesce(schema.instant(frames, "end") + late, F.lit(0))
+    b = F.coalesce(_last_instant(frames, late, extent), F.lit(0))
     return placed(frames).select(*columns, a.alias("a"), b.alias("b"), *numbered("r", all_columns(frames)))
 
 

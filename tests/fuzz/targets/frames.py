@@ -43,10 +43,27 @@ SUMMARIES = [
 EXACT = ("sw.count", "sw.min", "sw.max", "sw.first", "sw.last", "sw.sum('i')", "sw.quantile")
 
 
+LONGEST = st.sampled_from(["", "", ", max_rows=3", ", max_duration=3", ", max_rows=4, max_duration=5"])
+PREDICATE = st.sampled_from(["x > 1", "i < 1 OR x < 0", "x >= 0 AND i > 0", "i IS NULL", "x <> 1"])
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> str:
     """As Python."""
-    kind, column = draw(st.sampled_from(["Threshold", "Boundary", "Delta", "Aggregate"])), draw(COLUMN)
+    return f"{draw(kinds())[:-1]}{draw(LONGEST)})"
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> str:
+    """Frames of any length but for those of Threshold."""
+    kind = draw(st.sampled_from(["Threshold", "Boundary", "Delta", "Aggregate", "Session", "Between", "predicate"]))
+    column = draw(COLUMN)
+    if kind == "Session":
+        return f"fr.Session({draw(st.integers(0, 3))})"
+    if kind == "Between":
+        return f"fr.Between({draw(PREDICATE)!r}, {draw(PREDICATE)!r}, same={draw(st.booleans())})"
+    if kind == "predicate":
+        return f"fr.Threshold({draw(PREDICATE)!r}, partition={draw(st.booleans())})"
     if kind == "Threshold":
         rows, duration = draw(st.integers(1, 3)), draw(st.sampled_from([0, 0, 1, 3]))
         how = f"min_rows={rows}, min_duration={duration}, partition={draw(st.booleans())}"

@@ -1,0 +1,58 @@
+"""Between frames: opened by an event for which one predicate holds, closed with one for which another does.
+
+      opens     . x . . x . .        from the first x to the first o behind it; a split piece stays open
+      closes    . . . o . . o
+      frames      [---] [---]
+
+needs, costs, conventions: as in kernels/frames/framing.py and kernels/frames/lengths.py
+"""
+
+import numpy as np
+
+from kernels.compile.jit import kernel
+from kernels.frames.framing import BLOCK, LAST, ROWS, SLOT, START, close_slot, listed, scratch, take_slot
+from kernels.frames.lengths import close_inside, is_enough, is_full, meet_next
+
+OPENS, CLOSES = 1, 2  # what an event may do, or both
+
+
+@kernel
+def between(events, what, rule, state, found, first):
+    """what[e]: OPENS, CLOSES, both or neither. rule: may an event close the frame that it opens, and lengths."""
+    ts, (rows, keys), (same, lengths) = events.ts, scratch(), rule
+    frames, n = found.frames, found.count[0]
+    for block in range(first, events.last, BLOCK):
+        found.count[0] = n
+        if n + BLOCK > frames.shape[0]:
+            return block
+        base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
+        while i < size:
+            k = np.uint64(keys[i])
+            last, run, slot, start = state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START]
+            while i < size and keys[i] == k:
+                e = base + rows[i]
+                t, does, was_open = ts[e], what[e], run > 0
+                if t < last:
+                    return -1
+                if slot >= 0 and run == 0:
+                    meet_next(frames, slot, t)
+                    slot = -1
+                if lengths.splits and was_open and is_full(lengths, run, start, t):
+                    close_slot(frames, slot, t if lengths.open else last, run)
+                    slot, run = -1, 0
+                last = t
+                i += np.uint64(1)
+                if not was_open and not does & OPENS:
+                    continue
+                start = t if run == 0 else start
+                run += 1
+                if slot < 0 and is_enough(lengths, run, start, t):
+                    take_slot(frames, n, k, start, e, 0, run - 1)
+                    slot = n
+                    n += 1
+                if does & CLOSES and (was_open or same):
+                    slot = close_inside(frames, slot, t, run, lengths) if slot >= 0 else -1
+                    run = 0
+            state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START] = last, run, slot, start
+    found.count[0] = n
+    return events.last

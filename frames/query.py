@@ -142,8 +142,13 @@ class FrameQuery(OverFrames):
         return self if self.name is not None else replace(self, name=self.label)
 
     def check_by(self, by: tuple[str, ...]) -> None:
-        """Refuse key columns that are named as others of its rows are."""
+        """Refuse key columns that are named as others of its rows are, and frames that can not be followed."""
         self.check_key(list(key_of(by, self.spec)))
+        if not self.spec.in_runs:
+            raise BadQuery(
+                f"{type(self.spec).__name__} frames are not followed as they grow.",
+                "sw.evaluate over stored events, or fr.Detector, then fr.summarize",
+            )
 
     def running(self, ts: str, by: tuple[str, ...]) -> ContinuousFrames:
         """At work on events that come."""

@@ -77,7 +77,15 @@ class KeyedBatch:
         new = slots >= carried
         first = np.where(own[:, GAP] == 1, -self.run[at] - self.gap[at], -self.run[at])
         first[new] = inverse[own[new, AT]] - self.starts[at[new]] - own[new, LEAD]
-        return Pieces(at, first, first + own[:, COUNT])
+        found = Pieces(at, first, first + own[:, COUNT])
+        assert self._are_runs(found), "all that is undecided of a key is its last run: Spec.in_runs"
+        return found
+
+    def _are_runs(self, pieces: Pieces) -> bool:
+        """Do they begin where a gap or a run of before does, or later, and end with the batch at the latest?"""
+        run, gap = self.run[pieces.places], self.gap[pieces.places]
+        fits = (pieces.first >= 0) | (pieces.first == -run) | (pieces.first == -run - gap)
+        return bool((fits & (pieces.last <= np.diff(self.starts)[pieces.places])).all())
 
     def left(self, scan: Scan) -> tuple[Pieces, Pieces]:
         """The gap and the run that each key has after this batch, which was scanned."""

@@ -16,9 +16,9 @@ from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS
 
 FEWER = settings(max_examples=settings().max_examples // 12, deadline=None)  # of each kind; an example is an engine
 NAMES = [
-    "threshold >", "threshold >=, rows", "threshold <, duration", "partition, rows", "partition, duration",
-    "threshold of SQL", "boundary, grid", "delta first <", "delta range >=", "sum >=", "whole sum <=", "median",
-    "user-defined, ordered",
+    "threshold >=, rows", "partition, rows", "partition, open", "threshold of SQL", "predicate", "boundary, grid",
+    "delta range >=", "delta <=, open", "whole sum <=", "sum >=, open", "median", "user-defined, ordered",
+    "session, split, short", "state, open", "between, split", "between, open",
 ]  # fmt: skip
 TYPES = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "i": pa.int64(), "t": pa.string()})
 VALUES = {
@@ -168,7 +168,7 @@ def test_changes_are_the_difference_of_open_frames(name, data, rows):
         told = now
 
 
-@pytest.mark.parametrize("name", ["threshold >", "threshold >=, rows", "partition, rows", "boundary, grid", "sum <"])
+@pytest.mark.parametrize("name", ["threshold >=, rows", "partition, rows", "sum <", "sum >=, open", "between, split"])
 @given(data=st.data(), rows=streams())
 @FEWER
 def test_pieces_hold_the_events_of_their_frame_once(name, data, rows):

@@ -33,16 +33,16 @@ class Counted(NamedTuple):
     required: tuple[str, ...]
 
 
-class Pieces(NamedTuple):
+class KeyPieces(NamedTuple):
     """Each of a key, known by its place among those of the batch: rows first … last of it, without the last."""
 
     places: np.ndarray
     first: np.ndarray
     last: np.ndarray
 
-    def some(self, which: np.ndarray) -> "Pieces":
+    def some(self, which: np.ndarray) -> "KeyPieces":
         """Those at these positions, or where a mask holds."""
-        return Pieces(self.places[which], self.first[which], self.last[which])
+        return KeyPieces(self.places[which], self.first[which], self.last[which])
 
 
 class KeyedBatch:
@@ -65,9 +65,9 @@ class KeyedBatch:
         frame_pieces.before(scan.keyed, scan.found.frames, self.keys, self.run, self.gap)
         self._values: dict[str, np.ndarray] = {}
         self._counted: dict[Counted, tuple[np.ndarray, np.ndarray | None]] = {}
-        self._whole: tuple[Pieces, Runs] | None = None  # of the pieces that were asked for last
+        self._whole: tuple[KeyPieces, Runs] | None = None  # of the pieces that were asked for last
 
-    def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> Pieces:
+    def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> KeyPieces:
         """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
         its place here."""
         own = frames[slots]
@@ -77,28 +77,28 @@ class KeyedBatch:
         new = slots >= carried
         first = np.where(own[:, GAP] == 1, -self.run[at] - self.gap[at], -self.run[at])
         first[new] = inverse[own[new, AT]] - self.starts[at[new]] - own[new, LEAD]
-        found = Pieces(at, first, first + own[:, COUNT])
+        found = KeyPieces(at, first, first + own[:, COUNT])
         assert self._are_runs(found), "all that is undecided of a key is its last run: Spec.in_runs"
         return found
 
-    def _are_runs(self, pieces: Pieces) -> bool:
+    def _are_runs(self, pieces: KeyPieces) -> bool:
         """Do they begin where a gap or a run of before does, or later, and end with the batch at the latest?"""
         run, gap = self.run[pieces.places], self.gap[pieces.places]
         fits = (pieces.first >= 0) | (pieces.first == -run) | (pieces.first == -run - gap)
         return bool((fits & (pieces.last <= np.diff(self.starts)[pieces.places])).all())
 
-    def left(self, scan: Scan) -> tuple[Pieces, Pieces]:
+    def left(self, scan: Scan) -> tuple[KeyPieces, KeyPieces]:
         """The gap and the run that each key has after this batch, which was scanned."""
         runs, gaps = np.empty((3, self.keys.size), np.int64), np.empty((3, self.keys.size), np.int64)
         of_runs, of_gaps = frame_pieces.left(scan.keyed, scan.found.frames, self.keys, self.starts, runs, gaps)
-        return Pieces(*gaps[:, :of_gaps]), Pieces(*runs[:, :of_runs])
+        return KeyPieces(*gaps[:, :of_gaps]), KeyPieces(*runs[:, :of_runs])
 
-    def begins_with(self, pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
+    def begins_with(self, pieces: KeyPieces) -> tuple[np.ndarray, np.ndarray]:
         """Which pieces begin with the gap of before, and which hold the run of before, as a whole."""
         run = self.run[pieces.places]
         return pieces.first < -run, (run > 0) & (pieces.first < 0) & (pieces.last > -run)
 
-    def runs(self, pieces: Pieces, slots: np.ndarray, counted: Counted) -> Runs:
+    def runs(self, pieces: KeyPieces, slots: np.ndarray, counted: Counted) -> Runs:
         """The rows of this batch that pieces have, and that count: those of piece i go to slots[i]."""
         rows, before = self._that_count(counted)
         if self._whole is None or self._whole[0] is not pieces:

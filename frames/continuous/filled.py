@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SMALL = 4096  # messages that are not worth the trouble of looking which of them may go
 
 
-class Waiting(NamedTuple):
+class EndedFrames(NamedTuple):
     """Frames that have ended: as rows, their keys, and from when to when events lie in them."""
 
     table: pa.Table
@@ -45,8 +45,8 @@ class Waiting(NamedTuple):
     first: np.ndarray
     last: np.ndarray
 
-    def some(self, which: np.ndarray) -> "Waiting":
-        return Waiting(self.table.filter(pa.array(which)), self.ids[which], self.first[which], self.last[which])
+    def some(self, which: np.ndarray) -> "EndedFrames":
+        return EndedFrames(self.table.filter(pa.array(which)), self.ids[which], self.first[which], self.last[which])
 
 
 class FilledFrames(RunningFrames):
@@ -59,7 +59,7 @@ class FilledFrames(RunningFrames):
         super().__init__(query, ts, by)
         self.reading = Reading(query.filling, ts, *by)
         self.known: KeyTable | None = None
-        self.frames: Waiting | None = None
+        self.frames: EndedFrames | None = None
         self.messages: TimedRows | None = None
         self.latest = NO_TIME
         self.complete = EARLIEST
@@ -93,10 +93,10 @@ class FilledFrames(RunningFrames):
         early, late = margins(self.query.before, self.query.after, clock.unit)
         first, _ = shifted(instants(table.column("start"), "start"), -early)
         last, _ = shifted(instants(table.column("end"), "end"), late)
-        new = Waiting(table, ids if ids.size else np.zeros(first.size, ids.dtype), first, last)
+        new = EndedFrames(table, ids if ids.size else np.zeros(first.size, ids.dtype), first, last)
         if self.frames is not None:
             tables = pa.concat_tables([self.frames.table, table])
-            new = Waiting(tables, *(np.concatenate(each) for each in zip(self.frames[1:], new[1:], strict=True)))
+            new = EndedFrames(tables, *(np.concatenate(each) for each in zip(self.frames[1:], new[1:], strict=True)))
         self.frames = new
         return None, None
 
@@ -274,6 +274,6 @@ class FilledFrames(RunningFrames):
         if "messages" in arrays:
             self.messages = TimedRows(table_from_array(arrays["messages"]), arrays["ts"], arrays["ids"])
         if "frames" in arrays:
-            self.frames = Waiting(
+            self.frames = EndedFrames(
                 table_from_array(arrays["frames"]), *(arrays[name] for name in ("of", "first", "last"))
             )

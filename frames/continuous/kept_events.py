@@ -23,14 +23,14 @@ from swag.tables.waiting import NO_IDS
 SMALL = 4096  # events that are not worth the trouble of looking which of them may go
 
 
-class Span:
+class EventSpan:
     """Events of frames, by the key of each, from a number on to another: without the last."""
 
     def __init__(self, keys: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
         self.keys, self.first, self.last = keys, first, last
 
-    def some(self, which: np.ndarray) -> "Span":
-        return Span(self.keys[which], self.first[which], self.last[which])
+    def some(self, which: np.ndarray) -> "EventSpan":
+        return EventSpan(self.keys[which], self.first[which], self.last[which])
 
 
 class KeptEvents:
@@ -77,7 +77,7 @@ class KeptEvents:
             keep = at >= (self.count - self.needed)[ids]
             self._set(table.filter(pa.array(keep)).combine_chunks(), ids[keep], ts[keep], at[keep])
 
-    def answers(self, span: Span, clock: Clock) -> list[Any]:
+    def answers(self, span: EventSpan, clock: Clock) -> list[Any]:
         """A column per aggregate, of the events of each frame. To what decays or ages, its last one is `now`."""
         table, ids, ts, at = self._all()
         first = np.full(self.count.size, np.iinfo(np.int64).max)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from frames.continuous.batches import Counted, KeyedBatch, Pieces
+from frames.continuous.batches import Counted, KeyedBatch, KeyPieces
 from swag.durable.state import State
 from swag.live.unbounded.accumulators import Accumulator, What, accumulator, whats_of
 from swag.live.unbounded.answers import lowered
@@ -62,7 +62,7 @@ class Partials:
             if each is not None:
                 each.grow(self.size)
 
-    def fold(self, batch: KeyedBatch, pieces: Pieces, slots: np.ndarray) -> None:
+    def fold(self, batch: KeyedBatch, pieces: KeyPieces, slots: np.ndarray) -> None:
         """The rows that pieces have in a batch come behind what their slots hold."""
         for counted, n in self.n.items():
             runs = batch.runs(pieces, slots, counted)

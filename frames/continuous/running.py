@@ -90,7 +90,7 @@ class RunningFrames(ContinuousFrames):
         self.core.keys = keys
         self.summary.by_key = by_key if started.ts is rows.ts else None
         try:
-            frames = self.core.take_in_order(started)
+            frames = self.core.advance(None, rows=started)
         except SwagError as why:
             self._begin_anew(self.core.next)
             return None, why

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.continuous.batches import KeyedBatch, Pieces
-from frames.continuous.kept_events import KeptEvents, Span
+from frames.continuous.batches import KeyedBatch, KeyPieces
+from frames.continuous.kept_events import EventSpan, KeptEvents
 from frames.continuous.partials import Asked, Partials
 from frames.scans.scan import Scan
 from kernels.frames.framing import COUNT, GAP, KEY, OPEN, ROWS, SENT
@@ -96,7 +96,7 @@ class FrameSummary:
             self.events.grow(keys)
             self._keep_events(self.events, pieces, (gaps, runs))
 
-    def _keep_events(self, events: KeptEvents, pieces: Pieces, left: tuple[Pieces, Pieces]) -> None:
+    def _keep_events(self, events: KeptEvents, pieces: KeyPieces, left: tuple[KeyPieces, KeyPieces]) -> None:
         """Those of the batch; where frames that have ended do so, by the numbers of events in their key. left: gaps and
         runs, whose events are needed."""
         batch, needed = self.batch, np.zeros(self.batch.keys.size, np.int64)
@@ -106,7 +106,7 @@ class FrameSummary:
             needed[some.places] += some.last - some.first
         events.need(batch.keys, needed)
 
-    def _summed(self, pieces: Pieces) -> Partials:
+    def _summed(self, pieces: KeyPieces) -> Partials:
         """Of frames that have ended."""
         batch, slots = self.batch, np.arange(pieces.places.size)
         gap, run = batch.begins_with(pieces)
@@ -117,7 +117,7 @@ class FrameSummary:
         found.fold(batch, pieces, slots)
         return found
 
-    def _follow_gaps(self, pieces: Pieces) -> None:
+    def _follow_gaps(self, pieces: KeyPieces) -> None:
         """Gaps that are left are what they were, the run behind them if that failed, and rows of the batch."""
         batch, keys = self.batch, self.batch.keys[pieces.places]
         gap, run = batch.begins_with(pieces)
@@ -125,7 +125,7 @@ class FrameSummary:
         self.gaps.join(keys[run], self.runs, keys[run])
         self.gaps.fold(batch, pieces, keys)
 
-    def _follow_runs(self, pieces: Pieces) -> None:
+    def _follow_runs(self, pieces: KeyPieces) -> None:
         batch, keys = self.batch, self.batch.keys[pieces.places]
         _, run = batch.begins_with(pieces)
         self.runs.clear(keys[~run])
@@ -147,12 +147,12 @@ class FrameSummary:
             behind = np.where(gap, keyed[keys, ROWS], 0)  # the run behind a gap that is still open
             last = self.events.count[keys] - behind
             last[closed] = self._lasts[ended]
-            self._span = Span(keys, last - own[:, COUNT] + own[:, SENT], last)
+            self._span = EventSpan(keys, last - own[:, COUNT] + own[:, SENT], last)
             self.events.need(keys[~closed], behind[~closed])
 
     def forget_report(self) -> None:
         """No frame came out last."""
-        self.out, self._span = self.runs.like(0), Span(NO_IDS, NO_IDS, NO_IDS)
+        self.out, self._span = self.runs.like(0), EventSpan(NO_IDS, NO_IDS, NO_IDS)
 
     def answers(self, which: np.ndarray, clock: Clock) -> list[Any]:
         """A column per aggregate, of some of the frames that came out last. Raises if a sum does not fit."""

@@ -113,84 +113,45 @@ class DetectorCore:
 
     def check(self, wanted: pa.Table, clock: Clock) -> tuple[pa.Table, Scan, dict[str, Field]]:
         """Columns of events, found to be of the types that they have had, and such as the scan can read; or raises."""
-        if self.clock is not None:
-            wanted = self._typed(wanted)
-            self._check(self.clock, clock, wanted.schema)
+        if self.clock is not None and not (clock == self.clock and wanted.schema == self.schema):
+            wanted = self._typed(wanted, self.clock, clock)
         scan = self.scan or SCANS[type(self.spec)](self.spec, wanted.schema, clock)
         fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
         if scan.looks_ahead:
             scan.data(fields, wanted.num_rows)
         return wanted, scan, fields
 
-    def _typed(self, wanted: pa.Table) -> pa.Table:
-        """A column without values has no type of its own: it is of the one that it had."""
-        assert self.schema is not None
-        if wanted.schema == self.schema:
-            return wanted
-        for i, field in enumerate(self.schema):
-            values = wanted.column(i)
-            if values.type != field.type and values.null_count == len(values):
-                wanted = wanted.set_column(i, field.name, pa.nulls(len(values), field.type))
-        return wanted
-
-    def _check(self, known: Clock, clock: Clock, schema: pa.Schema) -> None:
-        """Refuse types that are not those of the events before."""
+    def _typed(self, wanted: pa.Table, known: Clock, clock: Clock) -> pa.Table:
+        """Columns of the types of the events before: one without values is of the type that it had; others that are
+        not are refused."""
         assert self.schema is not None
         if clock != known:
             raise BadType(f'"{self.ts}" is {clock.type}, but has been {known.type} so far.', f"cast it to {known.type}")
-        for name in self.columns:
-            before, now = self.schema.field(name).type, schema.field(name).type
-            if pa.types.is_null(before) and before != now:
+        for i, name in enumerate(self.columns):
+            before, values = self.schema.field(name).type, wanted.column(i)
+            if values.type != before and values.null_count == len(values):
+                wanted = wanted.set_column(i, name, pa.nulls(len(values), before))
+            elif pa.types.is_null(before) and before != values.type:
                 raise BadType(
-                    f'"{name}" is {now}, but came without a type of its own so far.', f"cast it to {now} from the start"
+                    f'"{name}" is {values.type}, but came without a type of its own so far.',
+                    f"cast it to {values.type} from the start",
                 )
-            if decoded_type(before) != decoded_type(now):
-                raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
+            elif decoded_type(before) != decoded_type(values.type):
+                raise BadType(f'"{name}" is {values.type}, but has been {before} so far.', f"cast it to {before}")
+        return wanted
 
-    def advance(self, upto: int | None, over: bool = False) -> pa.Table:
+    def advance(self, upto: int | None, over: bool = False, rows: TimedRows | None = None) -> pa.Table:
         """No event with ts <= upto is still to come: the frames, or pieces, that this decides. over: none at all is.
 
-        upto=None: nothing more is promised than was before.
+        upto=None: nothing more is promised than was before. rows: these are taken, not those that wait; every key's are
+        in order.
         """
         assert self.scan is not None and self.schema is not None
         upto = upto if upto is None or self.upto is None else max(upto, self.upto)
-        due = None if upto is None else self.waiting.due(upto)
-        found = self._found(due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY), over)
-        if upto is not None:
-            self.upto = upto
-            self.waiting.let_go(upto)
-            self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
-        return self._report(self.scan.frames, *found)
-
-    def advance_key(self, key: pa.Array, upto: int) -> pa.Table:
-        """The same of one key, of those that come later, too."""
-        assert self.scan is not None and self.schema is not None and self.keys is not None and self.key is not None
-        (number,) = self.keys.encode(key, self.key)
-        mine = self.waiting.rows
-        due = (mine.ids == number) & (mine.ts <= upto)
-        chosen = np.flatnonzero(due)
-        rows = TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
-        if chosen.size:
-            rows = mine.some(chosen[np.argsort(mine.ts[chosen], kind="stable")])
-        found = self._found(rows, over=False)
-        if chosen.size:
-            rest, self.waiting = mine.some(np.flatnonzero(~due)), Waiting()
-            self.waiting.add(*rest)
-        if self.upto is None or upto > self.upto:
-            self.of_keys[int(number)] = max(upto, self.of_keys.get(int(number), upto))
-        return self._report(self.scan.frames, *found)
-
-    def take_in_order(self, rows: TimedRows) -> pa.Table:
-        """Events of which every key's are in order, and come at once: the frames, or pieces, that these decide."""
-        assert self.scan is not None
-        found = self._found(rows, over=False, touch=self.fragments)
-        return self._report(self.scan.frames, *found)
-
-    def _found(self, rows: TimedRows, over: bool, touch: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Scan events in order: the numbers of all frames by slot, and where pieces of open ones go on. touch: somebody
-        looks at how far those are that are open."""
-        assert self.scan is not None
         scan, carried = self.scan, self.numbers.size
+        if rows is None:
+            due = None if upto is None else self.waiting.due(upto)
+            rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
         resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
         if self.follower is not None:
@@ -209,12 +170,33 @@ class DetectorCore:
         if over:
             scan.finish()
             frames = scan.frames
-        elif touch:
+        elif self.follower is None or self.fragments:  # else nobody looks at those that are open
             scan.touch()
         if ties:
             ties.add_frames(frames[certain:])
             ties.add_runs(scan.keyed)
-        return self._numbered(frames, carried, certain), resume
+        if upto is not None:
+            self.upto = upto
+            self.waiting.let_go(upto)
+            self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
+        return self._report(frames, self._numbered(frames, carried, certain), resume)
+
+    def advance_key(self, key: pa.Array, upto: int) -> pa.Table:
+        """The same of one key, of those that come later, too."""
+        assert self.schema is not None and self.keys is not None and self.key is not None
+        (number,) = self.keys.encode(key, self.key)
+        mine, rows = self.waiting.rows, TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
+        due = (mine.ids == number) & (mine.ts <= upto)
+        chosen = np.flatnonzero(due)
+        if chosen.size:
+            rows = mine.some(chosen[np.argsort(mine.ts[chosen], kind="stable")])
+        found = self.advance(None, rows=rows)
+        if chosen.size:
+            rest, self.waiting = mine.some(np.flatnonzero(~due)), Waiting()
+            self.waiting.add(*rest)
+        if self.upto is None or upto > self.upto:
+            self.of_keys[int(number)] = max(upto, self.of_keys.get(int(number), upto))
+        return found
 
     def _scan(self, rows: TimedRows) -> None:
         """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""

@@ -124,7 +124,7 @@ def test_a_stream_of_a_query_has_the_rows_that_an_engine_has(spark, tmp_path):
     at = np.arange(count)
     events = pa.table({"ts": pa.array(at * 2 * second, pa.timestamp("us", "UTC")), "k": at % 3, "x": (at // 5) % 2,
                        "y": at * 0.5})  # fmt: skip
-    write(tmp_path / "in", [events.slice(i, 8) for i in range(0, count, 8)])
+    write(tmp_path / "in", [events.slice(i, 20) for i in (0, 20)])
     (query,) = sw.sql("SELECT k, AVG(y) AS y, COUNT(*) AS n FROM s [FRAME WHERE x > 0 FOR 2 TUPLES] GROUP BY k")
     stream = source(spark, tmp_path / "in", "ts timestamp, k long, x long, y double")
     said = frames.spark.stream(query, stream, ts="ts", lateness="1 second", fragments=False)

@@ -15,6 +15,7 @@ specs       what a frame is: the kinds of frames as frozen values
 scans       how the frames of each kind are found, in one pass over events
 finding     from events to frames: reading, ordering, waiting, numbering, what is remembered between punctuations
 owning      which events are a frame's own: fingerprints of streams, frames and events on one clock
+continuous  queries over frames while events come, in an engine: what is said of a frame grows with it
 space       frames of keys that lie next to each other, joined into episodes
 pictures    frames as pictures
 spark       the same over Spark's DataFrames, stored (batch) and streaming (streams)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from frames.finding.core import DetectorCore
 from frames.finding.intake import END_OF_TIME, START_OF_TIME
+from frames.finding.promises import promised, promised_end
 from frames.finding.ties import Ties
 from frames.owning.origin import Fingerprint, Origin
 from frames.specs import Spec, check_spec
@@ -19,7 +20,7 @@ from frames.tables import Key, before_events, key_of
 from swag.arguments import check_flag, check_name
 from swag.durable.state import State
 from swag.durable.state import part as part_of
-from swag.errors import BadEvents, BadQuery
+from swag.errors import BadEvents, BadQuery, BadType
 from swag.query.groupings import one_or_several
 from swag.tables.columns import as_table
 from swag.tables.key_columns import apart, joined, key_name
@@ -62,7 +63,7 @@ class Detector:
     @property
     def promised(self) -> int | None:
         """The latest t (in the unit of ts) such that no frame, or piece of one, with start <= t is still to come."""
-        return END_OF_TIME if self._over else self._core.promised
+        return END_OF_TIME if self._over else promised(self._core)
 
     def push(self, events: Any) -> None:
         """Take events, in any order, none at or before the last punctuation. All or nothing."""
@@ -72,12 +73,44 @@ class Detector:
         rows, fields = self._core.take(joined(table, self._by) if len(self._by) > 1 else table)
         self._seen.add(fields, rows.ts, rows.ids, self._core.keys)
 
-    def punctuate(self, t: Any) -> pa.Table:
-        """No event with ts <= t is still to come. Returns the frames (or pieces) that this decides."""
+    @property
+    def promised_end(self) -> int | None:
+        """The latest t (in the unit of ts) such that no frame, or piece of one, with end <= t is still to come."""
+        return END_OF_TIME if self._over else promised_end(self._core)
+
+    def punctuate(self, t: Any, key: Any = None) -> pa.Table:
+        """No event with ts <= t is still to come: of one key (a value, or a tuple), or of any. Returns the frames (or
+        pieces) that this decides.
+
+        >>> import frames as fr
+        >>> detector = fr.Detector(fr.Threshold("load", ">", 0.3), key="router")
+        >>> detector.push({"ts": [1, 1, 2], "router": ["a", "b", "a"], "load": [0.5, 0.6, 0.1]})
+        >>> detector.punctuate(2, key="a").to_pylist()
+        [{'frame_id': 0, 'router': 'a', 'start': 1, 'end': 1, 'rows': 1}]
+        """
+        if key is not None:
+            return self._noted(self._punctuate_key(t, key))
         if self._core.clock is None:
             self._core.said.add(t, None)
             return self._noted(before_events(self.spec, self._by, self.fragments))
         return self._noted(self._core.advance(self._core.clock.instant(t, "t")))
+
+    def _punctuate_key(self, t: Any, key: Any) -> pa.Table:
+        """Of one key, which may be one that has not come yet."""
+        if not self._by:
+            raise BadQuery(f"punctuate(…, key={key!r}): this detector has no key.", 'fr.Detector(…, key="router")')
+        if self._core.clock is None or self._core.keys is None:
+            raise BadEvents("no event has come, so nobody knows what a key is.", "punctuate(t) of all keys")
+        given = key if len(self._by) > 1 and isinstance(key, tuple) else (key,)
+        if len(given) != len(self._by):
+            raise BadQuery(f"key={key!r} is no key of {', '.join(self._by)}.", f"a tuple of {len(self._by)} values")
+        kind = self._core.keys.type
+        value = given[0] if len(self._by) == 1 else dict(zip(self._by, given, strict=True))
+        try:
+            column = pa.array([value], kind)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            raise BadType(f"key={key!r} is no value of type {kind}.", "a value of the key column") from None
+        return self._core.advance_key(column, self._core.clock.instant(t, "t"))
 
     def finish(self) -> pa.Table:
         """The stream is over: the rest of its frames."""

@@ -69,6 +69,23 @@ class Filler:
         self._table: pa.Table | None = None  # events that a frame to come may hold
         self._instants, self._ids = NO_TIME, NO_KEY
         self._of_events, self._of_frames = Punctuations(), Punctuations()
+        self._purged, self._seen = -1, NO_TIME  # all frames up to this one are done; those after it that have come
+
+    @property
+    def purged(self) -> int:
+        """The largest frame_id such that nothing more comes out for it, nor for any before it; -1: there is none.
+
+        Frames are numbered 0, 1, 2, …: one that has not come holds back those after it, until punctuate_frames says
+        that none is still to come.
+        """
+        seen = self._seen
+        waiting = np.isin(seen, np.concatenate([self._frames[:, NUMBER], self._open[:, NUMBER]]))
+        done = seen[: int(np.argmax(waiting)) if waiting.any() else seen.size]
+        if self._of_frames.instant(self._clock) != END_OF_TIME:
+            done = done[done == self._purged + 1 + np.arange(done.size)]
+        if done.size:
+            self._purged, self._seen = int(done[-1]), seen[done.size :]
+        return self._purged
 
     @property
     def buffered(self) -> int:
@@ -118,6 +135,7 @@ class Filler:
         if self._by:
             ids = self._key_ids(table)
         self._set_clock(clock)
+        self._seen = np.union1d(self._seen, pieces.numbers[pieces.numbers > self._purged])
         intervals = self._intervals(pieces, ids)
         there = pa.table({}) if self._table is None else self._table
         found = self._tag(there, self._instants, self._ids, intervals)
@@ -146,6 +164,7 @@ class Filler:
         """All that it knows: a header of plain JSON, and arrays. A filler of the same arguments can go on with it."""
         header, arrays = nested({"of_events": self._of_events, "of_frames": self._of_frames})
         arrays |= {"frames": self._frames, "open": self._open, "instants": self._instants, "ids": self._ids}
+        arrays |= {"seen": self._seen, "purged": np.array([self._purged])}
         if self._table is not None:
             arrays["table"] = table_to_array(self._table)
         if self._clock is not None:
@@ -167,6 +186,7 @@ class Filler:
         self._table = table_from_array(arrays["table"]) if "table" in arrays else None
         self._frames, self._open = arrays["frames"], arrays["open"]
         self._instants, self._ids = arrays["instants"], arrays["ids"]
+        self._purged, self._seen = int(arrays.get("purged", [-1])[0]), arrays.get("seen", NO_TIME)
         self._of_events.restore(part_of(state, "of_events"))
         self._of_frames.restore(part_of(state, "of_frames"))
 

@@ -19,6 +19,7 @@ from swag.live.planner import ALGORITHMS, COMPARED
 from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
 from swag.query.groupings import By, grouping_of, levels, one_or_several, shown_by
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query, check_names
 from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
@@ -29,6 +30,7 @@ from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.in_place import InPlaceStream
 from swag.ticks.live_stream import LiveStream
+from swag.ticks.other_streams import OtherStreams
 
 EXAMPLE = '[sw.Query(sw.sum("volume"), sw.Range("5m"))]'
 
@@ -91,6 +93,7 @@ class Engine:
         self._streams, self._epsilon = kind(ts, by, algorithm, epsilon), epsilon
         self._features = Features(self._streams)
         self._arrivals = Arrivals(self._streams, lateness, hold)
+        self._others = OtherStreams(self._streams, self._arrivals)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -101,12 +104,13 @@ class Engine:
         A statement may read the answers of another by its name, as a stream: FROM the_name [ROWS 3].
         """
         given = to_register(query, self.ts, self._streams.queries) if isinstance(query, str) else query
-        queries: list[Query] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
-        check_names(queries, self._streams.queries)
+        queries: list[Any] = as_list(given, "queries", EXAMPLE) if isinstance(given, Iterable) else [given]
+        check_names(queries, self._streams.queries, also=(OverFrames,))
+        queries = [each.named() if isinstance(each, OverFrames) else each for each in queries]
         for each in queries:
             self._check_grouping(each)
         self._arrivals.add(queries)
-        return queries[0].label if isinstance(given, Query) else [q.label for q in queries]
+        return queries[0].label if isinstance(given, Query | OverFrames) else [q.label for q in queries]
 
     def _check_hold(self) -> None:
         """Refuse hold=False without `lateness`, or with an algorithm that takes events in order only."""
@@ -159,8 +163,13 @@ class Engine:
 
     @alone
     @rehearsed(of_append)
-    def append(self, events: Any) -> int:
-        """Take a batch, whole or not at all; returns how many events were taken."""
+    def append(self, events: Any, *, stream: str | None = None) -> int:
+        """Take a batch, whole or not at all; returns how many events were taken.
+
+        stream: the name of another stream, which frames are filled from (FILL FROM). It has an order of its own.
+        """
+        if stream is not None and not self._others.is_own(stream):
+            return self._others.take(stream, events)
         streams = self._streams
         waits = self.lateness is not None and self.hold
         table = intake.read(events, streams.reading, keep=waits or streams.is_ticking)
@@ -177,6 +186,8 @@ class Engine:
         Rows and keys that no window can reach any more are let go at once.
         """
         self._arrivals.advance(ts)
+        if self._streams.is_ticking:
+            self._others.advance(ts)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -240,7 +251,7 @@ class Engine:
         Queries over the answers of others (`source`) are compared as a whole, and their ts is that of the call. With
         `lateness`, all is as of the watermark.
         """
-        streams, asked = self._streams, self._filters(name)
+        streams, asked = self._streams, self._filters(name, self._streams.changing)
         parts = {by: streams.changes(some) for by, some in asked.items()}
         types = self._key_types(asked)
         keys = [column for by in types for column in by]
@@ -251,9 +262,9 @@ class Engine:
             streams.tell(some)
         return table
 
-    def _filters(self, name: str | None) -> dict[By, list[str]]:
-        """The names of all queries with `having`, or of one, by their grouping."""
-        filters = self._streams.filters
+    def _filters(self, name: str | None, known: dict[By, list[str]] | None = None) -> dict[By, list[str]]:
+        """The names of all queries with `having`, or of one, by their grouping. known: those that may be asked for."""
+        filters = self._streams.filters if known is None else known
         if name is None:
             return filters or {self._streams.default: []}
         by = self._streams.grouping(self._known(name).label)
@@ -272,6 +283,8 @@ class Engine:
         a tick (an integer sum that does not fit) is raised here, once; the other ticks are there on the next call.
         """
         emissions = self._streams.emissions
+        if isinstance(name, str) and isinstance(self._streams.queries.get(name), OverFrames):
+            return self._streams.of(name).frames.emitted(name)
         if name is not None:
             waiting = {by: each for by, each in emissions.items() if isinstance(name, str) and each.waiting(name)}
             if not waiting and not self._known(name).at_ticks:  # maybe of a query that is gone
@@ -354,7 +367,7 @@ class Engine:
             "bytes": streams.bytes,
             "updates": sum(core.plan.updates for core in cores),
             "lookups": sum(core.asked for core in cores),
-            "undelivered": sum(stream.emission.undelivered for stream in streams.every_stream),
+            "undelivered": sum(each.emission.undelivered + each.frames.undelivered for each in streams.every_stream),
             "groupings": _groupings(streams),
             "complete_since": streams.complete_since(),
         }
@@ -368,7 +381,7 @@ class Engine:
     def load(cls, path: str | Path, queries: Iterable[Query] = ()) -> "Engine":
         """The engine of a snapshot. queries: those with user-defined functions, which a snapshot can not hold."""
         given = as_list(queries, "queries", EXAMPLE)
-        check_names(given)
+        check_names(given, also=(OverFrames,))
         with snapshot.reading(path) as state:
             return cls._restored(state, given, path)
 
@@ -389,12 +402,15 @@ class Engine:
             "lateness": duration_to_json(self.lateness),
             "queries": [query_to_json(query) for query in self.queries],
         }
-        return nested(header, {"stream": self._streams.state(), "arrivals": self._arrivals.state()})
+        others = self._others.state() if self._others.now else None
+        return nested(header, {"stream": self._streams.state(), "arrivals": self._arrivals.state(), "others": others})
 
     def restore(self, state: State) -> None:
         """An engine with the same options and queries, and no events, goes on where this state was handed over."""
         self._streams.restore(part(state, "stream"))
         self._arrivals.restore(part(state, "arrivals") if "arrivals" in state[0] else state)
+        if state[0].get("others") is not None:
+            self._others.restore(part(state, "others"))
 
 
 def _groupings(streams: GroupedStream) -> dict[By, dict[str, int]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
 from swag.arguments import as_list, key_columns
-from swag.errors import BadQuery, BadType
+from swag.errors import BadQuery, BadType, nearest
 from swag.first_use import few
 from swag.over.answering import evaluate_over
 from swag.progress import Progress, shown
@@ -27,14 +27,18 @@ ARROW = "arrow"  # tables as they are
 BRIEF = 1 << 16  # answers that are there long before anybody would be told how far they are
 
 
+OPTIONS = ("at", "ts", "key", "progress", "out")
+
+
 def _rehearsal(queries: Any, events: Any, at: Any = None, *options: Any, **named: Any) -> Callable[[], Any]:
+    named = {name: each if name in OPTIONS else few(each) for name, each in named.items()}
     return partial(evaluate, queries, few(events), None if at is None else few(at), *options, **named)
 
 
 @rehearsed(_rehearsal)
 def evaluate(
     queries: Iterable[Query] | Query | str, events: Any, at: Any = None, ts: str = "ts",
-    key: str | Iterable[str] | None = None, *, progress: bool | None = None, out: str = "arrow",
+    key: str | Iterable[str] | None = None, *, progress: bool | None = None, out: str = "arrow", **streams: Any,
 ) -> Any:  # fmt: skip
     """Every query at every event, or at every request: one row each, in input order. Queries may be written in SQL.
 
@@ -46,7 +50,8 @@ def evaluate(
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
 
     progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook. out: the
-    kind of table, "arrow", "pandas" or "polars".
+    kind of table, "arrow", "pandas" or "polars". streams: others that frames are filled from (FILL FROM messages), by
+    their names: messages=table.
 
     >>> import swag as sw
     >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}
@@ -65,8 +70,10 @@ def evaluate(
     alone = one_alone(asked, at)
     if alone is not None:
         with shown(progress) as steps:
-            answers = _evaluate_alone(alone, events, ts, default, steps)
+            answers = _evaluate_alone(alone, events, streams, ts, default, steps)
         return answers if out == ARROW else as_frame(answers, out)
+    if streams:
+        raise _no_option(next(iter(streams)))
     table = as_table(events)
     if isinstance(asked[0], Events):
         if at is not None:
@@ -114,9 +121,21 @@ def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
     return alone[0] if alone else None
 
 
-def _evaluate_alone(alone: Any, events: Any, ts: str, default: By, progress: Progress) -> pa.Table:
+def _no_option(name: str) -> BadQuery:
+    return BadQuery(
+        f"{name}=… is no option, nor a stream that a query is filled from.",
+        nearest(name, list(OPTIONS)) or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
+    )
+
+
+def _evaluate_alone(
+    alone: Any, events: Any, streams: dict[str, Any], ts: str, default: By, progress: Progress
+) -> pa.Table:
+    """A query over frames, or a statement with OVER ( … ), each in its own way."""
     if isinstance(alone, OverFrames):
-        return alone.evaluate(events, ts, one_or_several(grouping_of(alone, default)))
+        return alone.evaluate(events, ts, one_or_several(grouping_of(alone, default)), streams)
+    if streams:
+        raise _no_option(next(iter(streams)))
     if default:
         raise BadQuery("a statement with OVER ( … ) says itself what it groups by: PARTITION BY.", "leave `key` out")
     return evaluate_over(alone, events, ts, progress)

@@ -129,6 +129,8 @@ def _ticks(stream: LiveStream) -> list[str]:
     for chosen in emission.chosen.values():
         lines += ["", f"{_choice(chosen.events)}, as a stream ({LOCAL if chosen.picks is None else NON_LOCAL})"]
         lines += ["    " + line for line in _of_stream(chosen.stream).split("\n")]
+    for name, frames in stream.frames.running.items():
+        lines += ["", f"frames: {name}", *("    " + line for line in frames.explain())]
     return lines
 
 

@@ -29,8 +29,8 @@ def few(events: Any) -> pa.Table:
     return table.take(pa.array(range(table.num_rows)))  # a slice would be pickled with all that it is a slice of
 
 
-def of_append(engine: Any, events: Any) -> Callable[[], Any]:
-    """What an engine does with a first batch, and when it is asked afterwards."""
+def of_append(engine: Any, events: Any, stream: str | None = None) -> Callable[[], Any]:
+    """What an engine does with a first batch, and when it is asked afterwards. Other streams are not rehearsed."""
     options = {"ts": engine.ts, "key": engine.key, "lateness": engine.lateness, "algorithm": engine.algorithm}
     options["hold"] = engine.hold
     return partial(use_engine, type(engine), options, engine.queries, few(events))

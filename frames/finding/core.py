@@ -6,11 +6,12 @@ it comes out when it ends, or piece by piece.
 """
 
 import copy
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import NO_KEY, NO_TIME, START_OF_TIME, Punctuations, check_promise, key_ids, timed, with_read
+from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, timed, with_read
 from frames.finding.measures import MatchEvents
 from frames.finding.quantiles import FrameEvents, is_quantile
 from frames.finding.ties import Ties
@@ -20,13 +21,31 @@ from frames.specs import Pattern, Spec
 from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import frames_table
 from kernels.frames import framing
-from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, GAP_ROWS, GAP_START, KEY, OPEN, ROWS, SENT, SLOT, START
+from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, KEY, OPEN, ROWS, SENT, SLOT, START
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
 from swag.tables.columns import Clock, Field, column, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
+
+LATER = "punctuate later, or drop late events before pushing"
+
+
+class FrameFollower(Protocol):
+    """Who follows the frames of a detector batch by batch, as what is said of them grows (frames/continuous)."""
+
+    def begin(self, rows: TimedRows, scan: Scan) -> None:
+        """Rows that are about to be scanned."""
+
+    def cut(self, scan: Scan, carried: int) -> None:
+        """They were scanned; `carried` frames were there before."""
+
+    def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
+        """Frames in these slots come out."""
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on."""
 
 
 class DetectorCore:
@@ -36,7 +55,9 @@ class DetectorCore:
     the scan (`scan`, with what it remembers of every key); the events that wait (`waiting`); the numbers of the open
     frames by slot (`numbers`), the next one (`next`), and where the earliest piece begins that could have been reported
     but is held back (`held`); the latest punctuation (`upto`), or those before there was a type of ts (`said`). events:
-    of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py).
+    of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py);
+    of_keys: of keys that are further than all together, their latest punctuation. follower: who is told of every batch.
+    ended: of the frames that ended last, their numbers, and when they did.
 
     Its state as a whole is handed over by `state` and `restore`, that of some keys by frames/finding/key_memory.py.
     """
@@ -53,9 +74,12 @@ class DetectorCore:
             MatchEvents(spec) if isinstance(spec, Pattern) else FrameEvents(spec) if is_quantile(spec) else None
         )
         self.ties: Ties | None = None
+        self.follower: FrameFollower | None = None
+        self.ended = NO_TIME, NO_TIME
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
         self.upto: int | None = None
+        self.of_keys: dict[int, int] = {}
         self.said = Punctuations()
 
     @property
@@ -73,62 +97,73 @@ class DetectorCore:
             events = events if name.isidentifier() else with_read(self.spec, events)
             column(events, name, f"{type(self.spec).__name__} reads")
         wanted = events.select(self.columns)
-        if self.clock is not None:
-            wanted = self._typed(wanted)
-            self._check(self.clock, clock, wanted.schema)
+        wanted, scan, fields = self.check(wanted, clock)
         upto = self.said.instant(clock) if self.clock is None else self.upto
-        check_promise(clock, instants, upto, "event", "punctuate later, or drop late events before pushing")
-        scan = self.scan or SCANS[type(self.spec)](self.spec, wanted.schema, clock)
-        fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
-        if scan.looks_ahead:
-            scan.data(fields, instants.size)
+        check_promise(clock, instants, upto, "event", LATER)
         keys, ids = key_ids(events, self.key, self.keys)
+        if self.of_keys:
+            self._check_promises(clock, instants, ids)
         if scan.looks_ahead:
             scan.begin(fields)
         self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
         self.waiting.add(wanted, instants, ids)
         return TimedRows(wanted, instants, ids), fields
 
-    def _typed(self, wanted: pa.Table) -> pa.Table:
-        """A column without values has no type of its own: it is of the one that it had."""
-        assert self.schema is not None
-        if wanted.schema == self.schema:
-            return wanted
-        for i, field in enumerate(self.schema):
-            values = wanted.column(i)
-            if values.type != field.type and values.null_count == len(values):
-                wanted = wanted.set_column(i, field.name, pa.nulls(len(values), field.type))
-        return wanted
+    def _check_promises(self, clock: Clock, instants: np.ndarray, ids: np.ndarray) -> None:
+        """Refuse events of keys that were promised not to come."""
+        for key, upto in self.of_keys.items():
+            check_promise(clock, instants[ids == key], upto, "of its key, event", LATER)
 
-    def _check(self, known: Clock, clock: Clock, schema: pa.Schema) -> None:
-        """Refuse types that are not those of the events before."""
+    def check(self, wanted: pa.Table, clock: Clock) -> tuple[pa.Table, Scan, dict[str, Field]]:
+        """Columns of events, found to be of the types that they have had, and such as the scan can read; or raises."""
+        if self.clock is not None and not (clock == self.clock and wanted.schema == self.schema):
+            wanted = self._typed(wanted, self.clock, clock)
+        scan = self.scan or SCANS[type(self.spec)](self.spec, wanted.schema, clock)
+        fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
+        if scan.looks_ahead:
+            scan.data(fields, wanted.num_rows)
+        return wanted, scan, fields
+
+    def _typed(self, wanted: pa.Table, known: Clock, clock: Clock) -> pa.Table:
+        """Columns of the types of the events before: one without values is of the type that it had; others that are
+        not are refused."""
         assert self.schema is not None
         if clock != known:
             raise BadType(f'"{self.ts}" is {clock.type}, but has been {known.type} so far.', f"cast it to {known.type}")
-        for name in self.columns:
-            before, now = self.schema.field(name).type, schema.field(name).type
-            if pa.types.is_null(before) and before != now:
+        for i, name in enumerate(self.columns):
+            before, values = self.schema.field(name).type, wanted.column(i)
+            if values.type != before and values.null_count == len(values):
+                wanted = wanted.set_column(i, name, pa.nulls(len(values), before))
+            elif pa.types.is_null(before) and before != values.type:
                 raise BadType(
-                    f'"{name}" is {now}, but came without a type of its own so far.', f"cast it to {now} from the start"
+                    f'"{name}" is {values.type}, but came without a type of its own so far.',
+                    f"cast it to {values.type} from the start",
                 )
-            if decoded_type(before) != decoded_type(now):
-                raise BadType(f'"{name}" is {now}, but has been {before} so far.', f"cast it to {before}")
+            elif decoded_type(before) != decoded_type(values.type):
+                raise BadType(f'"{name}" is {values.type}, but has been {before} so far.', f"cast it to {before}")
+        return wanted
 
-    def advance(self, upto: int | None, over: bool = False) -> pa.Table:
+    def advance(self, upto: int | None, over: bool = False, rows: TimedRows | None = None) -> pa.Table:
         """No event with ts <= upto is still to come: the frames, or pieces, that this decides. over: none at all is.
 
-        upto=None: nothing more is promised than was before.
+        upto=None: nothing more is promised than was before. rows: these are taken, not those that wait; every key's are
+        in order.
         """
         assert self.scan is not None and self.schema is not None
         upto = upto if upto is None or self.upto is None else max(upto, self.upto)
         scan, carried = self.scan, self.numbers.size
-        due = None if upto is None else self.waiting.due(upto)
-        rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
+        if rows is None:
+            due = None if upto is None else self.waiting.due(upto)
+            rows = due or TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
         resume = self._resume(rows) if self.fragments else NO_TIME
         scan.add_keys(self.key_count)
+        if self.follower is not None:
+            self.follower.begin(rows, scan)
         self._scan(rows, over)
         frames = scan.frames
         certain = frames.shape[0]
+        if self.follower is not None:
+            self.follower.cut(scan, carried)
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
             ties.add_frames(frames[carried:], scan.skips)
@@ -138,7 +173,7 @@ class DetectorCore:
         if over:
             scan.finish()
             frames = scan.frames
-        else:
+        elif self.follower is None or self.fragments:  # else nobody looks at those that are open
             scan.touch()
         if ties:
             ties.add_frames(frames[certain:], scan.skips)
@@ -147,17 +182,37 @@ class DetectorCore:
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
+            self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
         return self._report(frames, self._numbered(frames, carried, certain), resume)
+
+    def advance_key(self, key: pa.Array, upto: int) -> pa.Table:
+        """The same of one key, of those that come later, too."""
+        assert self.schema is not None and self.keys is not None and self.key is not None
+        (number,) = self.keys.encode(key, self.key)
+        mine, rows = self.waiting.rows, TimedRows(self.schema.empty_table(), NO_TIME, NO_KEY)
+        due = (mine.ids == number) & (mine.ts <= upto)
+        chosen = np.flatnonzero(due)
+        if chosen.size:
+            rows = mine.some(chosen[np.argsort(mine.ts[chosen], kind="stable")])
+        found = self.advance(None, rows=rows)
+        if chosen.size:
+            rest, self.waiting = mine.some(np.flatnonzero(~due)), Waiting()
+            self.waiting.add(*rest)
+        if self.upto is None or upto > self.upto:
+            self.of_keys[int(number)] = max(upto, self.of_keys.get(int(number), upto))
+        return found
 
     def _scan(self, rows: TimedRows, over: bool) -> None:
         """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""
         assert self.scan is not None
         scan = self.scan
         scan.over = over
-        rows = rows if self.events is None else self.events.again(scan, rows)
+        if self.events is not None:
+            rows = self.events.again(scan, TimedRows(rows.table.select(self.columns), rows.ts, rows.ids))
         saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
         try:
-            in_order = scan.run(rows.ts, rows.ids, scan.data(scan.fields(rows.table), rows.ts.size))
+            data = scan.data(scan.fields(rows.table), rows.ts.size)
+            in_order = scan.run(rows.ts, rows.ids.astype(ID, copy=False), data)
         except SwagError:
             for name, value in saved.items():
                 setattr(scan, name, value)
@@ -198,6 +253,8 @@ class DetectorCore:
         extra = scan.columns(scan.beside(chosen)) if scan.reported else {}
         if self.events is not None:
             extra = self.events.values(extra, frames[chosen])
+        if self.follower is not None:
+            self.follower.report(frames, chosen, scan.keyed)
         out = frames[chosen]
         empty = None
         if self.fragments:
@@ -208,6 +265,7 @@ class DetectorCore:
             frames[chosen, SENT] = frames[chosen, COUNT]
         if self.ties is not None:
             self.ties.report(chosen, closed)
+        self.ended = numbers[closed], frames[closed, END]
         named = None if self.keys is None or self.key is None else (self.key, self.keys)
         fields = np.ascontiguousarray(out[:, : COUNT + 1].T)
         endless = out[:, OPEN] != 0 if scan.lengths.open else None
@@ -235,20 +293,6 @@ class DetectorCore:
         self.held = int(starts.min()) if held.size else None
         new[held] = False
         return new
-
-    @property
-    def promised(self) -> int | None:
-        """The latest t such that no frame, or piece of one, with start <= t is still to come. None: there is none."""
-        if self.upto is None or self.scan is None:
-            return None
-        keyed = self.scan.keyed
-        pending = (keyed[:, ROWS] > 0) & (keyed[:, SLOT] < 0) if self.fragments else keyed[:, ROWS] > 0
-        starts = [keyed[pending, START]]
-        if not self.fragments:  # frames that are open may be gaps, or wait for the next event to know their end
-            starts += [keyed[keyed[:, GAP_ROWS] > 0, GAP_START], self.scan.frames[:, BEGIN]]
-        held = [] if self.held is None else [self.held - 1]
-        t = min([int(self.upto), *(int(s.min()) - 1 for s in starts if s.size), *held])
-        return None if t < START_OF_TIME else t
 
     @property
     def bytes(self) -> int:
@@ -306,7 +350,7 @@ class DetectorCore:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""
         parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties}
         header, arrays = nested({"waiting": self.waiting, **parts})
-        header |= {"next": self.next, "held": self.held, "upto": self.upto}
+        header |= {"next": self.next, "held": self.held, "upto": self.upto, "of_keys": list(self.of_keys.items())}
         if self.clock is None or self.schema is None:
             return header, arrays
         types = [pa.field("ts", self.clock.type), *self.schema]
@@ -322,6 +366,7 @@ class DetectorCore:
         fresh.waiting.restore(part_of(state, "waiting"))
         fresh.said.restore(part_of(state, "said"))
         fresh.next, fresh.held, fresh.upto = header["next"], header["held"], header["upto"]
+        fresh.of_keys = dict(header.get("of_keys", ()))
         if "types" in arrays:
             types = table_from_array(arrays["types"]).schema
             fresh.clock, front = Clock(types[0].type), 1 if self.key is None else 2

@@ -62,17 +62,19 @@ def keys_in_use(core: DetectorCore) -> np.ndarray:
     keyed = core.scan.keyed[: found.size]
     found[: keyed.shape[0]] = ~at_rest(keyed)
     found[core.waiting.rows.ids] = True
+    found[list(core.of_keys)] = True
     if core.events is not None:
         found[core.events.ids] = True
     return np.flatnonzero(found)
 
 
-def keep_keys(core: DetectorCore, ids: np.ndarray) -> None:
-    """Forget all keys but these, which are those in use. They are numbered anew, in this order."""
+def keep_keys(core: DetectorCore, ids: np.ndarray, owned: bool = True) -> None:
+    """Forget all keys but these, which are those in use. They are numbered anew, in this order. owned: the table of
+    keys is its own; else whoever owns that has seen to it."""
     assert core.scan is not None and core.keys is not None and core.schema is not None and core.clock is not None
     old = core.scan
     old.add_keys(int(ids.max(initial=0)) + 1)  # of some only events that wait have come
-    place = np.zeros(core.keys.count, ID)
+    place = np.zeros(max(core.keys.count, int(ids.max(initial=0)) + 1, core.scan.keyed.shape[0]), ID)
     place[ids] = np.arange(ids.size)
     new = SCANS[type(core.spec)](core.spec, core.schema, core.clock)
     new.add_keys(max(ids.size, 1))
@@ -83,9 +85,13 @@ def keep_keys(core: DetectorCore, ids: np.ndarray) -> None:
     new.put_frames(frames)
     new.go_on(old.rest())
     core.scan = new
-    core.keys.keep(ids)
+    if owned:
+        core.keys.keep(ids)
     core.waiting.renumber(ids)
     if core.events is not None:
         core.events.renumber(place)
     if core.ties is not None:
         core.ties.keep_keys(ids)
+    core.of_keys = {int(place[key]): upto for key, upto in core.of_keys.items()}
+    if core.follower is not None:
+        core.follower.renumber(ids)

@@ -160,7 +160,7 @@ class Scan:
 
     def keep_open(self) -> None:
         """Forget the frames that have ended."""
-        still = np.flatnonzero(self.frames[:, OPEN] == 1)
+        still = np.flatnonzero(self.frames[:, OPEN] == 1) if self.extras else self.frames[:0]
         for name in self.extras:
             array = getattr(self, name)
             array[: still.size] = array[still]

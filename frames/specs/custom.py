@@ -56,6 +56,7 @@ class Custom(Spec):
     """
 
     kind: ClassVar[str] = "custom"
+    in_runs: ClassVar[bool] = False
 
     fields: Mapping[str, str]
     open: Callable[..., Any]

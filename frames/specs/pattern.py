@@ -36,6 +36,7 @@ class Pattern(Spec):
     """
 
     kind: ClassVar[str] = "pattern"
+    in_runs: ClassVar[bool] = False
 
     pattern: str
     define: Mapping[str, str]

@@ -30,7 +30,9 @@ class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
-    overlap is one, whatever their lengths (frames/theory.py); then frames are maximal runs, or pieces of them.
+    overlap is one, whatever their lengths (frames/theory.py); then frames are maximal runs, or pieces of them. in_runs:
+    is all that is undecided of a key its last run, of which a frame becomes, and the gap in front of it? Then what is
+    said of frames can grow with them (frames/continuous).
 
     Every kind takes what is below: min_rows, min_duration drop shorter frames, max_rows, max_duration split longer ones
     (the event that would exceed opens the next; minimums apply after splitting), extent="open" has `end` be the ts of
@@ -39,6 +41,7 @@ class Spec:
 
     kind: ClassVar[str]
     union_closed: ClassVar[bool] = False
+    in_runs: ClassVar[bool] = True
 
     min_rows: int = 1
     max_rows: int | None = None

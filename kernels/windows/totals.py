@@ -40,6 +40,32 @@ def fold(op, columns, runs, n, state):
 
 
 @kernel
+def join(op, slots, n, state, others, other_n, other_state):
+    """What others[i] holds came behind what slots[i] holds: it is combined with that."""
+    for i in range(slots.size):
+        k, j = slots[i], others[i]
+        if other_n[j] > 0:
+            new = load(other_state, j)
+            if n[k] == 0:
+                store(state, k, new)
+            else:
+                store(state, k, combine(op, load(state, k), new))
+            n[k] += other_n[j]
+
+
+@kernel
+def join_floats(slots, high, low, others, other_high, other_low):
+    """The sums of others[i] are added to those of slots[i]."""
+    for i in range(slots.size):
+        k, j = slots[i], others[i]
+        if np.isfinite(high[k] + other_high[j]):
+            high[k], low[k] = plus(high[k], low[k], other_high[j])
+            high[k], low[k] = plus(high[k], low[k], other_low[j])
+        else:
+            high[k], low[k] = high[k] + other_high[j], 0.0
+
+
+@kernel
 def add_floats(values, runs, high, low):
     """Sums as double-doubles: 0.1 ten million times is a million, to the last bit but one. What is not finite stays."""
     slots, first, last, rows = runs

@@ -14,6 +14,7 @@ from swag.query.aggregates import Aggregate
 from swag.query.every import Every
 from swag.query.expression import Expression, Windowed
 from swag.query.kind import UserDefined
+from swag.query.over_frames import OverFrames, frames_package
 from swag.query.query import Events, Query, Several, Source, queries_in
 from swag.query.user_defined import dtype_of
 from swag.query.windows import Range, Rows, Since, Unbounded, Window
@@ -35,7 +36,10 @@ def duration_from_json(entry: Any) -> Any:
     return np.timedelta64(entry["nanoseconds"], "ns") if isinstance(entry, dict) else entry
 
 
-def query_to_json(query: Query) -> dict[str, Any]:
+def query_to_json(query: Query | OverFrames) -> dict[str, Any]:
+    """A query as JSON, without its functions; one over frames says itself what it is."""
+    if isinstance(query, OverFrames):
+        return query.to_json()
     having = query.having
     having = [to_json(each) for each in having] if isinstance(having, tuple) else term_to_json(having)
     return {"label": query.label, "name": query.name, "where": query.where, "aggregate": term_to_json(query.aggregate),
@@ -80,6 +84,20 @@ def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: P
     return [_labelled(query_from_json(entry, known, path), entry["label"]) for entry in entries]
 
 
+def _over_frames_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Any:
+    found = frames_package().FrameQuery.from_json(entry) or given.get(entry["label"])
+    if found is None:
+        raise _without_functions(entry, path)
+    return found
+
+
+def _without_functions(entry: dict[str, Any], path: Path) -> BadSnapshot:
+    return BadSnapshot(
+        f'"{path}" holds the query "{entry["label"]}", whose functions are not in the file.',
+        "Engine.load(path, queries=[…]) with that query",
+    )
+
+
 def _labelled(query: Query, label: str) -> Query:
     """A query without a name keeps the label that it was saved under, which an older version may have worded so."""
     return query if query.label == label else replace(query, name=label)
@@ -87,12 +105,11 @@ def _labelled(query: Query, label: str) -> Query:
 
 def query_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Query:
     """given: queries by label, for those whose functions a file can not hold."""
-    if _has_functions(entry["aggregate"]) or _has_functions(entry["having"]):
+    if "frames" in entry:
+        return _over_frames_from_json(entry, given, path)  # type: ignore[no-any-return]
+    if has_functions(entry["aggregate"]) or has_functions(entry["having"]):
         if entry["label"] not in given:
-            raise BadSnapshot(
-                f'"{path}" holds the query "{entry["label"]}", whose functions are not in the file.',
-                "Engine.load(path, queries=[…]) with that query",
-            )
+            raise _without_functions(entry, path)
         return _with_functions(entry, given, path)
     having, groups = entry["having"], entry.get("group_by")
     return Query(
@@ -119,13 +136,14 @@ def _with_functions(entry: dict[str, Any], given: dict[str, Query], path: Path) 
 
 SAID = ("aggregate", "window", "where", "having")  # what a query says, wherever it stands
 PLACE = ("every", "source", "index")
+FRAMED = ("frames", "values", "where", "having", "fragments")
 
 
 def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterable[str] = (*SAID, *PLACE)) -> None:
     """Raise if a query that was given is another than the one that was saved."""
     again = json.loads(json.dumps(query_to_json(query), default=str))
-    for part in parts:
-        if not _is_same(entry.get(part), again[part]):
+    for part in FRAMED if "frames" in again or "frames" in entry else parts:
+        if not _is_same(entry.get(part), again.get(part)):
             raise BadSnapshot(
                 f'"{path}" holds a query "{entry["label"]}" of another {part}: {_shown(entry.get(part))}, '
                 f"not {_shown(again[part])}.",
@@ -243,8 +261,9 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
     return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
 
 
-def _has_functions(entry: Any) -> bool:
+def has_functions(entry: Any) -> bool:
+    """Does a term, as JSON, hold functions of a user's?"""
     if not isinstance(entry, dict):
         return False
     inside = [*entry.get("operands", ()), entry.get("of")]
-    return entry.get("kind") == "aggregate" or any(_has_functions(each) for each in inside)
+    return entry.get("kind") == "aggregate" or any(has_functions(each) for each in inside)

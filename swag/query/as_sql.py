@@ -78,7 +78,14 @@ def frame_statement(query: Any, clause: str) -> str:
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
     having = f" HAVING {term(query.having)}" if query.having is not None else ""
     source = name(query.stream or "events")
-    return f"SELECT {', '.join([*groups, *values])} FROM {source} [FRAME {clause}]{where}{by}{having}"
+    fill = "" if query.fill_from is None else f" FILL FROM {name(query.fill_from)}{_margins(query)}"
+    return f"SELECT {', '.join([*groups, *values])} FROM {source} [FRAME {clause}]{fill}{where}{by}{having}"
+
+
+def _margins(query: Any) -> str:
+    """How far the edges of frames move before they are filled."""
+    moved = (("BEFORE", query.before), ("AFTER", query.after))
+    return "".join(f" {word} {duration(by)}" for word, by in moved if by)
 
 
 def _condition(query: "Query") -> Expression:

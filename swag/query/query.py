@@ -321,8 +321,8 @@ def titles(labels: "list[str]") -> str:
     return f"quer{'y' if len(labels) == 1 else 'ies'} {shown}{', …' * (len(labels) > 3)}"
 
 
-def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
-    """A name can be taken once."""
+def check_names(queries: "list[Query]", taken: "Container[str]" = (), also: tuple[type, ...] = ()) -> None:
+    """A name can be taken once. also: what may stand among queries."""
     seen: set[str] = set()
     for query in queries:
         if isinstance(query, Events):
@@ -330,7 +330,7 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = ()) -> None:
                 f"{query} gives events as they are; it is no query beside others, nor one to register.",
                 f"sw.evaluate of it alone, or a window over it: FROM ({query}) [ROWS 10]",
             )
-        if not isinstance(query, Query):
+        if not isinstance(query, (Query, *also)):
             raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
         if query.label in seen or query.label in taken:
             raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")')

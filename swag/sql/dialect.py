@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from swag.sql import match_recognize
 from swag.sql.clauses import Clauses
+from swag.sql.framing import fill_clause, is_fill
 from swag.sql.hints import STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
@@ -170,7 +171,8 @@ class Parser(Clauses, Refusing, DuckDBParser):
         self.refuse_bare_window()
         if self._match(TokenType.L_BRACKET):
             found.clause = self.clause()
-            alias = alias or self._alias()
+            alias = alias or (None if is_fill(self) else self._alias())
+            found.fill = fill_clause(self, found.clause)
         if alias is not None:
             found.aliases.add(alias)
         if self._match(TokenType.COMMA, advance=False):

@@ -9,6 +9,8 @@
 [FRAME FROM x > 5 TO x < 2]                         from an event that opens to one that closes; SAME: may be the same
 
 Behind each: FOR 2 MINUTES AND 20 TUPLES, FOR AT LEAST 3 ROWS AT MOST 1 HOUR; EXTENT OPEN.
+
+[FRAME …] FILL FROM messages AS m BEFORE 2 MINUTES  filled with the events of another stream, from before they begin
 """
 
 from typing import Any
@@ -19,8 +21,8 @@ from sqlglot.tokenizer_core import TokenType
 from swag.errors import BadQuery, BadSQL
 from swag.query.expression import COMPARISONS, Expression, leaves
 from swag.query.over_frames import frames_package
-from swag.sql.hints import ANY_FRAME, FRAMES, LENGTHS, WORDS
-from swag.sql.nodes import Select
+from swag.sql.hints import ANY_FRAME, FILL_FROM, FRAMES, LENGTHS, WORDS
+from swag.sql.nodes import Clause, Fill, Select
 from swag.sql.places import wrong
 from swag.sql.terms import Terms
 from swag.tables.predicate import canonical
@@ -214,6 +216,30 @@ def _number(parser: Any, hint: str) -> Any:
         raise wrong(parser.sql, parser._prev.start, f"expected a number, found {text[:20]}.", hint) from None
 
 
+def is_fill(parser: Any) -> bool:
+    """Does FILL FROM come next?"""
+    return bool(parser._match_text_seq("FILL", "FROM", advance=False))
+
+
+def fill_clause(parser: Any, clause: Clause) -> Fill | None:
+    """FILL FROM messages AS m BEFORE 2 MINUTES AFTER 1 MINUTE, behind the brackets of a FRAME clause."""
+    if not is_fill(parser):
+        return None
+    if clause.frame is None:
+        parser.unsupported("FILL FROM without a frame", FILL_FROM)
+    parser._match_text_seq("FILL", "FROM")
+    stream = parser.name("the name of a stream", FILL_FROM)
+    alias = None if parser.word in ("BEFORE", "AFTER") else parser._alias()
+    found = Fill(stream, {stream} | ({alias} if alias else set()))
+    for word in ("BEFORE", "AFTER"):
+        if parser._match_texts((word,)):
+            sign = -1 if parser._match(TokenType.DASH) else 1
+            amount = parser.duration(FILL_FROM)
+            moved = sign * amount if isinstance(amount, int) else f"{'-' * (sign < 0)}{amount}"
+            setattr(found, word.lower(), moved)
+    return found
+
+
 def _inner(text: str, inner: Select) -> BadSQL:
     """The error for frames of a statement in FROM: they are found in all events of a stream."""
     if inner.star is None:
@@ -229,6 +255,12 @@ def _inner(text: str, inner: Select) -> BadSQL:
     )  # fmt: skip
 
 
+def _filled(select: Select) -> dict[str, Any]:
+    """Where the events come from that frames are filled with, if not from the stream that they are found in."""
+    fill = select.fill
+    return {} if fill is None else {"fill_from": fill.stream, "before": fill.before, "after": fill.after}
+
+
 def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, int]], where: Any, having: Any) -> Any:
     """A statement with a FRAME clause as a query over frames; windows inside of frames are refused."""
     if not isinstance(select.source, str):
@@ -239,7 +271,13 @@ def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, i
     named = [(name, term) for term, name, _ in values]
     try:
         return frames_package().FrameQuery(
-            select.clause.frame, named, where, having, by=tuple(select.group_by), stream=select.source
+            select.clause.frame,
+            named,
+            where,
+            having,
+            by=tuple(select.group_by),
+            stream=select.source,
+            **_filled(select),
         )
     except BadSQL:
         raise

@@ -27,6 +27,16 @@ class Over(exp.Expression):
 
 
 @dataclass
+class Fill:
+    """FILL FROM: the stream that frames are filled from, its names in the statement, and how far their edges move."""
+
+    stream: str
+    aliases: set[str]
+    before: int | str = 0
+    after: int | str = 0
+
+
+@dataclass
 class Select:
     """A statement, read but not yet understood. Offsets say where its parts began."""
 
@@ -36,6 +46,7 @@ class Select:
     source: "str | Select" = ""
     aliases: set[str] = field(default_factory=set)
     clause: Clause = field(default_factory=Clause)
+    fill: Fill | None = None
     where: Any = None
     where_start: int = 0
     where_text: str = ""

@@ -108,7 +108,7 @@ def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
             text, select.star, "SELECT * is not supported here.",
             "an aggregate, e.g. COUNT(*); or FROM (SELECT * FROM trades WHERE price > 20) [ROWS 10]",
         )  # fmt: skip
-    terms = Terms(text, select.aliases)
+    terms = Terms(text, select.aliases if select.fill is None else select.fill.aliases)
     values = _selected(terms, select)
     having = None if select.having is None else _having(terms, select)
     where = None if select.where is None else terms.predicate(select.where, select.where_start, select.where_text)

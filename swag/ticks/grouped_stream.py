@@ -25,6 +25,7 @@ from swag.live.midway.kept_rows import KeptTable
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of, home_of
 from swag.query.lowering import simple_ones
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Unbounded
@@ -189,6 +190,15 @@ class GroupedStream:
                     found.setdefault(self._where[name], []).append(name)
             self._filters = (self.version, found)
         return self._filters[1]
+
+    @property
+    def changing(self) -> dict[By, list[str]]:
+        """Those of which it is told what has changed: the same, and those over frames."""
+        found = {by: list(names) for by, names in self.filters.items()}
+        for name, query in self.queries.items():
+            if isinstance(query, OverFrames):
+                found.setdefault(self._where[name], []).append(name)
+        return found
 
     def filtered(self, names: list[str], at: Any) -> ManyAnswers:
         """Who passes which of these, which are of one grouping."""

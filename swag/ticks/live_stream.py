@@ -18,6 +18,7 @@ from swag.live.core import Core, Incoming
 from swag.live.intake import ReadOnce, check_there, check_types
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.answers import ManyAnswers, answers_of, merged
@@ -25,6 +26,7 @@ from swag.tables.columns import Clock, clock_of, to_arrow
 from swag.tables.key_columns import key_name
 from swag.tables.waiting import Waiting
 from swag.ticks.emission import Emission
+from swag.ticks.frame_queries import FrameQueries
 from swag.ticks.told import Told
 
 
@@ -46,6 +48,7 @@ class LiveStream:
         kind = type(self)  # not self: in a cycle it would stay until the garbage collector comes by
         own = by or (() if key is None else (key,))
         self.emission = Emission(self.core, own, lambda by: _inside(kind, ts, by, algorithm, epsilon))
+        self.frames = FrameQueries(self.core, own)
         self.queries: dict[str, Query] = {}
         self._told = Told()  # of queries that are compared as a whole
         self._read_for: list[Reading] = []
@@ -66,10 +69,13 @@ class LiveStream:
         time some of those lack it.
         """
         plain = [query for query in queries if query.is_plain]
-        others = [query for query in queries if not query.is_plain]
+        framed = [query for query in queries if isinstance(query, OverFrames)]
+        others = [query for query in queries if not query.is_plain and not isinstance(query, OverFrames)]
         self.check_queries(queries, waiting)
         flowing = self.core.flowing or waiting([]) is not None
         self._add_emitting(others, flowing, waiting, unread)
+        for each in framed:
+            self.frames.add(each, flowing, unread(each.readers))
         self.queries |= {query.label: query for query in queries}
         self.core.add(plain, flowing, lambda query: unread([query]))
 
@@ -93,7 +99,11 @@ class LiveStream:
         self, queries: Iterable[Query], waiting: Callable[[list[Query]], pa.Table | None] = lambda readers: None
     ) -> None:
         """What can be known to be wrong at registration: durations on an integer ts, structures that can not serve."""
-        queries = list(queries)
+        framed = [query for query in queries if isinstance(query, OverFrames)]
+        for each in framed:
+            each.check_by(self.frames.by)
+        check_there(self.core.columns, Reading(reader for each in framed for reader in each.readers))
+        queries = [query for query in queries if not isinstance(query, OverFrames)]
         over_events = [query for query in queries if query.source is None]
         check_there(self.core.columns, Reading(simple_ones(over_events)))
         self.emission.check_queries([query for query in queries if not query.is_plain])
@@ -103,6 +113,8 @@ class LiveStream:
         query = self.queries.pop(name)
         if query.is_plain:
             self.core.remove(name)
+        elif name in self.frames.running:
+            self.frames.remove(name)
         else:
             self.emission.remove(query)
             self._told.forget(name)
@@ -113,9 +125,9 @@ class LiveStream:
         if not self.is_ticking:
             return self.core.reading
         sources = self.emission.readings
-        sources.append(self.core.reading)
+        sources += [self.core.reading, self.frames.reading]
         if sources != self._read_for:  # whoever changed it: a query may reach a stream inside from far above
-            queries = [*self.core.reading.queries, *self.emission.queries]
+            queries = [*self.core.reading.queries, *self.emission.queries, *self.frames.reading.queries]
             self._read_for, self._reading = sources, Reading(queries, self.ts, self.key)
         return self._reading
 
@@ -123,7 +135,7 @@ class LiveStream:
     def is_ticking(self) -> bool:
         """Does anybody but the core read events?"""
         emission = self.emission
-        return bool(emission.tickers or emission.later or emission.inner or emission.chosen)
+        return bool(emission.tickers or emission.later or emission.inner or emission.chosen or self.frames.running)
 
     @property
     def is_read(self) -> bool:
@@ -185,6 +197,8 @@ class LiveStream:
             assert self.core.time.clock is not None
             check_types(batch.table, self.reading, self.core.dictionary)
             self.emission.check(batch.table, self.core.time.clock)
+            if self.frames.running:
+                self.frames.check(batch.table, self.core.time.clock)
             if ordered:
                 self.emission.check_order(batch.ts)
         self.core.check(batch, functions, ordered)
@@ -199,12 +213,16 @@ class LiveStream:
             if self._typed is not reading and self.core.dictionary.note_columns(batch.table, reading):
                 self._typed = reading
             self.emission.take(batch.table, batch.ts, batch.ids)
+            if self.frames.running:
+                self.frames.take(batch.table, batch.ts, batch.ids, batch.by_key)
 
     def take_known(self, table: pa.Table, ts: np.ndarray, ids: np.ndarray) -> None:
         """Rows that were checked when they came, and have waited since: in order of time, their keys known."""
         self.core.take(table, ts, ids)
         if self.is_ticking:
             self.emission.take(table, ts, ids)
+            if self.frames.running:
+                self.frames.take(table, ts, ids)
 
     def would_refuse(self, table: pa.Table) -> None:
         """Raise what `take` would of these events, other than of their order and keys; nothing is changed."""
@@ -216,6 +234,7 @@ class LiveStream:
             self.core.would_refuse(table)
             self.emission.check(table, self.core.time.clock)
             self.emission.check_functions(table)
+            self.frames.check(table, self.core.time.clock)
         finally:
             if first:
                 self.core.restart()
@@ -229,11 +248,15 @@ class LiveStream:
             self.core.time.go_on(now, closed)
             self.core.grouping.tidy(0)
             self.emission.decide(self.core.time.closed, kept)
+            if self.frames.running:
+                self.frames.decide(self.core.time.closed)
 
     def decide(self, closed: int, kept: bool) -> None:
         """Ticks are decided; but nothing is promised, as late events may still be taken."""
         if self.is_ticking:
             self.emission.decide(closed, kept)
+            if self.frames.running:
+                self.frames.decide(closed)
 
     # -- letting go ---------------------------------------------------------------------------------------------------
 
@@ -245,6 +268,8 @@ class LiveStream:
 
         def needs(count: int) -> np.ndarray:
             found = self.emission.needs(count) | self.core.alerts.needed(count)
+            if self.frames.running:
+                found |= self.frames.needs(count)
             if waiting is not None:
                 found[waiting.rows.ids] = True
             return found
@@ -252,6 +277,7 @@ class LiveStream:
         kept = self.core.grouping.forget(needs)
         if kept is not None:
             self.emission.renumber(kept)
+            self.frames.renumber(kept)
             self.core.alerts.renumber(kept)
         return kept
 
@@ -267,6 +293,8 @@ class LiveStream:
     def lookup(self, name: str, key: Any = None, at: Any = None, exact: bool = True) -> Any:
         """The answer of one query: a scalar for one stream or one key, else Table(key, value). `at`: not now."""
         query = self.queries[name]
+        if name in self.frames.running:
+            raise BadQuery(f'query "{name}" has a row for each frame, not an answer.', f'engine.emitted("{name}")')
         if query.at_ticks:
             raise BadQuery(
                 f'query "{name}" answers at its ticks, not on lookup.',
@@ -315,7 +343,7 @@ class LiveStream:
         plain, others = self._plain_and_others(names)
         self.core.alerts.tell([names[place] for place in plain])
         for place in others:
-            self._told.tell(names[place])
+            (self.frames if names[place] in self.frames.running else self._told).tell(names[place])
 
     def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
         """The places of queries that alerts follow, and of those that are compared as a whole."""
@@ -323,7 +351,9 @@ class LiveStream:
         return [i for i, each in enumerate(followed) if each], [i for i, each in enumerate(followed) if not each]
 
     def _changed(self, name: str) -> ManyAnswers:
-        """What differs from what was told of a query that is compared as a whole."""
+        """What differs from what was told of a query that is compared as a whole, or over frames."""
+        if name in self.frames.running:
+            return self.frames.changes(name)
         time = self.core.time
         when = pa.nulls(1) if time.clock is None else to_arrow(np.array([time.now]), None, time.clock.type)
         return self._told.changed(name, self.passing(name), when, lambda: self._of_everyone(name))
@@ -349,19 +379,21 @@ class LiveStream:
     @property
     def kept(self) -> int:
         """Rows that windows may still ask for."""
-        return self.core.kept + self.emission.kept
+        return self.core.kept + self.emission.kept + self.frames.kept
 
     @property
     def bytes(self) -> int:
-        return self.core.bytes + self.emission.bytes
+        return self.core.bytes + self.emission.bytes + self.frames.bytes
 
     def complete_since(self) -> dict[str, Any]:
         """Per query: None if complete from the first event, else the time since which its window is all kept."""
-        since = self.core.complete_since() | self.emission.complete_since()
+        since = self.core.complete_since() | self.emission.complete_since() | self.frames.complete_since()
         return {name: since[name] for name in self.queries}
 
     def state(self) -> State:
-        return nested({}, {"core": self.core.state(), "emission": self.emission.state(), "told": self._told.state()})
+        frames = self.frames.state() if self.frames.running else None
+        parts = {"core": self.core.state(), "emission": self.emission.state(), "told": self._told.state()}
+        return nested({}, {**parts, "frames": frames})
 
     def restore(self, state: State) -> None:
         """Its queries have been added."""
@@ -369,6 +401,8 @@ class LiveStream:
         self.emission.restore(part(state, "emission"))
         if state[0].get("told") is not None:
             self._told.restore(part(state, "told"))
+        if state[0].get("frames") is not None:
+            self.frames.restore(part(state, "frames"))
 
 
 def _inside(kind: type[LiveStream], ts: str, by: tuple[str, ...], algorithm: str, epsilon: float) -> LiveStream:

@@ -5,10 +5,12 @@ import pyarrow as pa
 import pytest
 
 import frames as fr
+import frames.spark
 import swag as sw
 import swag.spark
 from swag.spark import Layout
 from tests.spark.compare import assert_same
+from tests.spark.streams import run, source, write
 from tests.spark.test_frames import SMALL, pieces, some_events, told_apart
 
 CUT = Layout(tasks=3, sample=1.0, block_rows=60)  # one key is cut; pieces fill many blocks
@@ -133,3 +135,26 @@ def test_matches_of_a_pattern_are_those_of_sw_evaluate(spark):
     found = swag.spark.evaluate(text, spark.createDataFrame(events)).toArrow()
     order = [("k", "ascending"), ("start", "ascending")]
     assert found.sort_by(order).to_pylist() == sw.evaluate(text, events).sort_by(order).to_pylist()
+
+
+def test_a_stream_of_a_query_has_the_rows_that_an_engine_has(spark, tmp_path):
+    second, count = 1_000_000, 40
+    at = np.arange(count)
+    events = pa.table({"ts": pa.array(at * 2 * second, pa.timestamp("us", "UTC")), "k": at % 3, "x": (at // 5) % 2,
+                       "y": at * 0.5})  # fmt: skip
+    write(tmp_path / "in", [events.slice(i, 20) for i in (0, 20)])
+    (query,) = sw.sql("SELECT k, AVG(y) AS y, COUNT(*) AS n FROM s [FRAME WHERE x > 0 FOR 2 TUPLES] GROUP BY k")
+    stream = source(spark, tmp_path / "in", "ts timestamp, k long, x long, y double")
+    said = frames.spark.stream(query, stream, ts="ts", lateness="1 second", fragments=False)
+    assert said.columns == ["frame_id", "k", "start", "end", "rows", "y", "n"]
+    sink, _ = run(said, tmp_path / "checkpoint")
+    engine = sw.Engine()
+    (name,) = engine.register([query])
+    engine.append(events.filter(pa.array(at * 2 < at[-1] * 2 - 1)))
+    wanted = engine.emitted(name).to_pylist()
+    assert len(wanted) > 5
+    assert sorted((row[1], *row[4:]) for row in sink.rows) == sorted(
+        (row["k"], row["rows"], row["y"], row["n"]) for row in wanted
+    )
+    with pytest.raises(sw.BadQuery, match="groups by k, but the stream has key"):
+        frames.spark.stream(query, stream, ts="ts", key="x")

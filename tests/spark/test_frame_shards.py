@@ -138,3 +138,30 @@ def test_events_of_open_frames_are_kept_and_those_of_others_are_not(name, fragme
         pieces = [row for row in found if row["frame_id"] in done]
         found = fr.united(pa.Table.from_pylist(pieces, stream.job.output)).to_pylist()
     assert comparable(found) == framed(SPECS[name], pa.Table.from_pylist(taken, EVENT), upto, "k")
+
+
+SAID = {
+    "n": sw.count(), "sum": sw.sum("n"), "mean": sw.mean("x"), "median": sw.median("x"), "most": sw.max("n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["threshold", "partition", "sum"])
+@settings(max_examples=15)
+@given(batches=batches, key=st.sampled_from(["k", None]), new_keys=st.sampled_from([0, 3]))
+def test_what_is_said_of_frames_is_what_an_engine_says_whatever_happens_on_the_way(name, batches, key, new_keys):
+    query = fr.FrameQuery(SPECS[name], SAID, name="q")
+    stream, now, found, taken = streamed(query, False, key, 2 if key else 1), 100, [], []
+    for i, (drawn, worker, fails) in enumerate([*batches, ([], 1, False)]):
+        rows = [{"ts": now + t, "k": k + new_keys * (i // 2), "x": x, "n": n} for t, k, x, n in drawn]
+        events = pa.Table.from_pylist(rows, EVENT)
+        if fails:
+            stream.trigger({EVENTS: events}, worker, fails=True)
+        found += stream.trigger({EVENTS: events}, worker)
+        upto = stream.job.time.from_watermark(stream.before)
+        taken += [row for row in events.to_pylist() if upto is None or row["ts"] > upto]
+        now += 6
+    engine = sw.Engine(key=key)
+    engine.register(query)
+    passed = [row for row in taken if upto is not None and row["ts"] <= upto]
+    engine.append(pa.Table.from_pylist(sorted(passed, key=lambda row: row["ts"]), EVENT))
+    assert comparable(found) == comparable(engine.emitted("q").to_pylist())

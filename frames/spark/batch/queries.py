@@ -35,7 +35,7 @@ def evaluate(
             'a statement over frames with extent="open" is not answered on Spark.',
             'frames.spark.detect, then frames.spark.summarize(…, extent="open")',
         )
-    query = _portable(query)
+    query = portable(query)
     query.check_key(keys)
     types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
     stream = stream.cut()
@@ -55,7 +55,7 @@ def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:
     return found.select(*query.select) if query.select else found
 
 
-def _portable(query: "FrameQuery") -> "FrameQuery":
+def portable(query: "FrameQuery") -> "FrameQuery":
     """What means the same in any process."""
     values = tuple((name, portable_term(value)) for name, value in query.values)
     having = None if query.having is None else portable_term(query.having)

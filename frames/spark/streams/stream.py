@@ -9,12 +9,16 @@ from pyspark.sql import DataFrame
 
 from frames.finding.core import DetectorCore
 from frames.finding.key_memory import keep_keys, keys_in_use
+from frames.query import FrameQuery
+from frames.spark.batch.queries import portable
 from frames.spark.streams.keyed_state import newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
+from frames.spark.streams.said_frames import ShardSaidFrames
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery
+from swag.query.groupings import shown_by
 from swag.spark.schema import key_names
 from swag.spark.streams.cache import Step
 from swag.spark.streams.joined_keys import apart, joined, name_of
@@ -32,7 +36,7 @@ MANY_KEYS = 512  # twice as many are remembered for ever: they take little memor
 
 
 def stream(
-    spec: Spec,
+    spec: Spec | FrameQuery,
     events: DataFrame,
     *,
     ts: str = "ts",
@@ -48,15 +52,24 @@ def stream(
     frame have one frame_id and unite to it, and the last one is `final` (with rows 0 and no interval if nothing is left
     to report). Events that the watermark has passed are late: counted, and dropped. metrics: the name of the observed
     metrics; where several streams of frames or windows are in one query, each needs its own.
+
+    A query over frames (fr.FrameQuery, or a FRAME statement by sw.sql) has a column per value instead of kind, cells or
+    value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given.
     """
-    check_spec(spec)
-    if getattr(spec, "overlap", False):
+    of_frames = spec.spec if isinstance(spec, FrameQuery) else spec
+    if getattr(of_frames, "overlap", False):
         raise BadQuery(f"{spec}: a stream has one frame of a key open at a time.", "frames.spark.detect, fr.Detector")
+    if isinstance(spec, FrameQuery):
+        key = key if key is not None or not spec.by else list(spec.by)
+        spec = _of_shards(spec, key, fragments)
+    else:
+        check_spec(spec)
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
-    read = of_events(dict.fromkeys(spec.columns, f"{type(spec).__name__} reads"), spec.texts, events.columns)
+    asked_by = f"{type(spec).__name__} reads"
+    read = of_events(dict.fromkeys(spec.columns, asked_by), spec.texts, events.columns)
     table = columns_of(events, wanted | read, "events")
     numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
     job = frames_job(spec, table, ts, key, fragments, numbers)
@@ -64,8 +77,24 @@ def stream(
     return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
+def _of_shards(query: FrameQuery, key: str | list[str] | None, fragments: bool) -> FrameQuery:
+    """As shards run it, found to be such as they can."""
+    keys = key_names(key)
+    if query.by is not None and list(query.by) != keys:
+        raise BadQuery(
+            f"the statement groups by {shown_by(query.by)}, but the stream has key={keys or None!r}.",
+            f"key={list(query.by)!r}",
+        )
+    query.check_key(keys)
+    if query.fill_from is not None:
+        raise BadQuery(
+            f'frames are filled from "{query.fill_from}", which is no stream here.', "sw.Engine, or frames.spark.fill"
+        )
+    return replace(portable(query), by=None, fragments=fragments, name=query.label)
+
+
 def _keyed_by_several(
-    spec: Spec, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
+    spec: Spec | FrameQuery, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
     shards: int | None, metrics: str,
 ) -> DataFrame:  # fmt: skip
     """Frames of a stream whose key is a list: its columns are joined into one for the shards, then taken apart."""
@@ -84,11 +113,15 @@ def _keyed_by_several(
     return apart(found, keys, events, one)
 
 
-def frames_job(spec: Spec, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]) -> Job:
+def frames_job(
+    spec: Spec | FrameQuery, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]
+) -> Job:
     """What the shards of a stream of frames do: their plan, the purpose a checkpoint is held to, and what comes out."""
     time = event_time(table, ts)
-    plan = FramePlan(spec, ts, key, fragments, time, normal(table, ts, time), tuple(numbers))
-    output = plan.core().advance(0).schema
+    query = spec if isinstance(spec, FrameQuery) else None
+    what = spec.spec if isinstance(spec, FrameQuery) else spec
+    plan = FramePlan(what, ts, key, fragments, time, normal(table, ts, time), tuple(numbers), query)
+    output = plan.core().advance(0).schema if query is None else ShardSaidFrames(plan, numbers[0]).output
     zoned = {"start": table.field(ts).type, "end": table.field(ts).type}
     output = pa.schema([pa.field(each.name, zoned.get(each.name, each.type)) for each in output])
     digest = hashlib.blake2b(f"{spec!r} {fragments}".encode(), digest_size=8).hexdigest()
@@ -113,9 +146,11 @@ class FramePlan:
     time: EventTime
     events: pa.Schema
     numbers: tuple[int, ...]
+    query: FrameQuery | None = None
+    many_keys: int = MANY_KEYS
 
-    def __call__(self, shard: int) -> "ShardFrames":
-        return ShardFrames(self, shard)
+    def __call__(self, shard: int) -> "ShardFrames | ShardSaidFrames":
+        return ShardFrames(self, shard) if self.query is None else ShardSaidFrames(self, shard)
 
     def core(self) -> DetectorCore:
         """One that knows the types of all columns."""

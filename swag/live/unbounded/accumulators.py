@@ -65,6 +65,21 @@ class Accumulator(ABC):
     @abstractmethod
     def partial(self) -> Any: ...
 
+    @abstractmethod
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        """Rows that came behind those of its slots, and are in others of an accumulator of the same sort, are its own
+        from now on. n: how many rows either slot has."""
+
+    def clear(self, slots: np.ndarray) -> None:
+        """Some slots are of no rows again."""
+        for each in self.arrays:
+            each[slots] = 0
+
+    def put(self, slots: np.ndarray, other: "Accumulator", theirs: np.ndarray) -> None:
+        """Some slots are what those of another accumulator of the same sort are."""
+        for mine, each in zip(self.arrays, other.arrays, strict=True):
+            mine[slots] = each[theirs]
+
     def grow(self, size: int) -> None:
         self.arrays = [np.concatenate([each, np.zeros(size - each.size, each.dtype)]) for each in self.arrays]
 
@@ -79,6 +94,9 @@ class FloatTotal(Accumulator):
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         totals.add_floats(fixed(values(columns_of(self.what)[0])), runs, *self.arrays)
 
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        totals.join_floats(slots, *self.arrays, theirs, *behind.arrays)
+
     def partial(self) -> np.ndarray:
         return self.arrays[0]
 
@@ -89,6 +107,10 @@ class IntegerTotal(Accumulator):
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
         totals.add_integers(fixed(values(columns_of(self.what)[0])), runs, *self.arrays)
+
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        for mine, each in zip(self.arrays, behind.arrays, strict=True):
+            mine[slots] += each[theirs]
 
     def partial(self) -> np.ndarray:
         return self.arrays[0]
@@ -128,6 +150,17 @@ class Folded(Accumulator):
                 raise
             self.failed = why
 
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        assert isinstance(self.what, Part)
+        self.failed = self.failed or behind.failed
+        others = theirs, behind.arrays[0], behind.partial()
+        try:
+            totals.join(operator(self.what), slots, self.arrays[0], self._state, *others)
+        except Exception as why:
+            if self.what.user is None:
+                raise
+            self.failed = why
+
     @property
     def _state(self) -> Any:
         state = self.arrays[1:]
@@ -158,6 +191,11 @@ class EndTotal(Accumulator):
         else:
             new = n[runs.slots] == 0
             ends[runs.slots[new]] = values(name)[runs.rows[runs.first[new]]]
+
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        assert isinstance(self.what, tuple)
+        new = n[1] > 0 if self.what[0] == "last" else n[0] == 0
+        self.put(slots[new], behind, theirs[new])
 
     def partial(self) -> np.ndarray:
         return self.arrays[0]
@@ -200,6 +238,9 @@ class Registers(Accumulator):
         while not registers.note(hashes, runs, self._pool, RegisterSums(*self.arrays[:2]), progress):
             every = np.arange(self.arrays[0].size)
             self.arrays[2:] = copied(self._pool, every, registers.DENSE + int(self._pool.size.sum()))
+
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        raise NotImplementedError("who joins keeps the rows of what is only about right")
 
     def partial(self) -> np.ndarray:
         return registers.estimate(RegisterSums(*self._arrays[:2]))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,16 +9,16 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import substreams
 from swag.durable.state import State, nested, parts
-from swag.errors import BadQuery, SumOverflow, TooFarBack
+from swag.errors import BadQuery, TooFarBack
 from swag.live.arena import Batch
 from swag.live.space import Mask
 from swag.live.store import CheckedRows, Store
-from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerTotal, What, can_run, whats_of
+from swag.live.unbounded.accumulators import What, can_run, whats_of
+from swag.live.unbounded.answers import lowered
 from swag.live.unbounded.total import HeldWords, RowsThatCount, Total
-from swag.query.families import lower, result_type, unit_of
+from swag.query.families import result_type, unit_of
 from swag.query.kind import KINDS
 from swag.query.query import Query
-from swag.query.user_calls import failed
 from swag.query.windows import Unbounded, reach
 from swag.tables.columns import to_arrow
 
@@ -160,25 +159,11 @@ class Totals:
         if any(each is None for each in made):  # no row that counts has come
             nothing = pa.nulls(view.n.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
-        partials = [self._partial(query, each, view.n) for each in made if each is not None]
-        values, valid = lower(aggregate, view.n, partials)
+        values, valid = lowered(query.title, aggregate, view.n, [each for each in made if each is not None])
         if KINDS[aggregate.kind].answers == "as the column" and aggregate.columns[0] in words.tables:
             return words.values(aggregate.columns[0], values, np.ones(values.size, bool) if valid is None else valid)
         unit = unit_of(aggregate, kinds)
         return to_arrow(values if unit == 1 else values / unit, valid, kind)
-
-    def _partial(self, query: Query, of: Accumulator, n: np.ndarray) -> Any:
-        """What an answer is lowered from; raises where a user's function did, or where a sum asked for is too large."""
-        if isinstance(of, Folded) and of.failed is not None:
-            raise failed(f'query "{query.title}": lift or combine', of.failed) from of.failed
-        if isinstance(of, IntegerTotal) and of.wrapped.any():
-            if query.aggregate.kind == "sum":
-                raise SumOverflow(
-                    f'query "{query.title}" sums to about {of.about[of.wrapped][0]:.3g}, which does not fit int64.',
-                    "cast the column to float64",
-                )
-            return np.where(of.wrapped, of.about, of.partial())
-        return of.partial()
 
     # -- about itself -------------------------------------------------------------------------------------------------
 

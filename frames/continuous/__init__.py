@@ -1,0 +1,8 @@
+"""Queries over frames while events come: what is said of a frame grows with it, event by event, without keeping these.
+
+batches     a batch by key, and the pieces that frames, runs and gaps have in it
+partials    what is known of pieces, as the monoids of windows: folded, joined, handed on
+kept_events events of open frames, for aggregates of which nothing less than these can be kept
+summaries   both, for the frames that a detector finds
+running     a query over frames at work in an engine
+"""

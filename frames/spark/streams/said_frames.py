@@ -1,0 +1,130 @@
+"""A query over frames on the shards of a stream: found, and summarised as they grow, as an engine does it.
+
+All that a shard knows is in the header that it writes with every trigger: events that wait for the watermark, what is
+remembered of every key, and the partials of open frames. It is small, as it follows open frames and not their length;
+so there is no log beside it, and nothing to tend.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from frames.continuous.running import RunningFrames
+from frames.state import keys_from_arrays, keys_to_arrays
+from kernels.operators.numbers import EARLIEST
+from swag.durable.state import State, nested, own_arrays, part, with_arrays
+from swag.live import intake
+from swag.query.reading import Reading
+from swag.spark.streams.cache import Step
+from swag.spark.streams.log import Log
+from swag.spark.streams.watermark import instants_of
+from swag.tables.columns import Clock
+from swag.tables.keys import KeyTable
+from swag.tables.waiting import TimedRows, Waiting
+
+if TYPE_CHECKING:
+    from frames.spark.streams.stream import FramePlan
+
+EVENTS = "events"
+
+
+class ShardSaidFrames:
+    """The frames of one shard and what a query says of them, as swag.spark.streams.cache asks for them.
+
+    Owns the query at work, the table of its keys, and the events that wait.
+    """
+
+    latest: int | None = None
+    ahead: int | None = None  # never: what is found is to be sent at once
+
+    def __init__(self, plan: "FramePlan", shard: int) -> None:
+        assert plan.query is not None
+        self.plan, self.place = plan, plan.numbers.index(shard)
+        self._by = () if plan.key is None else (plan.key,)
+        self._reading, self._clock = Reading(plan.query.readers, plan.ts, *self._by), Clock(plan.time.type)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has come; but of which types columns are is known."""
+        plan = self.plan
+        assert plan.query is not None
+        self.running, self.waiting = RunningFrames(plan.query, plan.ts, self._by), Waiting()
+        self.keys = None if plan.key is None else KeyTable(plan.events.field(plan.key).type)
+        self._take(self._read(plan.events.empty_table()))
+
+    def _read(self, events: pa.Table) -> TimedRows:
+        table = intake.read(events, self._reading, keep=True)
+        ids = np.zeros(table.num_rows, np.int64)
+        if self.keys is not None and self.plan.key is not None:
+            ids = self.keys.encode(table.column(self.plan.key), self.plan.key)
+        return TimedRows(table, instants_of(table.column(self.plan.ts)), ids)
+
+    def _take(self, rows: TimedRows) -> pa.Table:
+        """Events in order; what goes wrong fails the trigger."""
+        found, why = self.running.take(rows, self.keys, self._clock)
+        if why is not None:
+            raise why
+        return self.running.nothing() if found is None else found
+
+    @property
+    def output(self) -> pa.Schema:
+        """Of the rows that come out."""
+        return self.running.nothing().schema
+
+    def restore(self, state: State) -> None:
+        """There is no log to tend."""
+
+    def replay(self, tables: dict[str, list[pa.Table]], state: State, upto: int | None) -> None:
+        self._begin()
+        self.running.restore(part(state, "running"))
+        self.waiting.restore(part(state, "waiting"))
+        if self.keys is not None:
+            self.keys = keys_from_arrays(self.keys.type, own_arrays(state[1], "own"))
+
+    def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
+        """One trigger: events that are not late wait for the watermark; what it has passed is taken."""
+        step, events = Step(counts={EVENTS: 0, "late": 0}), fresh.get(EVENTS)
+        floor = EARLIEST if upto is None else upto
+        if events is not None:
+            late = instants_of(events.column(self.plan.ts)) <= floor
+            events = events.filter(pa.array(~late))
+            self.running.check(intake.read(events, self._reading, keep=True), self._clock)
+            self.waiting.add(*self._read(events))
+            step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
+        due = self.waiting.leave(upto)
+        if due is not None:
+            found = self._take(due)
+            numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
+            step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
+            step.counts["lookups"] = found.num_rows
+        self._forget_keys()
+        step.counts |= {"held": self.waiting.count, "kept": self.running.core.numbers.size + self.running.kept}
+        return step
+
+    def _forget_keys(self) -> None:
+        """Those of which nothing is open, where they are half of all."""
+        if self.keys is None or self.keys.count < 2 * self.plan.many_keys:
+            return
+        needed = self.running.needs(self.keys.count)
+        needed[self.waiting.rows.ids] = True
+        kept = np.flatnonzero(needed)
+        if 2 * kept.size <= self.keys.count:
+            self.keys.keep(kept)
+            self.running.renumber(kept)
+            self.waiting.renumber(kept)
+
+    def go_ahead(self, upto: int) -> None: ...
+
+    def tend(self, log: Log) -> None: ...
+
+    def state(self) -> State:
+        whole = nested({}, {"running": self.running.state(), "waiting": self.waiting.state()})
+        return with_arrays(whole, {f"own/{name}": each for name, each in keys_to_arrays(self.keys).items()})
+
+    def wakes(self) -> int | None:
+        return self.waiting.first
+
+    @property
+    def bytes(self) -> int:
+        return self.running.bytes + self.waiting.bytes

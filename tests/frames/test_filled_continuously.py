@@ -1,0 +1,184 @@
+"""Frames that are filled from another stream: stored, and in an engine that is given both as they come."""
+
+import datetime as dt
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import frames as fr
+import swag as sw
+from tests.frames.test_continuous import assert_same, cut
+
+FEWER = settings(max_examples=settings().max_examples // 3, deadline=None)
+REPORTS = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.int64()})
+MESSAGES = pa.schema({"ts": pa.int64(), "k": pa.string(), "bytes": pa.int64(), "t": pa.string()})
+SPEC = fr.Threshold("x", ">", 0, min_rows=2)
+VALUES = {"n": sw.count(), "sum": sw.sum("bytes"), "most": sw.max("t"), "median": sw.median("bytes")}
+
+
+@st.composite
+def both(draw):
+    """Reports and messages of a few keys, each in order of ts."""
+    found = []
+    for schema in (REPORTS, MESSAGES):
+        ts, rows = 0, []
+        for _ in range(draw(st.integers(0, 20))):
+            ts += draw(st.sampled_from([0, 1, 1, 3]))
+            row = {"ts": ts, "k": draw(st.sampled_from("ab")), "x": draw(st.sampled_from([0, 1, 1, 1, None]))}
+            row |= {"bytes": draw(st.sampled_from([1, 2, 5, None])), "t": draw(st.sampled_from(["u", "v", None]))}
+            rows.append({name: row[name] for name in schema.names})
+        found.append(rows)
+    return found
+
+
+def query(before, after, **options):
+    return fr.FrameQuery(SPEC, VALUES, fill_from="messages", before=before, after=after, name="q", **options)
+
+
+def reloaded(engine):
+    with tempfile.TemporaryDirectory() as folder:
+        engine.save(Path(folder) / "snapshot")
+        return sw.Engine.load(Path(folder) / "snapshot")
+
+
+@given(streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4), key=st.sampled_from([None, "k"]))
+@FEWER
+def test_stored_frames_hold_the_events_from_before_their_start_to_after_their_end(streams, before, after, key):
+    reports, messages = pa.Table.from_pylist(streams[0], REPORTS), pa.Table.from_pylist(streams[1], MESSAGES)
+    said = sw.evaluate(query(before, after, where="bytes <> 2"), reports, key=key, messages=messages)
+    frames = fr.detect(SPEC, reports, key=key)
+    assert said.select(frames.column_names).equals(frames.replace_schema_metadata(said.schema.metadata))
+    for row in said.to_pylist():
+        inside = [
+            m["bytes"] for m in streams[1]
+            if row["start"] - before <= m["ts"] <= row["end"] + after and (key is None or m["k"] == row["k"])
+            and m["bytes"] not in (None, 2)
+        ]  # fmt: skip
+        assert row["n"] == len(inside) and row["sum"] == (sum(inside) if inside else None)
+
+
+@pytest.mark.parametrize("lateness", [None, 2])
+@given(data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4))
+@FEWER
+def test_an_engine_says_the_same_of_each_frame_as_soon_as_both_streams_have_passed_it(
+    lateness, data, streams, before, after
+):
+    """Whatever comes first, and however the streams are cut. Nothing that was said has to be taken back."""
+    asked, key = query(before, after), data.draw(st.sampled_from([None, "k"]))
+    engine = sw.Engine(key=key, lateness=lateness)
+    engine.register(asked)
+    came = [list(rows) for rows in streams]
+    if lateness is not None:
+        came = [sorted(rows, key=lambda row: row["ts"] + data.draw(st.integers(0, 2))) for rows in streams]
+    parts = [cut(data.draw, rows) for rows in came]
+    tables = []
+    while any(parts):
+        which = data.draw(st.sampled_from([i for i in (0, 1) if parts[i]]))
+        events = pa.Table.from_pylist(parts[which].pop(0), (REPORTS, MESSAGES)[which])
+        engine.append(events, stream=(None, "messages")[which])
+        tables.append(engine.emitted("q"))
+        if data.draw(st.booleans()):
+            engine = reloaded(engine)
+    if not streams[0]:
+        return
+    engine.advance(10_000)
+    rows = pa.concat_tables([each for each in (*tables, engine.emitted("q")) if each.num_rows] or [engine.emitted("q")])
+    assert engine.stats()["late"] == 0
+    ordered = [sorted(rows, key=lambda row: row["ts"]) for rows in came]
+    wanted = sw.evaluate(
+        asked, pa.Table.from_pylist(ordered[0], REPORTS), key=key, messages=pa.Table.from_pylist(ordered[1], MESSAGES)
+    )
+    still_open = set(engine.changes("q")["value"].to_pylist())
+    ended = wanted.filter(pa.array([number not in still_open for number in wanted["frame_id"].to_pylist()], pa.bool_()))
+    if rows.num_rows or ended.num_rows:
+        assert_same(rows.sort_by("frame_id"), ended)
+
+
+def test_messages_that_no_frame_can_reach_are_let_go():
+    engine = sw.Engine(key="k", lateness=10)
+    engine.register(fr.FrameQuery(SPEC, sw.count(), fill_from="messages", before=100, name="q"))
+    for at in range(0, 100_000, 1000):
+        ts = list(range(at, at + 1000))
+        engine.append({"ts": ts, "k": ["a"] * 1000}, stream="messages")
+        engine.append({"ts": [at + 500, at + 600, at + 700], "k": ["a"] * 3, "x": [1, 1, 0]})
+    assert engine.stats()["kept"] < 10_000
+    assert engine.emitted("q")["count()"].to_pylist()[1:] == [201] * 98
+    assert "wait to be filled from messages" in engine.explain()
+
+
+def test_a_frame_waits_for_the_slower_stream():
+    engine = sw.Engine(key="k")
+    engine.register(query(before=2, after=1))
+    engine.append({"ts": [1, 4, 5, 6], "k": ["a"] * 4, "x": [0, 1, 1, 0]})
+    assert engine.changes().num_rows == 0
+    message = {"k": ["a"], "bytes": [1], "t": ["u"]}
+    engine.append({"ts": [2]} | message, stream="messages")
+    engine.append({"ts": [6]} | message, stream="messages")
+    assert engine.emitted("q").num_rows == 0  # another at 6 may come
+    engine.append({"ts": [9], "k": ["b"], "bytes": [1], "t": ["u"]}, stream="messages")
+    assert engine.emitted("q").num_rows == 0  # of another key
+    engine.append({"ts": [7]} | message, stream="messages")
+    assert engine.emitted("q").select(["start", "end", "rows", "n"]).to_pylist() == [
+        {"start": 4, "end": 5, "rows": 2, "n": 2}
+    ]
+    with pytest.raises(sw.OutOfOrder, match='event 0 of "messages"'):
+        engine.append({"ts": [3]} | message, stream="messages")
+    engine.append({"ts": [10, 11, 12], "k": ["a"] * 3, "x": [1, 1, 0]}, stream=None)
+    engine.advance(13)
+    assert engine.emitted("q")["n"].to_pylist() == [0]
+
+
+def test_statements_name_the_streams():
+    fill = "FILL FROM messages AS m BEFORE 2"
+    text = f"SELECT k, COUNT(*) AS n, AVG(m.bytes) AS b FROM r [FRAME WHERE x > 0] {fill} GROUP BY k"
+    (asked,) = sw.sql(text)
+    assert (asked.fill_from, asked.before, asked.after, asked.stream) == ("messages", 2, 0, "r")
+    assert sw.sql(str(asked)) == [asked]
+    assert "FILL FROM messages BEFORE 2" in str(asked)
+    (other,) = sw.sql("SELECT COUNT(*) FROM r [FRAME WHERE x > 0] FILL FROM m AFTER - 2 MINUTES WHERE bytes > 1")
+    assert (other.before, other.after, other.where) == (0, "-2m", "bytes > 1")
+    assert sw.sql(str(other)) == [other]
+    engine = sw.Engine()
+    engine.register(text)
+    assert engine.append({"ts": [1], "k": ["a"], "x": [1]}, stream="r") == 1
+    assert engine.append({"ts": [1], "k": ["a"], "bytes": [1]}, stream="messages") == 1
+    with pytest.raises(sw.BadQuery, match="none that a query reads: messages, r"):
+        engine.append({"ts": [1]}, stream="reports")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("SELECT COUNT(*) FROM r [ROWS 5] FILL FROM m", "FILL FROM without a frame"),
+        ("SELECT AVG(r.x) FROM r [FRAME WHERE x > 0] FILL FROM m", '"r" is not the stream'),
+        ("SELECT COUNT(*) FROM r [FRAME WHERE x > 0] FILL FROM", "the name of a stream"),
+        ("SELECT COUNT(*) FROM r [FRAME WHERE x > 0] FILL FROM m BEFORE GROUP BY k", "expected a number"),
+    ],
+)
+def test_mistakes_in_statements_are_named(text, why):
+    with pytest.raises(sw.BadSQL, match=why):
+        sw.sql(text)
+
+
+def test_streams_that_are_missing_or_not_meant_are_named():
+    reports = {"ts": [1, 2], "k": ["a", "a"], "x": [1, 1]}
+    with pytest.raises(sw.BadQuery, match='filled from "messages", which is not there'):
+        sw.evaluate(query(0, 0), reports)
+    with pytest.raises(sw.BadQuery, match='"others" is no stream'):
+        sw.evaluate(query(0, 0), reports, messages=reports, others=reports)
+    with pytest.raises(sw.BadQuery, match="outt=… is no option"):
+        sw.evaluate(sw.Query(sw.count(), sw.Rows(1)), reports, outt="pandas")
+    with pytest.raises(sw.BadQuery, match="move the edges"):
+        fr.FrameQuery(SPEC, sw.count(), before=2)
+    engine = sw.Engine(key="k")
+    engine.register(query(0, 0))
+    engine.append(reports)
+    stamped = {"ts": [dt.datetime(2024, 1, 1)], "k": ["a"], "bytes": [1], "t": ["u"]}
+    for wrong in (stamped, {"ts": [1], "k": ["a"], "t": ["u"]}, {"ts": [1], "k": ["a"], "bytes": ["x"], "t": ["u"]}):
+        with pytest.raises(sw.SwagError):
+            engine.append(wrong, stream="messages")
+    assert "0 of its events are kept" in engine.explain()

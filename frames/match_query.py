@@ -1,11 +1,13 @@
 """SELECT … FROM stream MATCH_RECOGNIZE ( … ): the matches of a pattern, one row each. A frozen value."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from frames.detection import detect
+from frames.query import NO_STREAMS
 from frames.specs import Pattern
 from frames.specs.lengths import lengths_to_json
 from frames.tables import Key, key_of
@@ -63,9 +65,13 @@ class MatchQuery(OverFrames):
         front = {name: f"{name}_" if name in taken else name for name in FRONT}
         return {"frame_id": front["frame_id"], **{name: name for name in by}, **front, **measures}
 
-    def evaluate(self, events: Any, ts: str = "ts", key: Key = None) -> pa.Table:
+    def evaluate(
+        self, events: Any, ts: str = "ts", key: Key = None, streams: Mapping[str, Any] = NO_STREAMS
+    ) -> pa.Table:
         """One row per match: frame_id, [key], start, end, rows, one column per measure; or those that are selected."""
         self.check_time(ts)
+        for name in streams:
+            raise BadQuery(f'the statement does not read "{name}".', "only the events that are searched")
         return self.say(detect(self.spec, events, ts=ts, key=key), None, ts, key)
 
     def check_time(self, ts: str) -> None:

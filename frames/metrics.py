@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.exact import satisfies
 from frames.filling import members, placed
 from frames.finding.intake import START_OF_TIME, key_ids, timed
 from frames.scans.scan import number
 from frames.specs import Threshold
 from frames.tables import Key, key_of, pieces_of, united
+from frames.theory.exact import satisfies
 from kernels.frames import fill as frame_fill
 from swag.errors import BadQuery, BadType
 from swag.tables.columns import as_table

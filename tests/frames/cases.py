@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
-from frames import exact, theory, theory_of_patterns
+from frames import theory
 from frames.finding.intake import with_read
+from frames.theory import exact
+from frames.theory import patterns as theory_of_patterns
 
 SUM_OF_SQUARES = sw.aggregate("x", lift=lambda x: x * x, combine=lambda a, b: a + b, lower=lambda a: a, identity=0.0)
 LATEST = sw.aggregate(

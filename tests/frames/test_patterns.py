@@ -12,7 +12,7 @@ import frames as fr
 import swag as sw
 from frames.detection import search
 from frames.patterns.reading import read, written
-from frames.theory_of_patterns import matches
+from frames.theory.patterns import matches
 from tests.examples import share
 from tests.frames.cases import SPECS, streams
 from tests.frames.cases import table as stream_table

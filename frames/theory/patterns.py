@@ -6,6 +6,7 @@ takes no row, or there is none, the next row is tried. A condition is about the 
 symbol's, the rows before it, and those of the match so far.
 """
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from frames.patterns.conditions import called, parsed
 from frames.patterns.reading import Either, Node, Repeat, Symbol, read
 from frames.patterns.reading import Sequence as InOrder
 from frames.specs import Pattern
+from swag.tables.times.durations import in_units
 
 Event = dict[str, Any]
 Labels = tuple[str, ...]
@@ -36,11 +38,13 @@ class Match(NamedTuple):
 
 def matches(spec: Pattern, rows: Sequence[Event], ts: str = "ts") -> list[Match]:
     """All of them, of rows in order, but those that are too short or too long (here in the unit of ts)."""
-    least, most, shortest, longest = spec.allowed(None)[:4]
+    most = math.inf if spec.max_rows is None else spec.max_rows
+    shortest = in_units(spec.min_duration, None)
+    longest = math.inf if spec.max_duration is None else in_units(spec.max_duration, None)
 
     def is_allowed(match: Match) -> bool:
         span = rows[match.last][ts] - rows[match.first][ts]
-        return bool(least <= len(match.labels) <= most and int(shortest) <= span <= int(longest))
+        return bool(spec.min_rows <= len(match.labels) <= most and shortest <= span <= longest)
 
     return [match for match in _all_matches(spec, rows) if is_allowed(match)]
 

@@ -43,10 +43,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from frames.exact import aggregate, satisfies, truth
 from frames.finding.intake import with_read
-from frames.logical import processed
-from frames.schemes import (
+from frames.specs import (
+    Aggregate,
+    Between,
+    Boundary,
+    Custom,
+    Delta,
+    Pattern,
+    Session,
+    Spec,
+    State,
+    Threshold,
+    check_spec,
+)
+from frames.specs.conditions import without_filters
+from frames.theory.exact import aggregate, satisfies, truth
+from frames.theory.logical import processed
+from frames.theory.patterns import can_be_read, matches
+from frames.theory.schemes import (
     AnyScheme,
     Event,
     Frame,
@@ -64,21 +79,6 @@ from frames.schemes import (
     possible,
     rows_of,
 )
-from frames.specs import (
-    Aggregate,
-    Between,
-    Boundary,
-    Custom,
-    Delta,
-    Pattern,
-    Session,
-    Spec,
-    State,
-    Threshold,
-    check_spec,
-)
-from frames.specs.conditions import without_filters
-from frames.theory_of_patterns import can_be_read, matches
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 

@@ -1,18 +1,18 @@
 """Properties over many shapes of user-defined and combined functions, each of which would compile for seconds.
 
-They are skipped where kernels are compiled, and one test of the same file runs them in a process where none is.
+Where kernels are compiled there are no such tests, and one test of the same file runs them in a process where none is.
 """
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numba
-import pytest
 
-only_uncompiled = pytest.mark.skipif(
-    not numba.config.DISABLE_JIT, reason="each shape compiles for seconds: run in a process of its own"
-)
+
+def only_uncompiled(test: Callable[..., None]) -> Callable[..., None] | None:
+    return test if numba.config.DISABLE_JIT else None
 
 
 def run_uncompiled(file: str) -> None:

@@ -172,5 +172,5 @@ SPECS = [
     fr.Pattern("A B+", {"B": "x > PREV(x)"}, {"high": "LAST(B.x)", "n": "COUNT(B.*)"}),
     fr.Pattern("A B*", {"A": "i > 0", "B": "x >= AVG(A.x)"}, {"mean": "AVG(B.x)"}),
     fr.Session(2, max_rows=3),
-    fr.Between("x > 0.2", "i < 1", min_rows=2),
+    fr.Between("x > 0.2", "i < 1"),
 ]

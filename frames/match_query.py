@@ -13,7 +13,8 @@ from frames.specs.lengths import lengths_to_json
 from frames.tables import Key, key_of
 from swag.errors import BadQuery
 from swag.query.as_call import shown
-from swag.query.over_frames import OverFrames
+from swag.query.over_frames import ContinuousFrames, OverFrames
+from swag.query.query import Query
 
 FRONT = ("frame_id", "start", "end", "rows")  # of every table of frames
 MINE = " "  # a measure that is called as one of those is kept with this before its name
@@ -57,6 +58,29 @@ class MatchQuery(OverFrames):
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
         return self.spec.texts
+
+    @property
+    def readers(self) -> list[Query]:
+        raise self._not_followed()
+
+    def named(self) -> "MatchQuery":
+        raise self._not_followed()
+
+    def check_by(self, by: tuple[str, ...]) -> None:
+        raise self._not_followed()
+
+    def running(self, ts: str, by: tuple[str, ...]) -> ContinuousFrames:
+        raise self._not_followed()
+
+    def to_json(self) -> dict[str, Any]:
+        raise self._not_followed()
+
+    def _not_followed(self) -> BadQuery:
+        """What engines are told: they do not search for matches as events come."""
+        return BadQuery(
+            "matches of a pattern are not found in an engine.",
+            "fr.Detector(fr.Pattern(…)) as events come; sw.evaluate over stored events",
+        )
 
     def names(self, by: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table of matches, and what they are called here."""

@@ -125,8 +125,11 @@ SPECS |= {
 # Every other aggregate compiles for seconds what differs in a function or two: they are tried uncompiled, all of them
 # (test_without_jit.py). Compiled are some of one partial and of several, of integers and floats, closed both ways.
 UNCOMPILED = (
-    "count", "count >= 0", "sum >=", "whole sum <=", "mean <", "whole mean >=", "min", "first", "last", "var", "wmean",
-    "corr", "quantile >", "median", "user-defined", "delta first <=", "delta range >=", "delta first >=, two",
+    "count", "count of values", "count >= 0", "whole sum >", "mean <", "whole mean >=", "min", "max", "first", "last",
+    "var", "std", "wmean", "corr", "quantile >", "median >=", "both ways, before", "either, with", "filtered",
+    "skew, arg_max", "user-defined", "delta first <=", "delta first >", "delta range >, two", "delta range <=, two",
+    "delta first >=, two", "mean <, open", "quantile >, open", "boundary, whole width", "boundary, mixed grid",
+    "pattern, lengths", "pattern that waits", "pattern over text",
 )  # fmt: skip
 COMPILED = [name for name in SPECS if numba.config.DISABLE_JIT or name not in UNCOMPILED]
 FURTHER: dict[str, Any] = {  # of these shapes each compiles for ten seconds: they are tried without

@@ -77,7 +77,7 @@ def specs() -> list[Any]:
         fr.Pattern("A B+", {"B": "x < AVG(A.x)"}),
         fr.Threshold("x > 2 AND n > 1", max_rows=5),
         fr.Session("10s"),
-        fr.State("word"),
+        fr.State("n"),
         fr.Between("x > 2", "x < 1"),
     ]
 

@@ -162,24 +162,24 @@ def test_several_statements_are_read_in_order(queries: list[sw.Query]) -> None:
     assert sw.sql(";\n".join(map(str, queries))) == queries
 
 
-COLUMNS = st.lists(NAMES, min_size=1, max_size=3, unique=True)
-POSITIVE = st.one_of(st.integers(1, 10**6), st.floats(1e-6, 1e6))
-
-
 def is_constant(name: str) -> bool:
     """Is it SQL over no column at all?"""
     found = derived(name)
     return found is not None and not found.columns
 
 
+READ = NAMES.filter(lambda name: not is_constant(name))
+COLUMNS = st.lists(READ, min_size=1, max_size=3, unique=True)
+POSITIVE = st.one_of(st.integers(1, 10**6), st.floats(1e-6, 1e6))
+
 WHOLE = st.one_of(  # frames of every length
     st.builds(
-        fr.Threshold, NAMES.filter(lambda name: not is_constant(name)), st.sampled_from([">", ">=", "<", "<=", "=="]),
+        fr.Threshold, READ, st.sampled_from([">", ">=", "<", "<=", "=="]),
         NUMBERS, st.booleans(),
         min_rows=st.integers(1, 9), min_duration=st.sampled_from([0, 60, "2m", "1.5h", datetime.timedelta(minutes=3)]),
     ),
     st.builds(fr.Aggregate, aggregates(), st.sampled_from([">", ">=", "<", "<="]), NUMBERS),
-    st.dictionaries(NAMES, POSITIVE, min_size=1, max_size=3).map(fr.Boundary),
+    st.dictionaries(READ, POSITIVE, min_size=1, max_size=3).map(fr.Boundary),
     st.builds(
         lambda names, x, measure, op: fr.Delta(dict.fromkeys(names, x), measure=measure, op=op),
         COLUMNS, POSITIVE, st.sampled_from(["first", "range"]), st.sampled_from(["<", "<=", ">", ">="]),
@@ -207,7 +207,9 @@ def test_a_frame_query_reads_back_from_its_text(spec: Any, aggregate: Any, name:
     [read] = sw.sql(str(query))
     assert str(read) == str(query) or is_sql(spec)
     assert sw.sql(str(read)) == [read]
-    assert (read.values, read.where) == (query.values, query.where)
+    of_sql = any(not each.isidentifier() for each in aggregate.columns)  # is written in one way, and so its name
+    assert of_sql or [name for name, _ in read.values] == [name for name, _ in query.values]
+    assert [value for _, value in read.values] == [value for _, value in query.values] and read.where == query.where
     assert read.spec == spec or str(read.spec.min_duration) != str(spec.min_duration) or is_sql(spec)
 
 

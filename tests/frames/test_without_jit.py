@@ -14,7 +14,7 @@ FILES = ["detect", "detector", "state"]
 
 
 def test_frames_are_the_same_when_kernels_are_not_compiled() -> None:
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "jit-off"}
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "quick"}
     environment.pop("PYTEST_ADDOPTS", None)
     files = [str(HERE / f"test_{name}.py") for name in FILES]
     run = subprocess.run(

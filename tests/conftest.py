@@ -1,7 +1,7 @@
 """How the tests run: Hypothesis by profile, kernels compiled or (NUMBA_DISABLE_JIT=1) as plain Python.
 
     HYPOTHESIS_PROFILE=ci         the default: reproducible, the same examples every time
-    HYPOTHESIS_PROFILE=thorough   ten times as many, new ones every time
+    HYPOTHESIS_PROFILE=thorough   twenty times as many, new ones every time
     HYPOTHESIS_PROFILE=jit-off    a few, for kernels that are not compiled
     HYPOTHESIS_PROFILE=quick      very few, for `make check`
 

@@ -1,6 +1,6 @@
 """What every kind of frame says of itself: the class that specs are made from, and the checks of their arguments.
 
-A kind is a spec (here), a scan that finds its frames (frames/scans) and a definition (frames/theory.py). Whatever
+A kind is a spec (here), a scan that finds its frames (frames/scans) and a definition (frames/theory). Whatever
 else there is to know of it is asked of its spec: nothing outside tells kinds apart.
 """
 
@@ -30,7 +30,7 @@ class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
-    overlap is one, whatever their lengths (frames/theory.py); then frames are maximal runs, or pieces of them. in_runs:
+    overlap is one, whatever their lengths (frames/theory); then frames are maximal runs, or pieces of them. in_runs:
     is all that is undecided of a key its last run, of which a frame becomes, and the gap in front of it? Then what is
     said of frames can grow with them (frames/continuous).
 

@@ -82,7 +82,7 @@ from frames.theory.schemes import (
 from swag.errors import BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
-__all__ = [  # of frames/exact.py and frames/schemes.py, which know nothing of specs; and what is defined here
+__all__ = [  # of exact.py and schemes.py, which know nothing of specs; and what is defined here
     "Event", "Frame", "Scheme", "aggregate", "candidates", "cell", "covers", "final", "gaps",
     "has_sub_interval_closure", "has_super_interval_closure", "has_union_closure", "holds", "in_order", "is_disjoint",
     "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "is_short_enough", "partitions",

@@ -5,10 +5,8 @@ of their own and know nothing of this repository: what they run came with the jo
 that the driver has filled.
 """
 
-import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,7 +21,6 @@ from typing import Any
 
 import pytest
 
-from kernels.compile.folder import cache_folder
 from tests.spark_session import NO_JAVA, ROOT, has_java
 
 JOB = """
@@ -70,8 +67,6 @@ class Cluster:
         import pyspark
 
         self.folder, self.home = folder, Path(pyspark.__file__).parent
-        with contextlib.suppress(shutil.Error):  # what other tests compile meanwhile may come and go
-            shutil.copytree(cache_folder(), folder / "cache")  # the driver need not compile what is compiled
         self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
             "SPARK_HOME": str(self.home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
             "SWAG_CACHE_DIR": str(folder / "cache"), "SPARK_WORKER_DIR": str(folder / "work"),

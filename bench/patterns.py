@@ -1,4 +1,4 @@
-"""How fast patterns are found: dips in prices, threshold frames as a pattern, beside regular expressions and DuckDB.
+"""How fast patterns are found: dips in prices, threshold frames as a pattern, beside `re`, NumPy and DuckDB.
 
 python -m bench.patterns [--quick] [--events 10000000] [--keys 1000] [--rounds 5] [--markdown page]
 """
@@ -6,6 +6,7 @@ python -m bench.patterns [--quick] [--events 10000000] [--keys 1000] [--rounds 5
 import argparse
 import re
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,54 @@ EPISODE = fr.Pattern("A{20,}", {"A": f"x > {HIGH}"})
 MEAN = fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > AVG(B.x)"})
 
 
+def key_by_key(events: pa.Table) -> tuple[np.ndarray, ...]:
+    """k, ts, x in order of key; and of each row, whether it is of the same key as the one before."""
+    columns = tuple(np.asarray(events[name]) for name in ("k", "ts", "x"))
+    if not bool((columns[0][1:] >= columns[0][:-1]).all()):
+        order = np.argsort(columns[0], kind="stable")
+        columns = tuple(each[order] for each in columns)
+    return *columns, np.append(False, columns[0][1:] == columns[0][:-1])
+
+
 def by_expressions(events: pa.Table) -> int:
     """Dips by Python's `re`: rows as letters, key by key; a match is three arrays more that nobody makes here."""
-    k, x = (np.asarray(events[name]) for name in ("k", "x"))
-    order = np.argsort(k, kind="stable")
-    k, x = k[order], x[order]
-    letters = np.full(k.size, ord("s"), np.uint8)
-    same = k[1:] == k[:-1]
-    letters[1:][same & (x[1:] < x[:-1])] = ord("d")
-    letters[1:][same & (x[1:] > x[:-1])] = ord("u")
+    _, _, x, same = key_by_key(events)
+    letters = np.full(x.size, ord("s"), np.uint8)
+    letters[1:][same[1:] & (x[1:] < x[:-1])] = ord("d")
+    letters[1:][same[1:] & (x[1:] > x[:-1])] = ord("u")
     return sum(1 for _ in re.finditer(rb".d+u", letters.tobytes(), re.DOTALL))
+
+
+def dips_by_hand(events: pa.Table) -> int:
+    """Dips by NumPy alone, as one who knows it well may write them: runs that fall, each with a rise behind it.
+
+    Matches do not overlap. A run right behind the rise that ended a match has to give its first row away, which one of
+    a single row can not; so among such runs, one behind the other, every second one is a match.
+    """
+    k, ts, x, same = key_by_key(events)
+    falls = np.append(same[1:] & (x[1:] < x[:-1]), False)  # row i + 1 is below row i
+    edges = np.diff(falls.astype(np.int8), prepend=0)
+    first, last = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) + 1
+    rises = (last < x.size) & same[np.minimum(last, x.size - 1)]
+    rises[rises] = x[last[rises]] > x[last[rises] - 1]
+    first, last = first[rises], last[rises]
+    at, meets = np.arange(first.size), np.append(False, first[1:] == last[:-1])
+    free = ~meets | (last - first > 2)
+    met = (at - np.maximum.accumulate(np.where(free, at, 0))) % 2 == 0
+    first = first + (meets & np.append(False, met[:-1]))
+    first, last = first[met], last[met]
+    return pa.table({"k": k[first], "start": ts[first], "end": ts[last], "rows": last - first + 1}).num_rows
+
+
+def episodes_by_hand(events: pa.Table) -> int:
+    """Rows above the threshold for 20 rows, by NumPy alone."""
+    k, ts, x, same = key_by_key(events)
+    high = x > HIGH
+    first = np.flatnonzero(high & ~(np.append(False, high[:-1]) & same))
+    last = np.flatnonzero(high & ~np.append(high[1:] & same[1:], False))
+    long = last - first >= 19
+    first, last = first[long], last[long]
+    return pa.table({"k": k[first], "start": ts[first], "end": ts[last], "rows": last - first + 1}).num_rows
 
 
 def detection(report: Report, size: int, keys: int, rounds: int) -> None:
@@ -45,25 +84,30 @@ def detection(report: Report, size: int, keys: int, rounds: int) -> None:
     connection.register("events", table)
     islands = ISLANDS["threshold"].format(high=HIGH) + " HAVING n >= 20"
     peers: dict[str, dict[str, Any]] = {
-        "A B+ C": {"re": lambda: by_expressions(table)},
-        "A{20,}": {"DuckDB": lambda: connection.sql(islands).arrow().read_all().num_rows},
+        "A B+ C": {"re": by_expressions, "NumPy by hand": dips_by_hand},
+        "A{20,}": {
+            "DuckDB": lambda _: connection.sql(islands).arrow().read_all().num_rows,
+            "NumPy by hand": episodes_by_hand,
+        },
     }
     for layout, events in (("interleaved", table), ("key by key", table.take(order).combine_chunks())):
         for spec, reach in ((DIP, 50.0), (EPISODE, 50.0), (LOW, None), (MEAN, None)):
             found = fr.detect(spec, events, key="k").num_rows  # compiles
             others = {} if spec.measures or spec is MEAN else peers[spec.pattern]
+            others = {name: partial(ask, events) for name, ask in others.items()}
             for ask in others.values():
                 assert ask() == found
             ours = {"frames": lambda spec=spec, events=events: fr.detect(spec, events, key="k")}
-            best = interleaved(ours | (others if layout == "interleaved" else {}), rounds)
-            work = interleaved(ours, rounds, cpu_clock)["frames"]
+            turns = 1 if reach is None else rounds
+            best = interleaved(ours | others, turns)
+            work = interleaved(ours, turns, cpu_clock)["frames"]
             said = ", LAST(B.x)" if spec is LOW else ", C above AVG(B.x)" if spec is MEAN else ""
             name = f"{spec.pattern}{said}, {layout} ({found:,} matches)"
             report.findings.append(Finding(name, "events per second, wall", size / best["frames"] / 1e6, "M/s", reach))
             report.findings.append(
                 Finding(name, "per second of CPU, times 2 cores", 2 * size / work / 1e6, "M/s", reach)
             )
-            for other in set(best) - {"frames"}:
+            for other in others:
                 report.findings.append(Finding(name, f"over {other}", best[other] / best["frames"], "x", 10.0))
 
 

@@ -33,7 +33,7 @@ def run(quick: bool) -> Report:
     for label, some in (("one aggregate each", simple), ("expressions of two windows", computed)):
         seconds = best_of(lambda some=some: sw.Engine(key="k").register(some), rounds, cpu_clock)
         report.findings.append(Finding(label, f"register {many:,} queries", seconds, "s", 2, at_most=True))
-    report.findings += [updates(simple, computed, quick), candidates(quick)]
+    report.findings += [updates(simple, computed, quick), expressions(quick), candidates(quick)]
     return report
 
 
@@ -61,9 +61,21 @@ def queries(count: int) -> tuple[list[sw.Query], list[sw.Query]]:
 
 def updates(simple: list[sw.Query], computed: list[sw.Query], quick: bool) -> Finding:
     """The same aggregates over 10 windows, and over all of them: what an event costs must not change."""
+    return per_event([*simple[-4:], computed[-1]], [*simple, *computed], "registered queries", quick)
+
+
+def expressions(quick: bool) -> Finding:
+    """An expression over the columns of an event is computed once, whoever asks for it."""
+    queries = [sw.Query(sw.sum("x * y"), sw.Range(1000 + i), f"e{i}") for i in range(100)]
+    return per_event(queries[-1:], queries, "queries over x * y", quick)
+
+
+def per_event(few: list[sw.Query], many: list[sw.Query], what: str, quick: bool) -> Finding:
+    """What an event costs with many queries, against few that have the same structures."""
     events, batch = (20_000, 2_000) if quick else (1_000_000, 10_000)
     rng = np.random.default_rng(1)
     stream = {"ts": np.arange(events), "k": rng.integers(0, 100, events), "x": rng.random(events)}
+    stream["y"] = stream["x"] + 1
     batches = [{name: column[b : b + batch] for name, column in stream.items()} for b in range(0, events, batch)]
 
     def rest_of_the_stream(asked: list[sw.Query]) -> float:
@@ -72,11 +84,10 @@ def updates(simple: list[sw.Query], computed: list[sw.Query], quick: bool) -> Fi
         engine.append(batches[0])  # structures are made, and differ in nothing but their number of queries
         return elapsed(lambda: [engine.append(each) for each in batches[1:]], cpu_clock)
 
-    few, all_of_them = [*simple[-4:], computed[-1]], [*simple, *computed]
-    pairs = [(rest_of_the_stream(few), rest_of_the_stream(all_of_them)) for _ in range(2)]
+    pairs = [(rest_of_the_stream(few), rest_of_the_stream(many)) for _ in range(2)]
     best = [min(times) for times in zip(*pairs, strict=True)]
-    what = f"{len(all_of_them):,} registered queries against {len(few)}"
-    return Finding("cost of an event", what, best[1] / best[0], "x", 1.2, at_most=True)
+    against = f"{len(many):,} {what} against {len(few)}"
+    return Finding("cost of an event", against, best[1] / best[0], "x", 1.2, at_most=True)
 
 
 def candidates(quick: bool) -> Finding:

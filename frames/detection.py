@@ -13,20 +13,23 @@ from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, w
 from frames.finding.layout import laid_out
 from frames.finding.measures import with_measures
 from frames.finding.numbering import numbered
+from frames.finding.open_ends import next_instants
 from frames.finding.quantiles import with_quantiles
 from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
+from frames.patterns.rows import counted
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, Share
 from frames.specs import Pattern, Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
-from kernels.frames.framing import AT, COUNT
+from kernels.frames.framing import AT, COUNT, END
 from kernels.stored import edges
 from swag.first_use import few
 from swag.tables.columns import Clock, Field, as_table
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import KeyTable
+from swag.tables.waiting import TimedRows
 
 
 def _rehearsal(spec: Spec, events: Any, **options: Any) -> Callable[[], Any]:
@@ -99,9 +102,13 @@ def search(spec: Spec, table: pa.Table, ts: str, key: str | None, seen: Fingerpr
     fields, beside = numbered(scans, instants)
     leads = beside["leads"][0]
     extra = with_quantiles(spec, table, ids, (fields[AT], leads, fields[COUNT]), scans[0].columns(beside))
-    extra = with_measures(spec, table, ids, fields, extra) if isinstance(spec, Pattern) else extra
+    if isinstance(spec, Pattern):
+        extra = with_measures(spec, counted(table, instants.size), ids, fields, extra)
     named = None if keys is None or key is None else (key, keys)
     endless = beside["endless"][0] > 0 if spec.extent == "open" else None
+    if endless is not None and not spec.scans_ends:
+        fields[END], there = next_instants(fields, leads, TimedRows(table, instants, ids))
+        endless = ~there
     return FramesFound(clock, named, instants, ids, fields, leads, extra, endless)
 
 

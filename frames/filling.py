@@ -3,6 +3,7 @@
 Of the stream that they were found in, frames hold their own events (frames/owning/owning.py); of others, all inside.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import chunks, in_parallel
+from frames.finding.intake import SMALL, chunks, in_parallel
 from frames.finding.intervals import Times, over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
 from frames.tables import Key, key_of, united
 from kernels.compile.ahead import rehearsed
 from kernels.frames import fill as frame_fill
+from kernels.operators.numbers import EARLIEST, LATEST
 from swag.arguments import as_list
 from swag.errors import BadQuery
 from swag.first_use import few
@@ -53,28 +55,35 @@ def placed(ids: np.ndarray, count: int, starts: np.ndarray, ends: np.ndarray) ->
     return Placed(segments, starts[order], ends[order], reach, order)
 
 
-def matches(instants: np.ndarray, ids: np.ndarray, frames: Placed) -> tuple[np.ndarray, np.ndarray]:
-    """Every (event, frame) that belong together, in order of events; counted first, then written, on all cores."""
-    slices = chunks(instants.size)
-    nothing, never = np.zeros(0, np.int64), np.full(frames.segments.size, np.iinfo(np.int64).max)
+def matches(
+    instants: np.ndarray, ids: np.ndarray, frames: Placed, names: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every (event, frame) that belong together, in order of events, on all cores. names: what frames are called, in
+    order of `frames`; else they are called by their rows.
+
+    There is room for one frame of each event. Where these are too few they are counted by then, and listed again.
+    """
+    slices, called = chunks(instants.size), frames.rows if names is None else names
+    begins = frames.segments
+    nowhere = np.stack([begins, begins, np.full_like(begins, LATEST), np.full_like(begins, EARLIEST)], axis=1)
 
     def look(s: slice, row: np.ndarray, frame: np.ndarray) -> int:
-        cursor = np.stack([frames.segments, frames.segments, never], axis=1)  # where each key's first search begins
         own = ids[s] if ids.size else ids
-        return int(frame_fill.match(instants[s], own, frames.arrays, cursor, row.size, row, frame))
+        return int(frame_fill.match(instants[s], own, s.start, (*frames.arrays, called), nowhere.copy(), row, frame))
 
-    sizes = in_parallel(lambda s: look(s, nothing, nothing), slices)
+    row, frame = room(instants.size, np.int64), room(instants.size, np.int64)
+    sizes = in_parallel(lambda s: look(s, row[s], frame[s]), slices)
     edges = np.concatenate([[0], np.cumsum(sizes)])
-    row, frame = room(edges[-1], np.int64), room(edges[-1], np.int64)
-
-    def write(part: int) -> None:
-        mine = slice(edges[part], edges[part + 1])
-        if mine.stop > mine.start:
-            look(slices[part], row[mine], frame[mine])
-            row[mine] += slices[part].start
-
-    in_parallel(write, range(len(slices)))
-    return row, frames.rows[frame]
+    if any(size > s.stop - s.start for size, s in zip(sizes, slices, strict=True)):
+        row, frame = room(edges[-1], np.int64), room(edges[-1], np.int64)
+        places = [slice(*pair) for pair in itertools.pairwise(edges)]
+        in_parallel(lambda pair: look(pair[0], row[pair[1]], frame[pair[1]]), zip(slices, places, strict=True))
+        return row, frame
+    for s, first, size in zip(slices, edges, sizes, strict=False):
+        if first < s.start:
+            for each in (row, frame):
+                each[first : first + size] = each[s.start : s.start + size]
+    return row[: edges[-1]], frame[: edges[-1]]
 
 
 def _filling(frames: Any, events: Any, **options: Any) -> Callable[[], Any]:
@@ -111,14 +120,14 @@ def members(
     meeting, owner = meet(frames, table, ts, by, before, after, own)
     if owner is None or not owner.must:
         intervals = placed(meeting.keys, meeting.count, meeting.starts, meeting.ends)
-        row, frame = matches(meeting.instants, meeting.ids, intervals)
+        row, numbers = matches(meeting.instants, meeting.ids, intervals, meeting.numbers[intervals.rows])
         told = meeting.rows is not None and row.size == int(meeting.rows.sum())  # no frame has less than its own,
         told &= not meeting.half_open  # unless it ends where its last event is
         if owner is None or told or meeting.rises:
-            return row, meeting.numbers[frame]
+            return row, numbers
     owned = owner.ask(meeting)
     if owned is None:
-        return row, meeting.numbers[frame]
+        return row, numbers
     row, frame = rows_between(meeting, *owned)
     return row, meeting.numbers[frame]
 
@@ -149,7 +158,10 @@ def meet(
 def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
     if row.size == table.num_rows and bool((row == np.arange(row.size)).all()):
         return table.append_column("frame_id", pa.array(numbers))
-    return taken(table, row).append_column("frame_id", pa.array(numbers))
+    if row.size < SMALL:
+        return taken(table, row).append_column("frame_id", pa.array(numbers))
+    columns = in_parallel(lambda i: taken(table.select([i]), row).column(0), range(table.num_columns))
+    return pa.table(columns, schema=table.schema).append_column("frame_id", pa.array(numbers))
 
 
 def check_free(table: pa.Table) -> None:

@@ -1,13 +1,13 @@
 """SELECT … FROM stream MATCH_RECOGNIZE ( … ): the matches of a pattern, one row each. A frozen value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from frames.detection import detect
-from frames.query import NO_STREAMS
+from frames.query import NO_STREAMS, FrameQuery, readers_of
 from frames.specs import Pattern
 from frames.specs.lengths import lengths_to_json
 from frames.tables import Key, key_of
@@ -24,7 +24,7 @@ MINE = " "  # a measure that is called as one of those is kept with this before 
 class MatchQuery(OverFrames):
     """`spec`: the pattern, with its measures. `select`: the columns that are asked for, by name; () for all of them.
 
-    `time`: what ORDER BY says, which must be the ts of the events. `by`, `stream`: as FrameQuery has them.
+    `time`: what ORDER BY says, which must be the ts of the events. `by`, `stream`, `name`: as FrameQuery has them.
 
     A measure that is called `start`, `end`, `rows` or `frame_id` keeps its name, and ours becomes `start_`.
     """
@@ -34,9 +34,19 @@ class MatchQuery(OverFrames):
     time: str | None = None
     by: Any = field(default=None, kw_only=True)
     stream: str | None = field(default=None, compare=False, kw_only=True)
+    name: str | None = field(default=None, compare=False, kw_only=True)
+
+    fragments = False  # a match is reported as a whole
+    where = having = None
+    asked: ClassVar[tuple[Any, ...]] = ()  # what is said of it are its measures
+    aggregated: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        known = self.names(tuple(self.by or ()))
+        if self.by is not None:
+            self._check_selected(tuple(self.by))
+
+    def _check_selected(self, by: tuple[str, ...]) -> None:
+        known = self.names(by)
         for name in self.select:
             if name not in known.values():
                 raise BadQuery(
@@ -49,7 +59,7 @@ class MatchQuery(OverFrames):
 
     @property
     def label(self) -> str:
-        return str(self)
+        return str(self) if self.name is None else self.name
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,26 +71,29 @@ class MatchQuery(OverFrames):
 
     @property
     def readers(self) -> list[Query]:
-        raise self._not_followed()
+        return readers_of(self.spec, self.label)
 
     def named(self) -> "MatchQuery":
-        raise self._not_followed()
+        return self if self.name is not None else replace(self, name=self.label)
 
     def check_by(self, by: tuple[str, ...]) -> None:
-        raise self._not_followed()
+        self._check_selected(key_of(by, self.spec))
 
     def running(self, ts: str, by: tuple[str, ...]) -> ContinuousFrames:
-        raise self._not_followed()
+        from frames.continuous.matches import RunningMatches
+
+        self.check_time(ts)
+        return RunningMatches(self, ts, by)
 
     def to_json(self) -> dict[str, Any]:
-        raise self._not_followed()
+        return {"frames": self.spec.to_json(), "label": self.label, "select": list(self.select), "time": self.time,
+                "group_by": self.by, "stream": self.stream, "name": self.name}  # fmt: skip
 
-    def _not_followed(self) -> BadQuery:
-        """What engines are told: they do not search for matches as events come."""
-        return BadQuery(
-            "matches of a pattern are not found in an engine.",
-            "fr.Detector(fr.Pattern(…)) as events come; sw.evaluate over stored events",
-        )
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> "MatchQuery":
+        by, spec = entry["group_by"], Pattern.from_json(entry["frames"])
+        return cls(spec, tuple(entry["select"]), entry["time"], by=None if by is None else tuple(by),
+                   stream=entry["stream"], name=entry["name"])  # fmt: skip
 
     def names(self, by: tuple[str, ...]) -> dict[str, str]:
         """The columns of a table of matches, and what they are called here."""
@@ -94,9 +107,13 @@ class MatchQuery(OverFrames):
     ) -> pa.Table:
         """One row per match: frame_id, [key], start, end, rows, one column per measure; or those that are selected."""
         self.check_time(ts)
+        self.check_streams(streams)
+        return self.say(detect(self.spec, events, ts=ts, key=key), None, ts, key)
+
+    def check_streams(self, streams: Mapping[str, Any]) -> None:
+        """It reads one stream alone."""
         for name in streams:
             raise BadQuery(f'the statement does not read "{name}".', "only the events that are searched")
-        return self.say(detect(self.spec, events, ts=ts, key=key), None, ts, key)
 
     def check_time(self, ts: str) -> None:
         if self.time is not None and self.time != ts:
@@ -128,3 +145,8 @@ class MatchQuery(OverFrames):
             clause = clause.replace(old, new, 1)
         what = ", ".join(map(name, self.select)) or "*"
         return f"SELECT {what} FROM {name(self.stream or 'events')} MATCH_RECOGNIZE ({by}{order}{clause})"
+
+
+def query_from_json(entry: dict[str, Any]) -> OverFrames | None:
+    """A query over frames, or over matches, that was written down. None: its functions are not."""
+    return (MatchQuery if "select" in entry else FrameQuery).from_json(entry)

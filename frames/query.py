@@ -128,8 +128,7 @@ class FrameQuery(OverFrames):
     @property
     def readers(self) -> list[Query]:
         """What is read of events, as simple queries that read the same. The spec looks at its columns itself."""
-        read = [(count(text), None) for name in self.spec.columns for text in self.spec.texts.get(name, (name,))]
-        found = [Query(each, Rows(1), self.label, where) for each, where in read]
+        found = readers_of(self.spec, self.label)
         return found if self.fill_from is not None else found + self.filling
 
     @property
@@ -142,13 +141,8 @@ class FrameQuery(OverFrames):
         return self if self.name is not None else replace(self, name=self.label)
 
     def check_by(self, by: tuple[str, ...]) -> None:
-        """Refuse key columns that are named as others of its rows are, and frames that can not be followed."""
+        """Refuse key columns that are named as others of its rows are."""
         self.check_key(list(key_of(by, self.spec)))
-        if not self.spec.in_runs:
-            raise BadQuery(
-                f"{type(self.spec).__name__} frames are not followed as they grow.",
-                "sw.evaluate over stored events, or fr.Detector, then fr.summarize",
-            )
 
     def running(self, ts: str, by: tuple[str, ...]) -> ContinuousFrames:
         """At work on events that come."""
@@ -186,7 +180,7 @@ class FrameQuery(OverFrames):
         if self.fill_from is not None and self.fill_from not in streams:
             raise BadQuery(
                 f'frames are filled from "{self.fill_from}", which is not there.',
-                f"sw.evaluate(…, {self.fill_from}=table); on Spark and on the command line, from their own stream",
+                f"sw.evaluate(…, {self.fill_from}=table); on the command line, from their own stream",
             )
 
     def say(self, found: pa.Table, table: pa.Table, ts: str, key: Key, owner: Owner | None) -> pa.Table:
@@ -252,6 +246,12 @@ class FrameQuery(OverFrames):
         from swag.query.as_sql import frame_statement
 
         return frame_statement(self, self.spec.clause())
+
+
+def readers_of(spec: Spec, label: str) -> list[Query]:
+    """What a spec reads of events, as simple queries that read the same."""
+    texts = [text for name in spec.columns for text in spec.texts.get(name, (name,))]
+    return [Query(count(text), Rows(1), label) for text in texts]
 
 
 def _named(values: Any) -> tuple[tuple[str, Any], ...]:

@@ -85,6 +85,11 @@ def note_of(frames: pa.Table) -> dict[str, Any]:
     return note if isinstance(note, dict) else {}
 
 
+def noted_extent(extent: str) -> dict[bytes, bytes]:
+    """Metadata that say no more than that."""
+    return {NOTE: json.dumps({"spec": {"extent": extent}}).encode()}
+
+
 def is_half_open(frames: pa.Table) -> bool:
     """Do frames end with the next event of their key, which is not in them?"""
     spec = note_of(frames).get("spec")

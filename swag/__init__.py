@@ -31,45 +31,11 @@ from swag.errors import (
 )
 from swag.evaluate import evaluate
 from swag.features import Col, col
+from swag.query import kinds
 from swag.query.aggregates import Aggregate
 from swag.query.every import Every
 from swag.query.expression import Expression
-from swag.query.kinds import (
-    age,
-    aggregate,
-    all,
-    any,
-    arg_max,
-    arg_min,
-    corr,
-    count,
-    count_distinct,
-    count_if,
-    cov,
-    decayed_count,
-    decayed_mean,
-    decayed_sum,
-    first,
-    first_n,
-    intercept,
-    kurtosis,
-    last,
-    last_n,
-    max,
-    mean,
-    median,
-    min,
-    mode,
-    product,
-    quantile,
-    r2,
-    skew,
-    slope,
-    std,
-    sum,
-    var,
-    wmean,
-)
+from swag.query.kinds import *  # noqa: F403
 from swag.query.query import Events, Query
 from swag.query.windows import Range, Rows, Since, Unbounded
 from swag.sql import sql
@@ -100,44 +66,11 @@ __all__ = [
     "Unbounded",
     "UnknownColumn",
     "UnknownQuery",
-    "age",
-    "aggregate",
-    "all",
-    "any",
-    "arg_max",
-    "arg_min",
     "col",
-    "corr",
-    "count",
-    "count_distinct",
-    "count_if",
-    "cov",
-    "decayed_count",
-    "decayed_mean",
-    "decayed_sum",
     "evaluate",
-    "first",
-    "first_n",
-    "intercept",
-    "kurtosis",
-    "last",
-    "last_n",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "mode",
-    "product",
-    "quantile",
-    "r2",
-    "skew",
-    "slope",
     "sql",
-    "std",
-    "sum",
-    "var",
-    "wmean",
 ]
+__all__ += kinds.__all__
 
 
 def __dir__() -> list[str]:

@@ -170,12 +170,16 @@ class Engine:
         """
         if stream is not None and not self._others.is_own(stream):
             return self._others.take(stream, events)
-        streams = self._streams
+        streams, clock = self._streams, self._streams.time.clock
+        if self.lateness is None and clock is not None and not streams.is_ticking:
+            few = intake.few_events(events, streams.reading, self.ts, clock)
+            if few is not None:
+                return streams.take(few)
         waits = self.lateness is not None and self.hold
         table = intake.read(events, streams.reading, keep=waits or streams.is_ticking)
         if table.num_rows == 0:
             return 0
-        if self.lateness is None and streams.time.clock is not None:  # what comes in order goes straight in
+        if self.lateness is None and clock is not None:  # what comes in order goes straight in
             return streams.take(table)
         return self._arrivals.take(table)
 

@@ -85,7 +85,7 @@ def _lookups(core: Core) -> list[str]:
     for total in core.plan.totals.totals.values():
         lines += ["", *_total(total, core.plan.totals.named(total.of))]
     rest = [query for query in core.plan.queries.values() if query.label not in core.plan.totals.queries]
-    free = [query.label for query in rest if not parts_of(query.aggregate)]
+    free = [query.label for query in rest if not parts_of(query.aggregate) and not core.plan.thresholds.key(query)]
     if free:
         why = "    no structure: counts and ends are read off the window's edges, O(1)"
         lines += ["", f"positions: {_names(free)}", why]
@@ -106,8 +106,11 @@ def _filters(core: Core) -> list[str]:
     said = ", ".join(f"{count:,} {way}" for way, count in ways.items() if count)
     pairs, size = sum(space.used for space in families), chooser.bytes + sum(space.bytes for space in families)
     places = many(len(families), "arena")
+    apart = core.plan.thresholds.explain().items()
     return ["", f"{many(len(predicates), 'where')}: {said}",
-            f"    {pairs:,} (filter, key) with rows of their own, in {places}, {_size(size)}"]  # fmt: skip
+            f"    {pairs:,} (filter, key) with rows of their own, in {places}, {_size(size)}",
+            *(f"    {count:,} thresholds of {column} among them share no structure: {why}"
+              for (column, why), count in apart if count > 1)]  # fmt: skip
 
 
 def _foot(core: Core) -> list[str]:

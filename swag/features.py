@@ -16,8 +16,7 @@ from swag.query.groupings import By
 from swag.query.query import Query
 from swag.stored.ordered_rows import as_clock
 from swag.tables.columns import Clock, as_table, instants
-from swag.tables.key_columns import key_name
-from swag.tables.wide_rows import WideRows
+from swag.tables.wide_rows import Entities, WideRows
 from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.live_stream import LiveStream
 
@@ -93,26 +92,27 @@ class Features:
 
     def of(self, entities: Any, at: Any, names: Any) -> pa.Table:
         """See Engine.features."""
-        front = as_table(entities)
-        asked = self._known(front.column_names, None if names is None else tuple(as_list(names, "queries", EXAMPLE)))
+        front = Entities(entities)
+        asked = self._known(front.names, None if names is None else tuple(as_list(names, "queries", EXAMPLE)))
         clock = self._streams.time.clock
         if clock is None:
-            return self._before_events(front, asked)
+            return self._before_events(front.table, asked)
         instants_of = None if at is None else _instants(at, front, clock)
-        values, valid = asked.rows.page(front.num_rows)
+        page = asked.rows.page(front.rows)
         others: dict[int, Any] = {}
         for part in asked.parts:
             now = instants_of
             if now is None:
                 now = max(part.time.now, part.stream.core.time.now)
-            own = part.plan.answer(_ids(part, front), now, (values[part.slots], valid[part.slots]))
+            own = part.plan.answer(_ids(part, front), now, page.of(part.slots))
             others |= {part.places[i]: column for i, column in own.items()}
-        table = asked.rows.table(front, values, valid)
+        table = asked.rows.table(front, page)
         for i in sorted(others):
-            table = table.add_column(front.num_columns + i, asked.names[i], others[i])
+            table = table.add_column(len(front.names) + i, asked.names[i], others[i])
         return table
 
     def _before_events(self, front: pa.Table, asked: Prepared) -> pa.Table:
+        """What is known of keys while nothing has come."""
         for part in asked.parts:
             for i, query in zip(part.places, part.plan.queries, strict=True):
                 empty = answer_before_events(query)
@@ -178,31 +178,27 @@ class Features:
         return query.label
 
 
-def _ids(part: Answerer, front: pa.Table) -> np.ndarray:
+def _ids(part: Answerer, front: Entities) -> np.ndarray:
     """The number of each entity's key, -1 for one that is not known."""
     if not part.by:
-        return np.zeros(front.num_rows, np.int64)
+        return np.zeros(front.rows, np.int64)
     keys = part.stream.core.store.keys
     if keys is None:
-        return np.full(front.num_rows, -1)
-    name = key_name(part.by)
-    assert name is not None
-    return keys.find_any([front.column(each) for each in part.by], part.by)
+        return np.full(front.rows, -1)
+    return keys.find_any(front.columns(part.by), part.by)
 
 
-def _instants(at: Any, front: pa.Table, clock: Clock) -> int | np.ndarray:
+def _instants(at: Any, front: Entities, clock: Clock) -> int | np.ndarray:
     """A time for all entities, or one for each."""
     if isinstance(at, Col):
-        if at.name not in front.column_names:
-            have = ", ".join(front.column_names)
-            raise UnknownColumn(
-                f'at is "{at.name}", but the entities have: {have}.', nearest(at.name, front.column_names)
-            )
-        at = front.column(at.name)
+        if at.name not in front.names:
+            have = ", ".join(front.names)
+            raise UnknownColumn(f'at is "{at.name}", but the entities have: {have}.', nearest(at.name, front.names))
+        at = front.table.column(at.name)
     if isinstance(at, str | bytes) or not hasattr(at, "__len__"):
         return clock.instant(at)
     if not isinstance(at, pa.ChunkedArray):
         at = as_table({"at": at}).column("at")
-    if len(at) != front.num_rows:
-        raise BadEvents(f"at has {len(at)} times for {front.num_rows} entities.", "a time for each, or one for all")
+    if len(at) != front.rows:
+        raise BadEvents(f"at has {len(at)} times for {front.rows} entities.", "a time for each, or one for all")
     return instants(as_clock(at, clock, "at"), "at")

@@ -73,3 +73,9 @@ def test_a_thousand_keys():
         table = engine.lookup(str(t))
         found = dict(zip(table["k"].to_pylist(), table["value"].to_pylist(), strict=True))
         assert found == {int(k): int(n) for k, n in zip(values, counts, strict=True) if n > 20}
+
+
+def test_a_filter_can_be_explained_before_events_have_come():
+    engine = sw.Engine(key="k")
+    engine.register(sw.Query(sw.count(), sw.Range(9), "busy", having=(">", 3)))
+    assert "No events yet" in engine.explain()

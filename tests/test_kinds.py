@@ -1,7 +1,10 @@
 """Every kind of aggregate has an answer by definition, and is drawn by the properties of all who answer it."""
 
+import numpy as np
 import pytest
 
+import swag as sw
+from swag.query.aggregates import of
 from swag.query.families import parts_of
 from swag.query.kind import KINDS, Kind
 from swag.sql.functions import AGGREGATES as STATEMENTS
@@ -33,3 +36,16 @@ def test_every_kind_can_be_answered(kind: Kind) -> None:
         assert STATEMENTS[name] is function
         if not function.least:
             assert parts_of(function.build(*"xy"[: function.columns])) is not None
+
+
+def test_a_new_kind_from_partials_that_others_have_a_fast_way_for_is_answered_by_its_own_lower(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def spread_of_mean(aggregate, n, partials):
+        _, _, _, m2 = partials[0]
+        return np.sqrt(m2 / np.maximum(n - 1.0, 1.0) / n), n > 1
+
+    monkeypatch.setitem(KINDS, "sem", Kind("sem", spread_of_mean, "moments"))
+    events = {"ts": [1, 2, 3], "x": [1.0, 3.0, 8.0]}
+    queries = [sw.Query(each, sw.Rows(2), name=each.kind) for each in (of("sem", "x"), sw.std("x", ddof=0))]
+    assert sw.evaluate(queries, events)["sem"].to_pylist() == [None, 1.0, 2.5]

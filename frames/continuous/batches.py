@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from frames.scans.scan import Scan
 from kernels.frames import pieces as frame_pieces
-from kernels.frames.framing import AT, COUNT, GAP, KEY, LEAD
 from kernels.windows.totals import Runs
 from swag.live.arena import Batch, group
 from swag.live.unbounded.accumulators import What, columns_of
@@ -70,22 +69,11 @@ class KeyedBatch:
     def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> KeyPieces:
         """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
         its place here."""
-        own = frames[slots]
-        at = places[own[:, KEY]]
-        inverse = np.empty(self.order.size, np.int64)
-        inverse[self.order] = np.arange(self.order.size)
-        new = slots >= carried
-        first = np.where(own[:, GAP] == 1, -self.run[at] - self.gap[at], -self.run[at])
-        first[new] = inverse[own[new, AT]] - self.starts[at[new]] - own[new, LEAD]
-        found = KeyPieces(at, first, first + own[:, COUNT])
-        assert self._are_runs(found), "all that is undecided of a key is its last run: Spec.in_runs"
-        return found
-
-    def _are_runs(self, pieces: KeyPieces) -> bool:
-        """Do they begin where a gap or a run of before does, or later, and end with the batch at the latest?"""
-        run, gap = self.run[pieces.places], self.gap[pieces.places]
-        fits = (pieces.first >= 0) | (pieces.first == -run) | (pieces.first == -run - gap)
-        return bool((fits & (pieces.last <= np.diff(self.starts)[pieces.places])).all())
+        found = np.empty((3, slots.size), np.int64)
+        batch, before = (self.order, self.starts), (self.run, self.gap)
+        fits = frame_pieces.of_frames(frames, slots, carried, batch, before, places, found)
+        assert fits, "all that is undecided of a key is its last run: Spec.in_runs"
+        return KeyPieces(*found)
 
     def left(self, scan: Scan) -> tuple[KeyPieces, KeyPieces]:
         """The gap and the run that each key has after this batch, which was scanned."""

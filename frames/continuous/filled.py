@@ -17,7 +17,7 @@ from frames.continuous.running import OURS, RunningFrames
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids
 from frames.scans.scan import extended
 from frames.state import keys_from_arrays, keys_to_arrays
-from frames.tables import frames_table, margins, shifted
+from frames.tables import frames_table, margins, noted_extent, shifted
 from kernels.frames.framing import COUNT, LAST, ROWS, START
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, table_from_array, table_to_array
@@ -92,6 +92,7 @@ class FilledFrames(RunningFrames):
         self.known, ids = key_ids(table, self.key, self.known)
         early, late = margins(self.query.before, self.query.after, clock.unit)
         first, _ = shifted(instants(table.column("start"), "start"), -early)
+        late -= self.query.spec.extent == "open"  # then the end itself is outside
         last, _ = shifted(instants(table.column("end"), "end"), late)
         new = EndedFrames(table, ids if ids.size else np.zeros(first.size, ids.dtype), first, last)
         if self.frames is not None:
@@ -121,7 +122,8 @@ class FilledFrames(RunningFrames):
     def _filled(self, frames: pa.Table) -> pa.Table:
         """Frames whose events are all there, each with what is said of it."""
         table = self._nothing_came() if self.messages is None else self.messages.table
-        return self.query.with_answers(frames, *self.query.answers(frames, table, self.ts, self.key, None))
+        noted = frames.replace_schema_metadata(noted_extent(self.query.spec.extent))
+        return self.query.with_answers(frames, *self.query.answers(noted, table, self.ts, self.key, None))
 
     def _nothing_came(self) -> pa.Table:
         """No messages, of any type."""

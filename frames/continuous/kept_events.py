@@ -61,7 +61,7 @@ class KeptEvents:
             self.count[batch.keys] - batch.starts[:-1], sizes
         )
         own[batch.order] = np.repeat(batch.keys, sizes)
-        self.tables.append(batch.table.select(self.columns))
+        self.tables.append(batch.table.select(self.columns) if self.columns else pa.table({"": own}))
         self.parts.append((own, batch.rows.ts, numbers))
         self.count[batch.keys] += sizes
         self.kept += own.size

@@ -5,12 +5,14 @@ join    a run that was too short to be a frame, with the gap in front of it
 put     from slot to slot: a run that a frame has become
 """
 
+import copy
 from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from frames.continuous.batches import Counted, KeyedBatch, KeyPieces
+from kernels.windows.totals import count_rows
 from swag.durable.state import State
 from swag.live.unbounded.accumulators import Accumulator, What, accumulator, whats_of
 from swag.live.unbounded.answers import lowered
@@ -44,11 +46,13 @@ class Partials:
             counted = counted_by(each)
             self.n[counted] = np.zeros(0, np.int64)
             self.made |= {(counted, what): None for what in whats_of(each[0])}
+        self._kinds: dict[int, tuple[pa.DataType, float]] = {}  # of answers, and the unit that they are in
 
     def like(self, size: int) -> "Partials":
-        """Others of the same sort, with so many slots."""
-        found = Partials(self.asked)
-        found.grow(size)
+        """Others of the same sort, with so many slots: a few for each batch, so that nothing is asked twice."""
+        found = copy.copy(self)
+        found.size, found.made = size, dict.fromkeys(self.made)
+        found.n = {counted: np.zeros(size, np.int64) for counted in self.n}
         return found
 
     def grow(self, size: int) -> None:
@@ -71,7 +75,7 @@ class Partials:
             for sort, what in self.made:
                 if sort == counted:
                     self._of(sort, what, batch.dtypes(what)).take(runs, batch.values, n)
-            n[runs.slots] += runs.last - runs.first
+            count_rows(runs, n)
 
     def _of(self, counted: Counted, what: What, dtypes: Iterable[np.dtype]) -> Accumulator:
         found = self.made[counted, what]
@@ -117,15 +121,21 @@ class Partials:
 
     def _answer(self, asked: Asked, slots: np.ndarray, types: dict[str, pa.DataType]) -> pa.Array:
         aggregate, counted = asked[0], counted_by(asked)
-        kinds = {name: decoded_type(types[name]) for name in aggregate.columns}
-        kind, made = result_type(aggregate, kinds), [self.made[counted, what] for what in whats_of(aggregate)]
+        kind, unit = self._kind(aggregate, types)
+        made = [self.made[counted, what] for what in whats_of(aggregate)]
         if any(each is None for each in made):
             nothing = pa.nulls(slots.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
         partials = [each.taken(slots) for each in made if each is not None]
         values, valid = lowered(f"{aggregate} of a frame", aggregate, self.n[counted][slots], partials)
-        unit = unit_of(aggregate, kinds)
         return to_arrow(values if unit == 1 else values / unit, valid, kind)
+
+    def _kind(self, aggregate: Aggregate, types: dict[str, pa.DataType]) -> tuple[pa.DataType, float]:
+        """The type of its answers, and the unit that they are in; the types of columns stay what they are."""
+        if id(aggregate) not in self._kinds:
+            kinds = {name: decoded_type(types[name]) for name in aggregate.columns}
+            self._kinds[id(aggregate)] = result_type(aggregate, kinds), unit_of(aggregate, kinds)
+        return self._kinds[id(aggregate)]
 
     def renumber(self, kept: np.ndarray) -> None:
         """Slot kept[i] is slot i from now on; all others are forgotten."""

@@ -7,16 +7,16 @@ Kept are a few numbers for every key, and a partial for each that a run is open 
 that grows with them, but for aggregates that take their events (`explain` says which).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from frames.continuous.event_summary import EventSummary
 from frames.continuous.summaries import FrameSummary
 from frames.finding.core import DetectorCore
 from frames.finding.intake import NO_KEY, NO_TIME
 from frames.finding.key_memory import keep_keys
-from frames.scans.scan import at_rest
 from frames.state import nested
 from frames.tables import before_events, frames_table
 from kernels.frames.framing import BEGIN, COUNT, KEY
@@ -48,7 +48,9 @@ class RunningFrames(ContinuousFrames):
     Events whose columns have no type yet, as all are null, wait until one has: `core.waiting`.
     """
 
-    def __init__(self, query: "FrameQuery", ts: str, by: tuple[str, ...]) -> None:
+    query: "FrameQuery"
+
+    def __init__(self, query: Any, ts: str, by: tuple[str, ...]) -> None:
         self.query, self.ts, self.by, self.key = query, ts, by, key_name(by)
         self._asked, self._aggregated = query.asked, query.aggregated
         self._sql = {name: own for name in query.spec.columns if (own := column_name(name)) != name}
@@ -95,7 +97,11 @@ class RunningFrames(ContinuousFrames):
             self._begin_anew(self.core.next)
             return None, why
         self._note_ended()
-        return self._said(frames, clock) if frames.num_rows else (None, None)
+        if self.core.ends is None or self.core.follower is None:
+            return self._said(frames, clock) if frames.num_rows else (None, None)
+        said, wrong = self._said(frames, clock)
+        found = self.core.settled(self.nothing() if said is None else said, started)
+        return (found if found.num_rows else None), wrong
 
     def _started(self, rows: TimedRows, clock: Clock) -> TimedRows | None:
         """Events as the scan takes them, once it is known of which types they are; None: they wait for that."""
@@ -131,8 +137,8 @@ class RunningFrames(ContinuousFrames):
     def _begin_anew(self, number: int = 0) -> None:
         """Nothing is known of any frame: at first, and when nobody can say how those that are open go on."""
         self.core = DetectorCore(self.query.spec, self.ts, self.key, self.query.fragments)
-        self.summary = FrameSummary(self._asked)
-        self.core.follower, self.core.next = self.summary if self.other is None else None, number
+        self.summary: Any = (FrameSummary if self.query.spec.in_runs else EventSummary)(self._asked)
+        self.core.follower, self.core.next = self.summary if self._asked and self.other is None else None, number
         self.told, self.ended = np.zeros((3, 0), np.int64), np.zeros((2, 0), np.int64)
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
@@ -189,11 +195,11 @@ class RunningFrames(ContinuousFrames):
             self.ended = np.concatenate([self.ended, np.stack([numbers[known], ends[known]])], axis=1)
 
     def _open(self) -> np.ndarray:
-        """The frames that are open: number, key, start."""
+        """The frames that are open, in order: number, key, start."""
         if self.core.scan is None:
             return np.zeros((3, 0), np.int64)
-        frames = self.core.scan.frames
-        return np.stack([self.core.numbers, frames[:, KEY], frames[:, BEGIN]])
+        frames, order = self.core.scan.frames, np.argsort(self.core.numbers, kind="stable")
+        return np.stack([self.core.numbers, frames[:, KEY], frames[:, BEGIN]])[:, order]
 
     def changes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         now = self._open()
@@ -206,18 +212,19 @@ class RunningFrames(ContinuousFrames):
         return np.concatenate([numbers, opened[0]]), keys, np.concatenate([ends, opened[2]]), passing
 
     def tell(self) -> None:
-        now = self._open()
-        self.told, self.ended = now[:, np.argsort(now[0], kind="stable")], np.zeros((2, 0), np.int64)
+        self.told, self.ended = self._open(), np.zeros((2, 0), np.int64)
 
     # -- keys that come and go ----------------------------------------------------------------------------------------
 
     def needs(self, count: int) -> np.ndarray:
         found = np.zeros(count, bool)
         if self.core.scan is not None:
-            keyed = self.core.scan.keyed[:count]
-            found[: keyed.shape[0]] = ~at_rest(keyed)
+            rests = self.core.scan.at_rest(self.core.scan.memory())[:count]
+            found[: rests.size] = ~rests
         found[self.core.waiting.rows.ids] = True
         found[self.told[1]] = True
+        if self.core.ends is not None:
+            found[self.core.ends.keys(self.core.keys)] = True
         return found
 
     def renumber(self, kept: np.ndarray) -> None:
@@ -233,6 +240,8 @@ class RunningFrames(ContinuousFrames):
 
     def explain(self) -> list[str]:
         """What is kept of frames, and why, in lines."""
+        if not self.query.spec.in_runs:
+            return [f"{self.kept:,} events are kept, as frames or matches that are not certain yet may have them"]
         open_ = self.core.numbers.size
         lines = [f"{open_:,} open; what is said of a frame is kept as partials, whatever its length"]
         kept = [str(aggregate) for aggregate, _ in self.summary.kept]
@@ -242,11 +251,11 @@ class RunningFrames(ContinuousFrames):
 
     @property
     def kept(self) -> int:
-        return self.summary.rows + self.core.waiting.count
+        return int(self.summary.rows) + self.core.waiting.count + self.core.kept
 
     @property
     def bytes(self) -> int:
-        return self.core.bytes + self.summary.bytes + self.core.waiting.bytes
+        return self.core.bytes + int(self.summary.bytes) + self.core.waiting.bytes
 
     def state(self) -> State:
         header, arrays = nested({"core": self.core, "summary": self.summary})

@@ -78,7 +78,7 @@ class FrameSummary:
             self._seen, self._places = np.zeros(keys, np.int64), np.zeros(keys, np.int64)
         self.batch = KeyedBatch(rows, scan, self._seen, by_key)
 
-    def cut(self, scan: Scan, carried: int) -> None:
+    def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
         """They were scanned: frames have ended, runs and gaps are left. carried: frames that there were before."""
         batch, places, frames, keys = self.batch, self._places, scan.frames, scan.keyed.shape[0]
         places[batch.keys] = np.arange(batch.keys.size)
@@ -136,7 +136,7 @@ class FrameSummary:
     def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
         """Frames in these slots come out, or what is new of them where they are still open."""
         own, slots = frames[chosen], np.arange(chosen.size)
-        keys, closed, gap = own[:, KEY], own[:, OPEN] == 0, own[:, GAP] == 1
+        keys, closed, gap = own[:, KEY], own[:, OPEN] != 1, own[:, GAP] == 1
         ended = np.searchsorted(self._ended, chosen[closed])
         self.out = self.runs.like(slots.size)
         self.out.put(slots[closed], self._closed, ended)

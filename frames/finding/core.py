@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, timed, with_read
 from frames.finding.measures import MatchEvents
+from frames.finding.open_ends import OpenEnds, next_instants
 from frames.finding.quantiles import FrameEvents, is_quantile
 from frames.finding.ties import Ties
 from frames.scans.kinds import SCANS
@@ -21,7 +22,7 @@ from frames.specs import Pattern, Spec
 from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import frames_table
 from kernels.frames import framing
-from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, KEY, OPEN, ROWS, SENT, SLOT, START
+from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, KEY, LEAD, OPEN, OVER, ROWS, SENT, SLOT, START
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
@@ -29,6 +30,7 @@ from swag.tables.columns import Clock, Field, column, decoded_type
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 
+SKIP = " skip"  # beside frames that wait for their end: see frames/finding/ties.py
 LATER = "punctuate later, or drop late events before pushing"
 
 
@@ -38,8 +40,8 @@ class FrameFollower(Protocol):
     def begin(self, rows: TimedRows, scan: Scan) -> None:
         """Rows that are about to be scanned."""
 
-    def cut(self, scan: Scan, carried: int) -> None:
-        """They were scanned; `carried` frames were there before."""
+    def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
+        """They were scanned, maybe with some of before (`scanned`); `carried` frames were there before."""
 
     def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
         """Frames in these slots come out."""
@@ -57,7 +59,8 @@ class DetectorCore:
     but is held back (`held`); the latest punctuation (`upto`), or those before there was a type of ts (`said`). events:
     of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py);
     of_keys: of keys that are further than all together, their latest punctuation. follower: who is told of every batch.
-    ended: of the frames that ended last, their numbers, and when they did.
+    ends: rows that wait for where their frame ends; who has a follower asks for them with `settled`. ended: of the
+    frames that ended last, their numbers, and when they did.
 
     Its state as a whole is handed over by `state` and `restore`, that of some keys by frames/finding/key_memory.py.
     """
@@ -74,6 +77,7 @@ class DetectorCore:
             MatchEvents(spec) if isinstance(spec, Pattern) else FrameEvents(spec) if is_quantile(spec) else None
         )
         self.ties: Ties | None = None
+        self.ends = OpenEnds(key) if spec.extent == "open" and not spec.scans_ends else None
         self.follower: FrameFollower | None = None
         self.ended = NO_TIME, NO_TIME
         self.numbers, self.next = np.zeros(0, np.int64), 0
@@ -122,6 +126,7 @@ class DetectorCore:
         fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
         if scan.looks_ahead:
             scan.data(fields, wanted.num_rows)
+        scan.try_out(wanted)
         return wanted, scan, fields
 
     def _typed(self, wanted: pa.Table, known: Clock, clock: Clock) -> pa.Table:
@@ -159,16 +164,17 @@ class DetectorCore:
         scan.add_keys(self.key_count)
         if self.follower is not None:
             self.follower.begin(rows, scan)
-        self._scan(rows, over)
+        scanned = self._scan(rows, over)
         frames = scan.frames
         certain = frames.shape[0]
         if self.follower is not None:
-            self.follower.cut(scan, carried)
+            self.follower.cut(scan, carried, scanned)
         ties = self.ties and self.ties.among(rows.ts, rows.ids, scan.keyed.shape[0])
         if ties:
             ties.add_frames(frames[carried:], scan.skips)
         if self.events is not None:
             self.events.add(frames[carried:])
+        leads = frames[carried:, LEAD].copy()
         frames[carried:, SENT] = 0  # it has been LEAD until now
         if over:
             scan.finish()
@@ -178,12 +184,36 @@ class DetectorCore:
         if ties:
             ties.add_frames(frames[certain:], scan.skips)
             ties.add_runs(scan.keyed)
+        if self.ends is not None:
+            self._put_ends(frames[carried:], np.append(leads, frames[certain:, LEAD]), scanned)
         frames[certain:, SENT] = 0
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
             self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
-        return self._report(frames, self._numbered(frames, carried, certain), resume)
+        found = self._report(frames, self._numbered(frames, carried, certain), resume)
+        return found if self.follower is not None else self.settled(found, rows, over)
+
+    def settled(self, found: pa.Table, rows: TimedRows, over: bool = False) -> pa.Table:
+        """Of rows of frames that came out with these events, and of those that waited, the ones whose end is known."""
+        if self.ends is None or self.clock is None:
+            return found
+        if self.ties is not None:
+            found = found.append_column(SKIP, pa.array(self.ties.reported))
+        found = self.ends.settled(found, rows, self.keys, self.clock, over)
+        if self.ties is not None:
+            self.ties.reported = np.asarray(found.column(SKIP))
+            found = found.drop_columns([SKIP])
+        return found
+
+    def _put_ends(self, frames: np.ndarray, leads: np.ndarray, scanned: TimedRows) -> None:
+        """Frames end with the next event of their key; or they wait for that."""
+        if not frames.size:
+            return
+        if isinstance(self.events, MatchEvents) and self.events.rows is not None:
+            scanned = self.events.rows
+        ends, there = next_instants(frames[:, : AT + 1].T, leads, scanned)
+        frames[:, END], frames[:, OPEN] = np.where(there, ends, frames[:, END]), np.where(there, 0, OVER)
 
     def advance_key(self, key: pa.Array, upto: int) -> pa.Table:
         """The same of one key, of those that come later, too."""
@@ -202,8 +232,9 @@ class DetectorCore:
             self.of_keys[int(number)] = max(upto, self.of_keys.get(int(number), upto))
         return found
 
-    def _scan(self, rows: TimedRows, over: bool) -> None:
-        """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses."""
+    def _scan(self, rows: TimedRows, over: bool) -> TimedRows:
+        """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses. Returns
+        the rows that were scanned: these, and some that are read again."""
         assert self.scan is not None
         scan = self.scan
         scan.over = over
@@ -218,6 +249,7 @@ class DetectorCore:
                 setattr(scan, name, value)
             raise
         assert in_order, "events were sorted"
+        return rows
 
     def _resume(self, rows: TimedRows) -> np.ndarray:
         """Where the next piece of an open frame begins: at its key's first event, or a short run that joins a gap."""
@@ -247,8 +279,8 @@ class DetectorCore:
         """The frames that have ended, and with fragments what is new of open ones, leave as a table."""
         assert self.scan is not None and self.clock is not None
         scan = self.scan
-        closed = frames[:, OPEN] != 1
-        chosen = np.flatnonzero(closed | self._sendable(resume) if self.fragments else closed)
+        gone = np.flatnonzero(frames[:, OPEN] != 1)
+        chosen = np.union1d(gone, np.flatnonzero(self._sendable(resume))) if self.fragments else gone
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
         extra = scan.columns(scan.beside(chosen)) if scan.reported else {}
         if self.events is not None:
@@ -261,19 +293,20 @@ class DetectorCore:
             begun = np.flatnonzero((chosen < resume.size) & (out[:, SENT] > 0))
             out[begun, BEGIN] = resume[chosen[begun]]
             out[:, COUNT] -= out[:, SENT]
-            empty, extra["final"] = out[:, COUNT] == 0, pa.array(closed[chosen])
+            empty, extra["final"] = out[:, COUNT] == 0, pa.array(out[:, OPEN] != 1)
             frames[chosen, SENT] = frames[chosen, COUNT]
-        if self.ties is not None:
-            self.ties.report(chosen, closed)
-        self.ended = numbers[closed], frames[closed, END]
+        self.ended = numbers[gone], frames[gone, END]
         named = None if self.keys is None or self.key is None else (self.key, self.keys)
         fields = np.ascontiguousarray(out[:, : COUNT + 1].T)
         endless = out[:, OPEN] != 0 if scan.lengths.open else None
         table = frames_table(numbers[chosen], fields, named, self.clock, extra, empty, endless)
         if self.events is not None:
             self.events.drop(scan, frames)
-        self.numbers = numbers[~closed]
-        scan.keep_open()
+        moves = scan.keep_open(gone)
+        numbers[moves[1]] = numbers[moves[0]]
+        self.numbers = numbers[: scan.count]
+        if self.ties is not None:
+            self.ties.report(chosen, moves, scan.count)
         return table
 
     def _sendable(self, resume: np.ndarray) -> np.ndarray:
@@ -295,6 +328,11 @@ class DetectorCore:
         return new
 
     @property
+    def kept(self) -> int:
+        """How many events are kept, other than those that wait: a quantile is read of them, or measures."""
+        return 0 if self.events is None else self.events.ids.size
+
+    @property
     def bytes(self) -> int:
         """What is kept of keys and of open frames, about."""
         if self.scan is None:
@@ -306,13 +344,16 @@ class DetectorCore:
         """What is remembered of no key and of no event: for who keeps those apart."""
         assert self.scan is not None
         header, arrays = self.scan.rest()
-        return {"next": self.next, "held": self.held, **header}, arrays
+        waits = {} if self.ends is None else self.ends.state()[1]
+        return {"next": self.next, "held": self.held, **header}, arrays | waits
 
     def go_on(self, rest: State, upto: int | None) -> None:
         """The rest is this, and the latest punctuation that."""
         assert self.scan is not None
         self.next, self.held, self.upto = rest[0]["next"], rest[0]["held"], upto
         self.scan.go_on(rest)
+        if self.ends is not None:
+            self.ends.restore(rest)
 
     def read(self, events: pa.Table) -> TimedRows:
         """Events that were taken before, here or elsewhere; their keys are known from now on."""
@@ -348,7 +389,7 @@ class DetectorCore:
 
     def state(self) -> State:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""
-        parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties}
+        parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties, "ends": self.ends}
         header, arrays = nested({"waiting": self.waiting, **parts})
         header |= {"next": self.next, "held": self.held, "upto": self.upto, "of_keys": list(self.of_keys.items())}
         if self.clock is None or self.schema is None:
@@ -377,6 +418,8 @@ class DetectorCore:
             fresh.scan.restore(part_of(state, "scan"))
         if fresh.events is not None:
             fresh.events.restore(part_of(state, "events"))
+        if fresh.ends is not None:
+            fresh.ends.restore(part_of(state, "ends"))
         if "ties" in header:
             fresh.ties = Ties()
             fresh.ties.restore(part_of(state, "ties"))

@@ -7,7 +7,6 @@ import numpy as np
 from frames.finding.core import DetectorCore
 from frames.finding.intake import ID
 from frames.scans.kinds import SCANS
-from frames.scans.scan import at_rest
 from kernels.frames.framing import GAP_SLOT, KEY, SLOT
 
 OPEN = {"frame": SLOT, "gap": GAP_SLOT}  # what may be open of a key, and where its slot is noted
@@ -59,12 +58,14 @@ def keys_in_use(core: DetectorCore) -> np.ndarray:
     """The keys of which anything is open, or waits."""
     assert core.scan is not None and core.keys is not None
     found = np.zeros(core.keys.count, bool)
-    keyed = core.scan.keyed[: found.size]
-    found[: keyed.shape[0]] = ~at_rest(keyed)
+    rests = core.scan.at_rest(core.scan.memory())[: found.size]
+    found[: rests.size] = ~rests
     found[core.waiting.rows.ids] = True
     found[list(core.of_keys)] = True
     if core.events is not None:
         found[core.events.ids] = True
+    if core.ends is not None:
+        found[core.ends.keys(core.keys)] = True
     return np.flatnonzero(found)
 
 

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from frames.finding.intake import ID, chunks, in_parallel
 from kernels.frames import fill as frame_fill
-from kernels.rings import timeline
+from kernels.stored import edges
+from swag.tables.columns import fixed, room
 
 
 class LaidOut(NamedTuple):
@@ -18,7 +20,8 @@ class LaidOut(NamedTuple):
     def spans(self, keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Positions lo … hi, without hi, of the events of a key with start <= ts <= end."""
         lo, hi = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
-        frame_fill.spans(self.when, self.segments, keys, starts, ends, lo, hi)
+        where = (np.ascontiguousarray(each, np.int64) for each in (keys, starts, ends))  # one kernel for all who ask
+        frame_fill.spans(self.when, self.segments, *where, lo, hi)
         return lo, hi
 
     def places(self) -> np.ndarray:
@@ -39,24 +42,30 @@ def laid_out(instants: np.ndarray, ids: np.ndarray, count: int) -> LaidOut:
             return LaidOut(None, instants, segments)
         order = np.argsort(instants, kind="stable")
         return LaidOut(order, instants[order], segments)
-    rows = None if ids.min() >= 0 else np.flatnonzero(ids >= 0)
-    known = ids if rows is None else ids[rows]
-    segments = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
-    order = _by_key(known, count)
-    order = order if rows is None else rows[order]
-    when, who = instants[order], ids[order]
-    if not bool(((when[1:] >= when[:-1]) | (who[1:] != who[:-1])).all()):
-        order = order[np.lexsort((when, who))]
+    ids = ids.astype(ID, copy=False)
+    if ids[0] >= 0 and edges.is_sorted(ids):
+        segments = np.searchsorted(ids, np.arange(count + 1, dtype=ID))
+        if edges.ordered(fixed(instants), segments):
+            return LaidOut(None, instants, segments)
+    return _by_key(fixed(instants), ids, count)
+
+
+def _by_key(instants: np.ndarray, ids: np.ndarray, count: int) -> LaidOut:
+    """Each core puts its share of the rows behind those of the shares before it, key by key."""
+    slices = chunks(ids.size)
+    counts = np.zeros((len(slices), count), np.int64)
+    in_parallel(lambda part: frame_fill.count_keys(ids[slices[part]], counts[part]), range(len(slices)))
+    segments = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    first = segments[:-1] + np.cumsum(counts, axis=0) - counts
+    order, when, at = room(segments[-1], np.int64), room(segments[-1], np.int64), first.copy()
+
+    def lay(part: int) -> bool:
+        s = slices[part]
+        return bool(frame_fill.lay_out(instants[s], ids[s], s.start, at[part], order, when))
+
+    in_order = all(in_parallel(lay, range(len(slices))))
+    seams = first[(first > segments[:-1]) & (first < segments[1:])]
+    if not in_order or bool((when[seams] < when[seams - 1]).any()):
+        order = order[np.lexsort((when, np.repeat(np.arange(count), np.diff(segments))))]
         when = instants[order]
     return LaidOut(order, when, segments)
-
-
-def _by_key(ids: np.ndarray, count: int) -> np.ndarray:
-    """The rows of key 0, then those of key 1 …, each as they arrived."""
-    if bool((ids[1:] >= ids[:-1]).all()):
-        return np.arange(ids.size)
-    order, keys, starts = (np.empty(ids.size + extra, np.int64) for extra in (0, 0, 1))
-    runs = timeline.group_by_key(ids, np.zeros(count, np.int64), order, keys, starts)
-    if bool((keys[1:runs] > keys[: runs - 1]).all()):  # runs come by first appearance; segments are by key
-        return order
-    return np.argsort(ids, kind="stable")

@@ -139,7 +139,7 @@ class MatchEvents:
     def again(self, scan: Scan, rows: TimedRows) -> TimedRows:
         """The rows to be scanned, now that these have come: those of the same keys that were kept come before them."""
         self._next = None
-        if not (scan.rereads or self.spec.measures):
+        if not (scan.rereads or self.spec.measures or self.spec.extent == "open"):
             return rows
         kept, new = self.rows, _with_ids(rows)
         if kept is None or not scan.rereads:
@@ -164,7 +164,8 @@ class MatchEvents:
         """What is reported of these frames, with their measures."""
         if self.rows is None:
             return extra
-        return with_measures(self.spec, self.rows.table, self.rows.ids, frames[:, : AT + 1].T, extra)
+        table = pattern_rows.counted(self.rows.table, self.rows.ts.size)
+        return with_measures(self.spec, table, self.rows.ids, frames[:, : AT + 1].T, extra)
 
     def drop(self, scan: Scan, frames: np.ndarray) -> None:
         """Keep the last rows of each key, as many as the scan still needs."""

@@ -14,9 +14,9 @@ Placed = tuple[np.ndarray, np.ndarray]  # slots of a scan's frames, and where in
 def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Columns of all frames in order: KEY … AT, and those beside, leads among them and, of open extents, endless."""
     total, first = sum(each.count for each in scans), scans[0]
-    late = first.ends_late and any(bool((each.frames[:, AT] < 0).any()) for each in scans)
-    fields = room((AT + 1) * total, np.int64).reshape(AT + 1, total)
-    known = (*first.reported, "leads", *["endless"] * first.lengths.open)
+    late = first.ends_late and any(each.count and each.frames[-1, AT] < 0 for each in scans)  # they are the last ones
+    fields = room((AT + 2) * total, np.int64).reshape(AT + 2, total)
+    known = (*first.reported, *["endless"] * first.lengths.open)
     beside = {name: _columns(getattr(first, name), total) for name in known}
 
     def write(scan: Scan, placed: Placed) -> None:
@@ -27,7 +27,7 @@ def numbered(scans: list[Scan], instants: np.ndarray) -> tuple[np.ndarray, dict[
 
     lists = _with_late_ones(scans, instants) if late else _by_certainty(scans, instants)
     in_parallel(lambda task: write(*task), zip(scans, lists, strict=True))
-    return fields, beside
+    return fields[: AT + 1], beside | {"leads": fields[AT + 1 :]}
 
 
 def _columns(array: np.ndarray, size: int) -> np.ndarray:

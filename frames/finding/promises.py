@@ -20,6 +20,8 @@ def promised(core: DetectorCore) -> int | None:
     held = [] if core.held is None else [np.array([core.held])]
     if core.scan is not None and not core.fragments:  # some wait for the next event to know their end
         held.append(core.scan.frames[:, BEGIN])
+    if core.ends is not None:
+        held.append(core.ends.starts())
     return _before(core, START, GAP_START, held)
 
 

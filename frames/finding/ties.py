@@ -66,9 +66,11 @@ class Ties:
         began = np.flatnonzero((begin <= first) & (first < end))
         self.of_runs[began] = first[began] - self._laid.spans(began, state[began, START], state[began, START])[0]
 
-    def report(self, chosen: np.ndarray, closed: np.ndarray) -> None:
-        """Frames come out; those that are closed are forgotten."""
-        self.reported, self.of_frames = self.of_frames[chosen], self.of_frames[~closed]
+    def report(self, chosen: np.ndarray, moves: np.ndarray, left: int) -> None:
+        """Frames come out; those that have ended are forgotten, others came from slot moves[0] to moves[1]."""
+        self.reported = self.of_frames[chosen]
+        self.of_frames[moves[1]] = self.of_frames[moves[0]]
+        self.of_frames = self.of_frames[:left]
 
     def keep_keys(self, ids: np.ndarray) -> None:
         """Forget all other keys; these are numbered anew, in this order."""

@@ -51,9 +51,9 @@ def of_found(found: FramesFound) -> Owner:
     return Owner(lambda meeting: _from(meeting, found.skips(), found.fields[COUNT]))
 
 
-def of_skips(skips: np.ndarray, rows: np.ndarray) -> Owner:
+def of_skips(skips: np.ndarray, rows: np.ndarray, must: bool = False) -> Owner:
     """Of frames that a detector with skips found."""
-    return Owner(lambda meeting: _from(meeting, skips, rows))
+    return Owner(lambda meeting: _from(meeting, skips, rows), must)
 
 
 def of_origin(whole: pa.Table, meeting: Meeting, ts: str, by: By, own: bool | None, partial: bool) -> Owner | None:

@@ -40,13 +40,15 @@ def automaton(tree: Node, symbols: list[str]) -> Automaton:
 class _Builder:
     """Places between rows, each with the places it leads to in order of preference, or with the position it takes.
 
-    Owns them (`ways`, `takes`), and for every position its label and the place behind it (`labels`, `after`).
+    Owns them (`ways`, `takes`), where loops go on when they end (`exits`), and for every position its label and the
+    place behind it (`labels`, `after`).
     """
 
     def __init__(self, symbols: list[str]) -> None:
         self.symbols = symbols
         self.ways: list[list[int]] = [[]]
         self.takes: list[int] = [END]
+        self.exits: dict[int, int] = {}
         self.end = 0
         self.labels: list[int] = []
         self.after: list[int] = []
@@ -80,7 +82,7 @@ class _Builder:
         if node.most is None:
             loop = self.place([])
             body = self.build(node.part, loop)
-            self.ways[loop] = [body, after]
+            self.ways[loop], self.exits[loop] = [body, after], after
             after = body if least else self.place([body, after])
             least = max(least - 1, 0)
         else:
@@ -92,17 +94,20 @@ class _Builder:
         return after
 
     def choices(self, start: int) -> tuple[int, ...]:
-        """The positions that a row may take from here, up to where the match may end."""
-        found: list[int] = []
-        waiting, seen = [start], set()
-        while waiting:
-            here = waiting.pop()
-            if here in seen:
+        """The positions that a row may take from here, up to where the match may end. A loop that is come upon again on
+        the same way took no row in between: it ends."""
+        found: dict[int, None] = {}
+        seen: set[tuple[int, frozenset[int]]] = set()
+        waiting: list[tuple[int, frozenset[int]]] = [(start, frozenset())]  # places, and the loops on the way there
+        while waiting and END not in found:
+            here, loops = waiting.pop()
+            if here in loops:
+                here, loops = self.exits[here], loops - {here}
+            if (here, loops) in seen:
                 continue
-            seen.add(here)
+            seen.add((here, loops))
             if self.takes[here] >= END:
-                found.append(self.takes[here])
-                if self.takes[here] == END:
-                    break
-            waiting += reversed(self.ways[here])
+                found[self.takes[here]] = None
+            loops = loops | {here} if here in self.exits else loops
+            waiting += [(way, loops) for way in reversed(self.ways[here])]
         return tuple(found)

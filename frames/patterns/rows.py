@@ -1,12 +1,14 @@
 """Rows of events as the search for matches wants them: which conditions hold, and numbers for those over the match."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from frames.patterns.compiled import Compiled
+from frames.patterns.conditions import MEASURE, parsed
 from kernels.frames.backtracking import Growing
 from swag.errors import BadEvents, BadType
 from swag.tables.columns import column, decoded, one_chunk
@@ -16,6 +18,15 @@ from swag.tables.expressions.logic import satisfied
 PIECE = 1 << 16  # rows whose columns stay in the cache while their conditions are computed
 UNITS = ("s", "ms", "us", "ns")
 EXACT = 2**53  # whole numbers that float64 has
+NEVER_FAIL = frozenset(  # nodes of SQL that compare, and put comparisons together
+    ("And", "Or", "Not", "Paren", "LT", "LTE", "GT", "GTE", "EQ", "NEQ", "In", "Is", "Between", "Like", "Null",
+     "Boolean", "Column", "Identifier", "Literal")
+)  # fmt: skip
+
+
+def counted(table: pa.Table, size: int) -> pa.Table:
+    """The same rows, if there are columns: without any, Arrow loses count of them."""
+    return table if table.num_columns else pa.table({"": np.zeros(size, bool)})
 
 
 def value_of(text: str, table: pa.Table, what: str = "the pattern reads") -> pa.Array:
@@ -59,6 +70,21 @@ def satisfying(pattern: Compiled, symbol: int, rows: pa.Table) -> np.ndarray:
         column(rows, name, f"{what} reads")
     with saying(what, predicate, rows):
         return satisfied(predicate.links, predicate.rows(rows))
+
+
+def try_out(pattern: Compiled, rows: pa.Table) -> None:
+    """Raise if a condition about a row alone can not be computed of one of these. Those about rows before it are only
+    known to fail when they are searched."""
+    for symbol in pattern.conditional:
+        if may_fail(pattern.conditions[symbol].rows or ""):
+            satisfying(pattern, symbol, rows)
+
+
+@lru_cache(maxsize=256)
+def may_fail(text: str) -> bool:
+    """Does SQL over columns of one row do more than to compare them? Comparisons never fail."""
+    reads_before = any(name.startswith(("PREV(", MEASURE)) for name in compiled(text).columns)
+    return not reads_before and any(type(node).__name__ not in NEVER_FAIL for node in parsed(text, text).walk())
 
 
 def growing(pattern: Compiled, table: pa.Table) -> Growing:

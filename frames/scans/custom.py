@@ -106,19 +106,41 @@ class CustomScan(Scan):
                 frame_custom.finish_runs(self.rule[0], self.keyed, self.found)
         super().finish()
 
-    def state(self) -> State:
-        header, arrays = super().state()
+    def at_rest(self, memory: list[np.ndarray]) -> np.ndarray:
+        """A key is as if it had never been once its own state is the one that all begin with, too."""
+        found, own = super().at_rest(memory), memory[1:]
+        for array, value in zip(own, _parts(self.initial), strict=False):
+            found &= (array == value) | ((array != array) & (value != value))
+        return found
+
+    def rest(self) -> State:
+        """The pool is of all keys together; written as far as places of it are in use."""
+        header, arrays = super().rest()
         if self.spec.overlap:
             following, start, rows, states = self.pool[1:5]
-            parts = [following, start, rows, *(states if isinstance(states, tuple) else (states,)), self.pool.places]
-            arrays |= {f"pool{i}": array.copy() for i, array in enumerate(parts)}
+            top = int(self._in_use(following).max(initial=-1)) + 1
+            arrays |= {
+                f"pool{i}": each[:top].copy() for i, each in enumerate([following, start, rows, *_parts(states)])
+            }
         return header, arrays
 
-    def restore(self, state: State) -> None:
-        super().restore(state)
+    def _in_use(self, following: np.ndarray) -> np.ndarray:
+        """The places of all frames that are open: the first of each key, then the next of each …"""
+        at, found = self.head[self.head >= 0], []
+        while at.size:
+            found.append(at)
+            at = following[at]
+            at = at[at >= 0]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def go_on(self, rest: State) -> None:
+        super().go_on(rest)
         if self.spec.overlap:
-            arrays = [state[1][f"pool{i}"].copy() for i in range(sum(name.startswith("pool") for name in state[1]))]
-            following, start, rows, *states, places = arrays
+            following, start, rows, *states = (rest[1][f"pool{i}"].copy() for i in range(3 + len(_parts(self.initial))))
+            used = self._in_use(following)
+            free = np.setdiff1d(np.arange(following.size), used)
+            following[free] = np.append(free[1:], -1)[: free.size]
+            places = np.array([free[0] if free.size else -1, used.size])
             own = tuple(states) if isinstance(self.initial, tuple) else states[0]
             self.pool = OpenFrames(self.head, following, start, rows, own, places)
 
@@ -126,7 +148,8 @@ class CustomScan(Scan):
 def operator(spec: Custom, kinds: Kinds) -> Any:
     """The functions of a spec as kernels take them, made once per process and set of functions."""
     columns = tuple(np.int64 if is_discrete(kinds[column]) else np.float64 for column in spec.fields.values())
-    key = spec.open, spec.update, spec.close, tuple(spec.fields), columns, _dtypes(spec.state)
+    functions = spec.fingerprint or (spec.open, spec.update, spec.close)
+    key = functions, tuple(spec.fields), columns, _dtypes(spec.state)
     with _lock:
         if key not in _compiled:
             _compiled[key] = frame_custom.define(f"Custom{len(_compiled)}", _functions(spec, columns))
@@ -187,5 +210,10 @@ def _room(initial: Any) -> Any:
 
 def _fill(states: Any, initial: Any, first: int) -> None:
     """New keys begin with this state."""
-    for array, value in zip(states, initial, strict=True) if isinstance(initial, tuple) else [(states, initial)]:
+    for array, value in zip(_parts(states), _parts(initial), strict=True):
         array[first:] = value
+
+
+def _parts(state: Any) -> tuple[Any, ...]:
+    """Of a state, or of the arrays of states."""
+    return state if isinstance(state, tuple) else (state,)

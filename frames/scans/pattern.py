@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
 from frames.patterns.compiled import Compiled
-from frames.scans.holding import Conditions
+from frames.scans.holding import Conditions, Rows, Values
 from frames.scans.previous import PreviousRows, levels
 from frames.scans.scan import Parallel, Scan, Share, any_fields
 from frames.specs import Pattern
@@ -21,7 +21,6 @@ from kernels.frames.framing import BLOCK, ROWS, START, ScannedEvents
 from kernels.frames.patterns import BEGAN, FIRST, NUMBER, STATE, THREAD, THREADS, WHEN, WIDTH
 from swag.tables.columns import Clock, Field, is_discrete
 
-PIECE = 1 << 15  # rows whose columns stay in the cache while all conditions are computed of them
 DISTANCES = " distances"  # the name under which `columns` gives them; frames/finding/measures.py takes them off
 
 
@@ -59,6 +58,7 @@ class PatternScan(Scan):
         self.rule = tuple(self.lengths)[:4]
         self.skips, self.distances = np.zeros(BLOCK, np.int64), np.zeros(BLOCK, np.int64)
         self.reported = ("distances",) if spec.measures else ()
+        self.needs_rows = bool(spec.measures) or spec.extent == "open"
         nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))
         pattern_rows.holding(self.pattern, nothing, range(len(self.pattern.symbols)), np.zeros(0, np.uint64))
         pattern_rows.growing(self.pattern, nothing)  # types that do not go together are refused now
@@ -68,9 +68,12 @@ class PatternScan(Scan):
         found.table = table
         return found
 
+    def try_out(self, table: pa.Table) -> None:
+        pattern_rows.try_out(self.pattern, table)
+
     def data(self, fields: dict[str, Field], size: int) -> Any:
         assert isinstance(fields, Fields)
-        return fields.table
+        return pattern_rows.counted(fields.table, size)
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return {DISTANCES: pa.array(beside["distances"][0])} if self.reported else {}
@@ -92,23 +95,21 @@ class TableScan(PatternScan):
 
     @property
     def kept_rows(self) -> np.ndarray:
-        """Of each key: how many of its last rows measures may still be read off."""
+        """Of each key: how many of its last rows measures may still be read off, or be the one behind a match."""
         pending = np.maximum(self.keyed[:, ROWS], 0) + self.pattern.back
-        return pending if self.spec.measures else np.zeros_like(pending)
+        return pending if self.needs_rows else np.zeros_like(pending)
 
     def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> PreparedRows:
         before = PreviousRows(ids, self.last, self.known, parts, parallel)
-        conditions = Conditions(data, before.columns(self.chain, data))
-        holding = [conditions.of(self.pattern, symbol) for symbol in self.pattern.conditional]
-        bits, size = np.zeros(data.num_rows, np.uint8), data.num_rows
+        conditions, bits = Conditions(data), np.empty(data.num_rows, np.uint8)
 
-        def hold(part: int) -> None:
-            for begin in range(PIECE * part, size, PIECE * parts):
-                piece = slice(begin, min(begin + PIECE, size))
-                for i, holds in enumerate(holding):
-                    bits[piece] |= holds(piece).view(np.uint8) << np.uint8(i)
+        def hold(rows: Rows, previous: dict[str, Values]) -> None:
+            found: Any = np.uint8(0)
+            for i, symbol in enumerate(self.pattern.conditional):
+                found = found | conditions.holding(self.pattern, symbol, rows, previous).view(np.uint8) << np.uint8(i)
+            bits[rows] = found
 
-        parallel(hold, range(parts))
+        before.each_piece(self.chain, data, hold)
         return PreparedRows(bits, before.last, before.known)
 
     def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: Share | None = None) -> bool:

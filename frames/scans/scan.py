@@ -18,7 +18,6 @@ from kernels.frames.framing import (
     BLOCK,
     COUNT,
     GAP,
-    GAP_ROWS,
     GAP_SLOT,
     KEY,
     LAST,
@@ -102,11 +101,6 @@ class Scan:
         return self.found.frames[: self.count]
 
     @property
-    def leads(self) -> np.ndarray:
-        """Of each frame: how many of its events came before the one that made it certain."""
-        return self.frames[:, framing.LEAD]
-
-    @property
     def endless(self) -> np.ndarray:
         """Of each frame, where it should end with the next event of its key: is there none?"""
         return (self.frames[:, OPEN] != 0).astype(np.int64)
@@ -130,6 +124,9 @@ class Scan:
     def data(self, fields: dict[str, Field], size: int) -> Any:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
+
+    def try_out(self, table: pa.Table) -> None:
+        """Raise if values that have just come can not be scanned, where only the scan itself would find out."""
 
     def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Any:
         """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
@@ -158,13 +155,18 @@ class Scan:
         """Bring frames that are still open up to date."""
         framing.touch_open(self.found.frames, self.count, self.keyed)
 
-    def keep_open(self) -> None:
-        """Forget the frames that have ended."""
-        still = np.flatnonzero(self.frames[:, OPEN] == 1) if self.extras else self.frames[:0]
+    def keep_open(self, gone: np.ndarray) -> np.ndarray:
+        """Forget the frames in these slots, which are all that have ended, in order; others come into their places.
+
+        Returns from which slots, and to which, so that who knows more of frames by slot can follow.
+        """
+        moves = np.empty((2, gone.size), np.int64)
+        moves = moves[:, : framing.keep_open(self.found.frames, self.count, self.keyed, gone, moves)]
+        self.found.count[0] -= gone.size
         for name in self.extras:
             array = getattr(self, name)
-            array[: still.size] = array[still]
-        self.found.count[0] = framing.keep_open(self.found.frames, self.count, self.keyed)
+            array[moves[1]] = array[moves[0]]
+        return moves
 
     def add_keys(self, count: int) -> None:
         """Room for so many keys; of new ones nothing is remembered."""
@@ -198,6 +200,12 @@ class Scan:
         for name in self.per_key:
             array = getattr(self, name)
             found += array if isinstance(array, tuple) else [array]
+        return found
+
+    def at_rest(self, memory: list[np.ndarray]) -> np.ndarray:
+        """Of which keys is nothing open? They are as if they had never been. memory: of some keys, as `memory` is."""
+        found = np.empty(memory[0].shape[0], bool)
+        framing.at_rest(memory[0], found)
         return found
 
     def per_frame(self) -> list[np.ndarray]:
@@ -247,12 +255,6 @@ def allowed(spec: Spec, clock: Clock) -> AllowedLengths:
     rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
     splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
     return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
-
-
-def at_rest(keyed: np.ndarray) -> np.ndarray:
-    """Of which keys is nothing open? They are as if they had never been. keyed: rows as a scan remembers them."""
-    closed = (keyed[:, SLOT] < 0) & (keyed[:, GAP_SLOT] < 0)
-    return closed & (keyed[:, ROWS] == 0) & (keyed[:, GAP_ROWS] == 0)
 
 
 def extended(array: Any, size: int, fill: Any) -> Any:

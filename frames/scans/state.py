@@ -72,10 +72,11 @@ class StateScan(Scan):
             return {self.spec.column: pa.nulls(numbers.size)}
         return {self.spec.column: self.values.column().take(pa.array(numbers, mask=numbers == NULL))}
 
-    def keep_open(self) -> None:
-        super().keep_open()
+    def keep_open(self, gone: np.ndarray) -> np.ndarray:
+        moves = super().keep_open(gone)
         if self.values.count > MANY:
             self._forget_values()
+        return moves
 
     def _forget_values(self) -> None:
         """Values that no key and no frame has any more, if they are most."""

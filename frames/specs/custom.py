@@ -56,7 +56,7 @@ class Custom(Spec):
     """
 
     kind: ClassVar[str] = "custom"
-    in_runs: ClassVar[bool] = False
+    scans_ends: ClassVar[bool] = False
 
     fields: Mapping[str, str]
     open: Callable[..., Any]
@@ -66,6 +66,7 @@ class Custom(Spec):
     overlap: bool
     unfinished: bool
     number: int = field(compare=False, repr=False)
+    fingerprint: str | None = field(compare=False, repr=False)  # of the functions, where they come from elsewhere
 
     def __init__(
         self, columns: str | Sequence[str] | Mapping[str, str] = (), *, open: Any, close: Any, update: Any = None,
@@ -81,11 +82,10 @@ class Custom(Spec):
         for name, flag in (("overlap", overlap), ("unfinished", unfinished)):
             if not isinstance(flag, bool):
                 raise BadQuery(f"{name}={flag!r} is neither True nor False.", f"{name}=True")
-        if lengths.get("extent", "closed") != "closed":
-            raise BadQuery("the frames of Custom end with their last event.", 'extent="closed"')
         given = {"fields": fields, "open": open, "update": update or _same, "close": close, "state": state}
         for name, value in {**given, "overlap": overlap, "unfinished": unfinished, "number": next(_numbers)}.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "fingerprint", None)
         super().__init__(**lengths)
 
     def __hash__(self) -> int:
@@ -102,6 +102,10 @@ class Custom(Spec):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.fields.values()))
+
+    @property
+    def in_runs(self) -> bool:
+        return not self.overlap
 
     def event_type(self) -> Any:
         """What events are to the functions: a named tuple of ts and the columns."""

@@ -36,7 +36,7 @@ class Pattern(Spec):
     """
 
     kind: ClassVar[str] = "pattern"
-    in_runs: ClassVar[bool] = False
+    scans_ends: ClassVar[bool] = False
 
     pattern: str
     define: Mapping[str, str]
@@ -56,8 +56,6 @@ class Pattern(Spec):
         object.__setattr__(self, "define", {name: _normal(sql, f"DEFINE {name}") for name, sql in conditions.items()})
         object.__setattr__(self, "measures", _checked_measures(measures or {}))
         super().__init__(**lengths)
-        if self.extent != "closed":
-            raise BadQuery('a match ends with its last event: extent="open" is not supported.', "leave extent away")
         self.compiled()
 
     def __hash__(self) -> int:
@@ -76,6 +74,10 @@ class Pattern(Spec):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.compiled().columns
+
+    @property
+    def in_runs(self) -> bool:
+        return False
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:

@@ -30,9 +30,8 @@ class Spec:
     """A kind of frame as a frozen value, a dataclass of its own. What is here holds for a kind that says nothing else.
 
     kind: what it is called in JSON, and how it is known there. union_closed: whether the union of candidates that
-    overlap is one, whatever their lengths (frames/theory); then frames are maximal runs, or pieces of them. in_runs:
-    is all that is undecided of a key its last run, of which a frame becomes, and the gap in front of it? Then what is
-    said of frames can grow with them (frames/continuous).
+    overlap is one, whatever their lengths (frames/theory); then frames are maximal runs, or pieces of them.
+    scans_ends: does its scan find where frames end with extent="open"? Else see frames/finding/open_ends.py.
 
     Every kind takes what is below: min_rows, min_duration drop shorter frames, max_rows, max_duration split longer ones
     (the event that would exceed opens the next; minimums apply after splitting), extent="open" has `end` be the ts of
@@ -41,7 +40,7 @@ class Spec:
 
     kind: ClassVar[str]
     union_closed: ClassVar[bool] = False
-    in_runs: ClassVar[bool] = True
+    scans_ends: ClassVar[bool] = True
 
     min_rows: int = 1
     max_rows: int | None = None
@@ -70,6 +69,14 @@ class Spec:
         Where a run is split depends on where it began, which only the pieces before may know.
         """
         return self.union_closed and self.max_rows is None and self.max_duration is None and self.extent == "closed"
+
+    @property
+    def in_runs(self) -> bool:
+        """Is all that is undecided of a key its last run, of which a frame becomes, and the gap in front of it?
+
+        Then what is said of frames can grow with them (frames/continuous/summaries.py).
+        """
+        return True
 
     @property
     def closes_before(self) -> bool:

@@ -20,6 +20,7 @@ from numba.core.types import NamedTuple, NamedUniTuple
 
 from kernels.compile import ahead, claims, rehearsal
 from kernels.compile.folder import cache_folder
+from kernels.compile.shared_code import share
 
 # Kernels are called from Python and by each other, never by a C address: a wrapper for that is not worth its compiling.
 FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -187,5 +188,5 @@ def kernel(function: Callable[..., Any]) -> Any:
     dispatcher = numba.njit(**FLAGS)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._cache = _OnDemand(function)
-        rehearsal.attend(dispatcher)
+        rehearsal.attend(share(dispatcher))
     return dispatcher

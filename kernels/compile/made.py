@@ -7,6 +7,7 @@ import numba
 
 from kernels.compile import rehearsal
 from kernels.compile.jit import FLAGS
+from kernels.compile.shared_code import share
 
 
 def made(function: Callable[..., Any], name: str) -> Any:
@@ -18,4 +19,4 @@ def made(function: Callable[..., Any], name: str) -> Any:
     """
     function.__name__ = function.__qualname__ = name
     part = numba.njit(forceinline=True, **FLAGS)(function)
-    return part if numba.config.DISABLE_JIT else rehearsal.attend(part)
+    return part if numba.config.DISABLE_JIT else rehearsal.attend(share(part))

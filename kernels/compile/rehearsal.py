@@ -9,6 +9,8 @@ from typing import Any
 
 from numba.core.extending import _Intrinsic
 
+from kernels.compile.shared_code import writable
+
 Call = tuple[Any, tuple[Any, ...]]  # a kernel, and the types that it is called with
 
 
@@ -33,7 +35,7 @@ class Rehearsal:
 
         def note(*args: Any) -> Callable[..., Any]:
             if self.depth == 0:
-                self.calls[dispatcher, tuple(map(dispatcher.typeof_pyval, args))] = None
+                self.calls[dispatcher, tuple(writable(dispatcher.typeof_pyval(each)) for each in args)] = None
             return plainly
 
         dispatcher._compile_for_args = note

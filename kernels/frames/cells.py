@@ -38,9 +38,16 @@ def find(dimension, first, last, codes):
     elif kind == WHOLE_WIDTH:
         of_whole_width(values.view(np.int64), valid, cut.view(np.int64)[0], codes)
     elif kind == NUMBERED:
-        codes[: values.size] = values.view(np.int64)
+        take_over(values.view(np.int64), codes)
     else:
         between(values.view(np.int64), valid, cut.view(np.int64), codes)
+
+
+@kernel
+def take_over(values, codes):
+    """The values are the codes. One by one: all at once would compile for 4 s, in which Numba words its error."""
+    for e in range(values.size):
+        codes[e] = values[e]
 
 
 @kernel

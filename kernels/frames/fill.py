@@ -8,7 +8,10 @@ costs   O(1) amortised per event that is in order within its key, O(log frames) 
 from    Maier et al. 2012, sections 3.2 and 4.1.2 (FillFrame)
 """
 
+import numpy as np
+
 from kernels.compile.jit import kernel
+from kernels.operators.numbers import EARLIEST, LATEST
 
 PAGE = 4096  # rows that are compared before the first pause to look
 
@@ -88,26 +91,54 @@ def advance_above(values, at, stop, x):
 
 
 @kernel
-def match(ts, ids, frames, cursor, size, row, frame):
+def match(ts, ids, first, frames, cursor, row, frame):
     """List every (row, frame) that belong together, row by row; returns how many, writing no more than fit.
 
-    frames: segments per key, starts, ends, reach. cursor[k]: where the last event of k was found, and when.
-    size: 0 to count only.
+    first: the number of the first row. frames: segments per key, starts, ends, reach, and what each is called.
+    cursor[k]: the frames that the last event of k was found in, from lo to hi, when that was, and until when there are
+    no others: that most events are before it takes one look to know, at one line of memory.
     """
-    segments, starts, ends, reach = frames
-    n = 0
+    segments, starts, ends, reach, names = frames
+    n, size = np.uint64(0), np.uint64(row.size)
     for e in range(ts.size):
-        k = ids[e] if ids.size else 0
-        if k < 0 or segments[k] == segments[k + 1]:
+        if ids.size > 0 and ids[e] < 0:
             continue
-        t, stop = ts[e], segments[k + 1]
-        again = t >= cursor[k, 2]
-        lo = advance_to(reach, cursor[k, 0] if again else segments[k], stop, t)
-        hi = advance_above(starts, max(lo, cursor[k, 1]) if again else lo, stop, t)
-        cursor[k, 0], cursor[k, 1], cursor[k, 2] = lo, hi, t
-        for f in range(lo, hi):
+        t, k = ts[e], np.uint64(ids[e]) if ids.size > 0 else np.uint64(0)
+        if (t < cursor[k, 2]) | (t > cursor[k, 3]):
+            again, stop = t >= cursor[k, 2], segments[k + np.uint64(1)]
+            lo = advance_to(reach, cursor[k, 0] if again else segments[k], stop, t)
+            hi = advance_above(starts, max(lo, cursor[k, 1]) if again else lo, stop, t)
+            cursor[k, 0], cursor[k, 1] = lo, hi
+            until = reach[lo] if lo < stop else LATEST
+            cursor[k, 3] = min(until, starts[hi] - 1) if hi < stop else until
+        cursor[k, 2] = t
+        for f in range(np.uint64(cursor[k, 0]), np.uint64(cursor[k, 1])):
             if ends[f] >= t:
-                if size > 0:
-                    row[n], frame[n] = e, f
-                n += 1
+                if n < size:
+                    row[n], frame[n] = first + e, names[f]
+                n += np.uint64(1)
     return n
+
+
+@kernel
+def count_keys(ids, counts):
+    """counts[k] = how many rows key k has; -1 is none."""
+    for e in range(ids.size):
+        if ids[e] >= 0:
+            counts[np.uint64(ids[e])] += 1
+
+
+@kernel
+def lay_out(ts, ids, first, at, order, when):
+    """Rows come to the places of their keys, as they arrive: at[k] is the next one of key k. first: the number of the
+    first row. Returns whether those of each key are in order of ts; one of key -1 is left out."""
+    falls, last = 0, np.full(at.size, EARLIEST)
+    for e in range(ts.size):
+        if ids[e] >= 0:
+            k = np.uint64(ids[e])
+            place = np.uint64(at[k])
+            order[place], when[place] = first + e, ts[e]
+            at[k] += 1
+            falls += ts[e] < last[k]
+            last[k] = ts[e]
+    return falls == 0

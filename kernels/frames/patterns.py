@@ -151,15 +151,16 @@ def finish(machine, rule, search, out):
 
 @kernel
 def previous(ids, span, values, valid, memory, out):
-    """out[e] = the value in the row before e of the same key, and whether there is one, for rows from … until.
+    """The value in the row before of the same key, and whether there is one, of rows from … until, into `out`.
 
-    memory: the last value of every key, whether there is one, and the first row of each key: where one before these
-    rows is still to be put in.
+    memory: the last value of every key, whether there is one, and the first row of each key, -1 at first: where one
+    before these rows is still to be put in.
     """
     (last, known, firsts), (before, there) = memory, out
-    for e in range(span[0], span[1]):
+    for i in range(np.uint64(span[1] - span[0])):
+        e = np.uint64(span[0]) + i
         k = np.uint64(ids[e]) if ids.size else np.uint64(0)
-        if firsts[k] < 0:
+        if firsts[k] == -1:
             firsts[k] = e
-        before[e], there[e] = last[k], known[k]
+        before[i], there[i] = last[k], known[k]
         last[k], known[k] = values[e], valid.size == 0 or valid[e]

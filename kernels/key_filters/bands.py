@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compile.inlining import bare, fetch, helper
+from kernels.compile.inlining import bare, fetch, helper, part
 from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST
 
@@ -99,7 +99,7 @@ def begin(rows, r):
     rows[r, COUNT] = 1
 
 
-@helper
+@part
 def band_of(rows, r, t):
     """The band of time t. Most are among the newest; looking at all bounds at once took longer."""
     j, last = 0, rows[r, COUNT] - 1
@@ -108,7 +108,7 @@ def band_of(rows, r, t):
     return j
 
 
-@helper
+@part
 def push(order, r, j, entry):
     """Add an entry to a pile. Takes one spare chunk at most."""
     cells, piles, rows = order
@@ -170,7 +170,7 @@ def tidy(order, r, j):
         rows[r, END + j] = to
 
 
-@helper
+@part
 def leave(order, r, j):
     """One entry of band j is stale now."""
     rows = order.rows
@@ -180,7 +180,7 @@ def leave(order, r, j):
         tidy(order, r, j)
 
 
-@helper
+@part
 def place(order, r, entry, t):
     """Put an entry, which is in no order, into the one in row r. Takes one spare chunk at most."""
     cells, _, rows = order

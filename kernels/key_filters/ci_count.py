@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compile.inlining import bare, fetch, helper
+from kernels.compile.inlining import bare, fetch, helper, part
 from kernels.compile.jit import kernel
 from kernels.key_filters import band_walks, bands
 from kernels.operators.numbers import EARLIEST
@@ -98,7 +98,7 @@ def opened(state):
     return Levels(state.p, bare(state.keys), bare(state.blocks), bands.opened(state.order))
 
 
-@helper
+@part
 def take_block(blocks, owner, size):
     b = np.int64(blocks[0, UPPER])
     blocks[0, UPPER] = blocks[b, UPPER]
@@ -108,7 +108,7 @@ def take_block(blocks, owner, size):
     return b
 
 
-@helper
+@part
 def put(order, level, entry, fresh, t):
     """An entry gets time t; fresh: it had none."""
     cells, rows = order.cells, order.rows
@@ -158,7 +158,7 @@ def drop_chain(levels, b):
         b = above
 
 
-@helper
+@part
 def trim(levels, b, horizon):
     """If the oldest time of a block is past the horizon, forget it and what is older. Was it?"""
     p, blocks, cells = levels.p, levels.blocks, levels.order.cells
@@ -196,7 +196,7 @@ def put_at(places, column, out):
         out[places[e]] = column[e]
 
 
-@helper
+@part
 def fetch_block(levels, b):
     p, blocks, cells = levels.p, levels.blocks, levels.order.cells
     fetch(blocks, b)

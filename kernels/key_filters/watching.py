@@ -106,6 +106,24 @@ def judge_each(rule, seen, rules, passes, side):
 
 
 @kernel
+def narrow(rule, side, seen, rules, span):
+    """A step of a bisection: pair i is certainly as it is from first[i] on, and may not be from last[i] on. seen: the
+    answers from middle[i] on, which becomes the one or the other."""
+    first, last, middle = span
+    for i in range(rule.size):
+        r, value = rule[i], seen.values[i]
+        if side[i] == PASSES:
+            inside = rules.inner[0, r] <= value <= rules.inner[1, r]
+            same = rules.low[r] <= value <= rules.high[r] and (rules.kind[r] != LOSING or inside)
+        else:
+            same = value == value and not rules.outer[0, r] <= value <= rules.outer[1, r]
+        if seen.there[i] and same:
+            first[i] = middle[i]
+        else:
+            last[i] = middle[i]
+
+
+@kernel
 def mark(rows, bits, keys, rules, added, removed):
     """Set bits of pairs, and clear others; keys with a row of zeros alone have none to clear."""
     for i in range(keys.size):

@@ -52,7 +52,8 @@ def sort_words(text, ends, words, scratch):
                 else:
                     scratch[to] = words[a]
                     a += 1
-        words[:] = scratch
+        for i in range(words.size):  # `words[:] = scratch` would compile for 4 s: Numba words its error in it
+            words[i] = scratch[i]
         width *= 2
 
 

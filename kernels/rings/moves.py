@@ -50,3 +50,41 @@ def moves(rings, ts, keys, span, windows, starts, out):
                         out[n] = t + length
                     n += 1
         starts[i + 1] = n
+
+
+@kernel
+def in_order(pair, instant, starts, own, ordered):
+    """own, ordered = pair, instant, pair by pair in order of time, each once; returns how many they are. starts: zeros,
+    one more than there are pairs."""
+    for i in range(pair.size):
+        starts[pair[i] + 1] += 1
+    for p in range(1, starts.size):
+        starts[p] += starts[p - 1]
+    for i in range(pair.size):  # now starts[p] moves on to the end of pair p
+        ordered[starts[pair[i]]] = instant[i]
+        starts[pair[i]] += 1
+    begin, n = 0, 0
+    for p in range(starts.size - 1):
+        some = ordered[begin : starts[p]]
+        some.sort()
+        for i in range(some.size):
+            if i == 0 or some[i] != some[i - 1]:
+                own[n], ordered[n] = p, some[i]
+                n += 1
+        begin = starts[p]
+    return n
+
+
+@kernel
+def began(pair, instant, passes, passing, when):
+    """when[p] = the first instant from which on pair p was as it is now (passing[p]), or its last one if it was not
+    even then; of one without any instants it stays. pair, instant: as `in_order` gives them."""
+    last = pair.size
+    while last > 0:
+        p, first = pair[last - 1], last
+        while first > 0 and pair[first - 1] == p and passes[first - 1] == passing[p]:
+            first -= 1
+        when[p] = instant[min(first, last - 1)]
+        while first > 0 and pair[first - 1] == p:
+            first -= 1
+        last = first

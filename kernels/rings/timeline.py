@@ -239,6 +239,17 @@ def take_times(ts, batch, rings, kept, latest, slots):
 
 
 @kernel
+def pass_times(ts, batch, rings, latest, lost):
+    """The same of rows that nobody keeps: they are counted, and gone at once. Their keys have no slots."""
+    order, keys, starts = batch
+    for r in range(keys.size):
+        k, last = np.uint64(keys[r]), starts[r + 1]
+        rings[k, TAIL] += last - starts[r]
+        rings[k, HEAD] = rings[k, TAIL]
+        latest[k] = lost[k] = ts[order[last - 1]]
+
+
+@kernel
 def scatter(values, order, slots, column):
     """column[slots[i]] = values[order[i]]."""
     for i in range(order.size):

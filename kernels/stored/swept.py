@@ -37,7 +37,7 @@ HALF = np.int64(32)
 
 
 class CentredSums(NamedTuple):
-    """Running sums of y = x - c and y^2 over rows `base` … of values, c near them, and how often x has changed.
+    """Running sums of y = x - c and y^2 over values, the rows `base` …, c near them, and how often x has changed.
 
     sums, changes: as accumulate_centred leaves them. An m2 of less than `error` is not certain.
     """
@@ -215,12 +215,12 @@ def reconsider_variances(centred, lo, hi, ddof, root, out):
     for i in range(lo.size):
         if lo[i] < hi[i] and np.isnan(out[i]):
             if changes[hi[i] - base] == changes[lo[i] - base + 1]:
-                m2 = values[lo[i]] - values[lo[i]]  # a constant: exactly 0, or NaN
+                m2 = values[lo[i] - base] - values[lo[i] - base]  # a constant: exactly 0, or NaN
             else:
                 budget -= hi[i] - lo[i]
                 if budget < 0:
                     return False
-                m2 = deviations(values, lo[i], hi[i])
+                m2 = deviations(values, lo[i] - base, hi[i] - base)
             v = m2 / np.float64(hi[i] - lo[i] - ddof)
             out[i] = np.sqrt(v) if root else v
     return True

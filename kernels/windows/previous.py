@@ -27,7 +27,7 @@ INFINITE = 0x7FF0000000000000
 NAN = 0x7FF8000000000000
 
 
-class Words(NamedTuple):
+class WordColumn(NamedTuple):
     """A column as words; are they floats?"""
 
     words: np.ndarray

@@ -40,6 +40,13 @@ def fold(op, columns, runs, n, state):
 
 
 @kernel
+def count_rows(runs, n):
+    """n[slot] grows by how many rows its runs have."""
+    for i in range(runs.slots.size):
+        n[np.uint64(runs.slots[i])] += runs.last[i] - runs.first[i]
+
+
+@kernel
 def join(op, slots, n, state, others, other_n, other_state):
     """What others[i] holds came behind what slots[i] holds: it is combined with that."""
     for i in range(slots.size):

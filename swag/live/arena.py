@@ -84,6 +84,10 @@ class Arena:
 
     def make_room(self, keys: np.ndarray, coming: np.ndarray, expire: Callable[[np.ndarray, np.ndarray], None]) -> None:
         """Room for coming[r] more rows of keys[r]: first what has expired goes, then rings grow (or shrink)."""
+        if keys.size == 1:  # as it is in `overfull`, in an eighth of the time
+            _, capacity, head, tail = self.rings[keys[0]].tolist()
+            if tail - head + coming[0] <= capacity:
+                return
         runs = np.empty(keys.size, np.int64)
         full = runs[: timeline.overfull(self.rings, keys, coming, runs)]
         if full.size:
@@ -112,6 +116,12 @@ class Arena:
         """Rings where those of another lie."""
         self.rings = other.rings.copy()
         self._slots, self._used, self._free = other._slots, other._used, dict(other._free)
+
+    def take_slot(self, key: int) -> int:
+        """That of one more row of a key."""
+        offset, capacity, _, tail = self.rings[key].tolist()
+        self.rings[key, TAIL] = tail + 1
+        return offset + (tail & (capacity - 1))
 
     def take_slots(self, batch: Batch) -> np.ndarray:
         slots = np.empty(batch.order.size, np.int64)

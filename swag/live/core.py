@@ -7,7 +7,7 @@ back at, streams inside of others, Spark's shards.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from weakref import WeakMethod
 
@@ -19,14 +19,13 @@ from swag.durable.state import Parts, State, nested, part, parts, types_from_arr
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake, window_edges
 from swag.live.alerting.alerts import Alerts
-from swag.live.arena import Batch
 from swag.live.composites import answer_before_events, answering, combine, guard_of
+from swag.live.filtered.checked_rows import CheckedRows, Incoming
 from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
 from swag.live.lookups import Edges
 from swag.live.midway.kept_rows import EventNames
-from swag.live.store import CheckedRows
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary
 from swag.query.kind import TIME
@@ -40,16 +39,6 @@ from swag.tables.keys import KeyTable
 from swag.tables.waiting import NO_IDS
 
 Answered = tuple[list[pa.Array], np.ndarray]  # a column per query; which ids are in the answer, a column per query
-
-
-@dataclass(eq=False)
-class Incoming(CheckedRows):
-    """A batch on its way in, what was read of it, and the latest of its times."""
-
-    table: pa.Table = field(kw_only=True)
-    latest: int = field(kw_only=True)
-    known: int = field(kw_only=True)  # keys that there were before it
-    by_key: Batch | None = None  # once it was found to be in order
 
 
 class Core:
@@ -155,20 +144,24 @@ class Core:
         """Have events come, here or before it was there?"""
         return self.store.events > 0 or self.store.forgotten > EARLIEST
 
-    def read(self, table: pa.Table, once: intake.ReadOnce) -> Incoming:
+    def read(self, table: pa.Table | None, once: intake.ReadOnce) -> Incoming:
         """A batch, as far as it can be read; its new keys have been noted, and whoever refuses it takes them back.
 
-        once: what other groupings have read of it already.
+        once: what other groupings have read of it already. table: where it is another one than theirs.
         """
+        if table is None and once.words is None:
+            table = once.table
         if once.empty:
             table = intake.without_foreign_nulls(table, self.dictionary, once.empty)
         fields = intake.fields(table, self.reading, self.dictionary, once)
         known = self.store.key_count
         try:
-            ids, told = self.grouping.ids(table), self.grouping.told(table, once)
+            ids, told = self.grouping.ids(table, once), self.grouping.told(table, once)
         except Exception:
             self.take_back(known)
             raise
+        if self.plan.thresholds.keys:
+            fields |= self.plan.thresholds.fields(once.table if table is None else table)
         if self.reading.timed and self.time.clock is not None:
             fields[TIME] = Field(once.ts, None, self.time.clock.type)
         return Incoming(once.ts, ids, fields, told, table=table, latest=once.latest, known=known)
@@ -210,6 +203,8 @@ class Core:
             fields[TIME] = Field(ts, None, self.time.clock.type)
         latest = int(ts.max(initial=EARLIEST))
         told, known = self.grouping.told(table), self.store.key_count
+        if self.plan.thresholds.keys:
+            fields |= self.plan.thresholds.fields(table)
         batch = Incoming(ts, ids, fields, told, table=table, latest=latest, known=known)
         batch.by_key = self.store.grouped(batch)
         self.apply(batch)
@@ -260,17 +255,18 @@ class Core:
         return combine(queries, simple, columns, present)
 
     def edges(
-        self, ids: np.ndarray, windows: list[Reach], lengths: np.ndarray, at: int | np.ndarray, titles: list[str]
+        self, ids: np.ndarray, windows: list[Reach], lengths: np.ndarray | None, at: int | np.ndarray, titles: list[str]
     ) -> Edges:
         """Where windows begin and end for some keys, all at one time, or each at its own; raises if rows that they need
-        are gone. lengths: those of the windows, as `lengths_of` has them; titles: of queries, one for each window."""
+        are gone. lengths: those of the windows, as `lengths_of` has them, if they are always the same; titles: of
+        queries, one for each window."""
         short: tuple[int | None, int] | None
         if isinstance(at, np.ndarray):
             lo, hi, short = window_edges.edges_kept(self.store, ids, windows, at)
             instant = int(at.min(initial=self.time.now))
         else:
-            now = window_edges.as_of(self.store, windows, at)
-            lengths = lengths if now is windows else window_edges.lengths_of(now)
+            if lengths is None:
+                lengths = window_edges.lengths_of(window_edges.as_of(self.store, windows, at))
             lo, hi, short = window_edges.edges(self.store, ids, lengths, at)
             instant = at
         if short is None and instant < self.time.now:
@@ -298,13 +294,15 @@ class Core:
 
     def passing(self, query: Query, at: Any, exact: bool = True) -> pa.Table:
         """Table([key], value) of the keys, or the one stream, that have an event in the window and pass `having`."""
-        ids = self._candidates(query, at)
+        ids = self._candidates(query, at, exact)
         if not exact and query.having is not None:
             self.asked += 1
             return pa.table(self.keyed(ids))
         columns, present = self.answer([query], ids, at)
         self.asked += 1
         chosen = np.flatnonzero(present[:, 0])
+        if query.having is not None and query.is_simple and ids.size < self.store.key_count:
+            self.filters.checked(query, ids.size, chosen.size)
         value = {self._value: columns[0].take(pa.array(chosen))}
         return pa.table(self.keyed(ids[chosen]) | value)
 
@@ -333,7 +331,9 @@ class Core:
         if self.key in names:
             raise BadQuery(f'query "{self.key}" has the name of the key column.', 'sw.Query(…, name="…")')
         some = np.flatnonzero(present.any(axis=1))
-        return pa.table(self.keyed(ids[some]) | {n: c.take(some) for n, c in zip(names, columns, strict=True)})
+        if some.size < ids.size:  # to take them all took as long as to look quantiles up
+            columns = [column.take(some) for column in columns]
+        return pa.table(self.keyed(ids[some]) | dict(zip(names, columns, strict=True)))
 
     def keyed(self, ids: np.ndarray) -> dict[str, pa.Array]:
         """The column of keys, if there are any."""
@@ -341,10 +341,12 @@ class Core:
             return {}
         return {self.key: pa.nulls(0) if self.store.keys is None else self.store.keys.column(ids)}
 
-    def _candidates(self, query: Query, at: Any) -> np.ndarray:
-        """The keys to look at: those that an index can not rule out, or all."""
+    def _candidates(self, query: Query, at: Any, checked: bool) -> np.ndarray:
+        """The keys to look at: those that an index can not rule out, or all. checked: nobody is told of the others."""
         guard, found = None if query.having is None else guard_of(query), None
         if guard is not None and self.time.clock is not None:
+            if not checked:
+                self.filters.promise(guard)
             found = self.filters.candidates(guard, self.instant(at))
         return self.ids() if found is None else found
 

@@ -11,27 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernels.windows import wide
 from swag.live.composites import answer_before_events
 from swag.live.core import Core
 from swag.live.lookups import Request, asked_parts, filters_of, in_turn, part_of
-from swag.live.planner import Route
+from swag.live.structures.routes import Route
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
+from swag.tables.wide_rows import Page
+
+NO_PARTIAL = np.zeros((0, 0), np.int64)  # of what positions alone say
+ALL_ROWS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Queries that differ in their windows alone. some: which of all windows (None: all of them, in order); slots: the
-    places of their answers; parts: of what they are computed, each as (its state, family, which of its windows)."""
+    """Queries that differ in their windows alone. some: which of all windows; slots: the places of their answers;
+    parts: of what they are computed, each as (its state, family, which of its windows); by_kernel: does one lower them?
+    """
 
     route: Route
     aggregate: Aggregate
-    some: np.ndarray | None
+    some: np.ndarray
     slots: slice
-    parts: list[tuple[int, str, Any]]
+    parts: list[tuple[int, str, np.ndarray]]
     is_float: bool
+    by_kernel: bool
 
 
 class FeaturePlan:
@@ -66,7 +73,8 @@ class FeaturePlan:
         which = {i: windows.setdefault(reach(queries[i].window, unit), len(windows)) for i in direct}
         titles = {w: queries[i].title for i, w in which.items()}
         self._windows, self._titles = list(windows), [titles[w] for w in range(len(windows))]
-        self._lengths = lengths_of(self._windows)
+        of_calendar = any(window.since is not None for window in self._windows)
+        self._lengths = None if of_calendar else lengths_of(self._windows)
         routes = [self.route(i) for i in which]
         self._asked, self._filters = asked_parts(core.plan, routes, list(which.values())), filters_of(routes)
         for places in alike.values():
@@ -92,28 +100,27 @@ class FeaturePlan:
         """A block of queries that differ in their windows alone, by their places; which: the window of each."""
         route, parts = self.route(places[0]), []
         states = {(mask, part): (i, asked) for i, (mask, part, asked) in enumerate(in_turn(self._asked))}
-        for part, by in zip(route.parts or (), route.served_by, strict=True):
+        for part, by in zip(route.parts or (), route.served_by, strict=False):
             state, asked = states[route.mask, by]
-            own = slice(None) if asked == which else np.array([asked.index(w) for w in which])
-            parts.append((state, part.family, own))
-        some = None if which == list(range(len(self._windows))) else np.array(which)
+            parts.append((state, part.family, np.array([asked.index(w) for w in which])))
         slots = slice(len(self.direct), len(self.direct) + len(places))
-        aggregate = self.queries[places[0]].aggregate
-        return Block(route, aggregate, some, slots, parts, pa.types.is_floating(route.type))
+        aggregate, is_float = self.queries[places[0]].aggregate, pa.types.is_floating(route.type)
+        by_kernel = route.kind.lowers is not None and route.unit == 1
+        return Block(route, aggregate, np.array(which), slots, parts, is_float, by_kernel)
 
-    def answer(self, ids: np.ndarray, instants: np.ndarray | int, out: tuple[np.ndarray, np.ndarray]) -> dict[int, Any]:
-        """out: words and which are not null, a row of them for each slot. Returns the columns of the others.
+    def answer(self, ids: np.ndarray, instants: np.ndarray | int, out: Page) -> dict[int, Any]:
+        """out: a row for each slot. Returns the columns of the others.
 
         ids: -1 for keys that are not known, whose answers are null, and 0 where something is counted. instants: one for
         all, or one for each.
         """
         known = None
-        if ids.min(initial=0) < 0:
+        if (ids[0] if ids.size == 1 else ids.min(initial=0)) < 0:
             known = np.flatnonzero(ids >= 0)
             self._fill_empty(*out)
             instants = instants if isinstance(instants, int) else instants[known]
-        if self._windows:
-            self._fill(ids if known is None else ids[known], instants, known, *out)
+        if self._windows and (known is None or known.size):
+            self._fill(ids if known is None else ids[known], instants, known, out)
         if not self.others:
             return {}
         return self._answer_others(ids, np.arange(ids.size) if known is None else known, instants)
@@ -124,21 +131,31 @@ class FeaturePlan:
         for block in self._blocks:
             valid[block.slots] = block.route.kind.counts
 
-    def _fill(self, ids: np.ndarray, instants: Any, rows: Any, values: np.ndarray, valid: np.ndarray) -> None:
+    def _fill(self, ids: np.ndarray, instants: Any, rows: np.ndarray | None, out: Page) -> None:
         """rows: those of these keys, None: all."""
         edges = self.core.edges(ids, self._windows, self._lengths, instants, self._titles)
         request = Request(self.core.grouping.lookups, ids, edges)
         request.locate(self._filters)
-        states, floats = request.states(self._asked), values.view(np.float64)
+        states = request.states(self._asked)
         for block in self._blocks:
-            lo, hi = request.edges(block.route.mask)
-            if block.some is not None:
-                lo, hi = lo[:, block.some], hi[:, block.some]
-            own = [_part(states[state], family, which) for state, family, which in block.parts]
-            found, there = request.lowered(block.aggregate, block.route, lo, hi, own)
-            at = block.slots if rows is None else (block.slots, rows)
-            (floats if block.is_float else values)[at] = found.T
-            valid[at] = True if there is None else there.T
+            own = [(part_of(states[state], family), which) for state, family, which in block.parts]
+            page = Page(out.values.view(np.float64) if block.is_float else out.values, out.valid).of(block.slots)
+            if block.by_kernel:
+                partial, places = own[0] if own else (NO_PARTIAL, block.some)
+                how, own_rows = block.route.kind.lowers, ALL_ROWS if rows is None else rows
+                wide.lower(how, request.edges(block.route.mask), block.some, partial, places, own_rows, tuple(page))
+            else:
+                found, there = self._lowered(block, request, own)
+                at: Any = slice(None) if rows is None else rows
+                page.values[:, at] = found.T
+                page.valid[:, at] = True if there is None else there.T
+
+    def _lowered(self, block: Block, request: Request, partials: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+        """The answers of a block that NumPy makes of its partials, a row per key."""
+        lo, hi = (edge[:, block.some] for edge in request.edges(block.route.mask))
+        own = [tuple(each[:, which] for each in state) if isinstance(state, tuple) else state[:, which]
+               for state, which in partials]  # fmt: skip
+        return request.lowered(block.aggregate, block.route, lo, hi, own)
 
     def _answer_others(self, ids: np.ndarray, known: np.ndarray, instants: Any) -> dict[int, Any]:
         """One column per query: text, quantiles, expressions, and what has a `having`."""
@@ -160,9 +177,3 @@ class FeaturePlan:
                 column if empty is None else pc.if_else(pa.array(place < 0), pa.scalar(empty, column.type), column)
             )
         return found
-
-
-def _part(state: Any, family: str, which: Any) -> Any:
-    """Of what a structure holds, as a row per key: a part of some windows."""
-    own = part_of(state, family)
-    return tuple(each[:, which] for each in own) if isinstance(own, tuple) else own[:, which]

@@ -10,12 +10,13 @@ from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
 from swag.live.composites import Shared
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Satisfied
 from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
 from swag.live.lookups import Lookups
 from swag.live.plan import Plan
-from swag.live.store import CheckedRows, Store
+from swag.live.store import Store
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary
 from swag.live.vocabulary.words import Renumbering
@@ -60,18 +61,30 @@ class Grouping:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def ids(self, table: pa.Table) -> np.ndarray:
-        """A number for the key of every row; new keys get the next ones, and room."""
-        ids = intake.key_ids(table, self.key, self.by, self.store)
+    def ids(self, table: pa.Table | None, once: intake.ReadOnce | None = None) -> np.ndarray:
+        """A number for the key of every row; new keys get the next ones, and room. once: see `intake.fields`."""
+        ids = intake.key_ids(table, self.key, self.by, self.store, once)
         self.store.grow_keys()
         return ids
 
-    def told(self, table: pa.Table, once: intake.ReadOnce | None = None) -> Satisfied:
+    def told(self, table: pa.Table | None, once: intake.ReadOnce | None = None) -> Satisfied:
         """Which rows of a batch satisfy which predicates: every `where` is computed, or raises."""
-        if not self.plan.predicates:
+        plan = self.plan
+        if not (plan.predicates or plan.thresholds.open or plan.thresholds.keys):
+            return NO_PREDICATES
+        if table is None:
+            assert once is not None
+            table = once.table
+        if plan.thresholds.open and table.num_rows and plan.thresholds.decide(intake.column_types(table)):
+            plan.changed()
+            self.filters.changed = True
+        predicates = plan.predicates
+        if plan.thresholds.keys:
+            predicates = plan.thresholds.with_misfits(predicates, table)
+        if not predicates:
             return NO_PREDICATES
         shared = None if once is None or once.table is not table else once.holds
-        return self.chooser.told(self.plan.predicates, table, shared)
+        return self.chooser.told(predicates, table, shared)
 
     def check(self, rows: CheckedRows, lifted: list[Query]) -> None:
         """Raise what an index can not take, and what users' functions raise, of these queries; nothing is changed."""

@@ -1,6 +1,7 @@
 """From a table to checked rows: nothing is applied until everything about a batch was found to be right."""
 
-from functools import partial
+from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from swag.tables.columns import (
 )  # fmt: skip
 from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.expressions.derived import of_events
+from swag.tables.few_words import TYPES, few_words, table_of_words
 from swag.tables.key_columns import checked
-from swag.tables.keys import KeyTable, is_string
+from swag.tables.keys import INT64, KeyTable, is_string
 from swag.tables.predicate import holds
 
 
@@ -34,8 +36,10 @@ class ReadOnce:
     """A batch that several groupings read: what they have in common is read once. It owns that.
 
     Asked of it: the times of the batch and the `latest` of them, the columns without any value (`empty`), the others as
-    kernels want them, and where a predicate holds.
+    kernels want them, and where a predicate holds. words: all columns as arrays, where they came so.
     """
+
+    words: Mapping[str, np.ndarray] | None = None
 
     def __init__(self, table: pa.Table, ts: str, clock: Clock) -> None:
         self.table = table
@@ -57,10 +61,41 @@ class ReadOnce:
         return self._holds[where]
 
 
+class FewEvents(ReadOnce):
+    """The same of a few rows of plain numbers, which came as such: Arrow has nothing to do with them."""
+
+    words: dict[str, np.ndarray]
+
+    def __init__(self, words: dict[str, np.ndarray], ts: str) -> None:
+        self.words = words
+        self.ts = words[ts]
+        self.latest = int(self.ts[0] if self.ts.size == 1 else self.ts.max())
+        self.empty = []
+        self.types = {name: TYPES[each.dtype] for name, each in words.items()}
+        self._holds = {}
+
+    @cached_property
+    def table(self) -> pa.Table:  # type: ignore[override]
+        """For those who compute with Arrow."""
+        return table_of_words(self.words)
+
+    def field(self, name: str, asked_by: str, as_they_are: bool) -> Field:
+        return Field(self.words[name], None, self.types[name])
+
+
+def few_events(events: Any, reading: Reading, ts: str, clock: Clock) -> FewEvents | None:
+    """A batch, if it is a few rows of plain numbers, and nothing about it is unusual."""
+    words = few_words(events)
+    if not words or reading.derived or clock.type != INT64 or not reading.columns.keys() <= words.keys():
+        return None
+    reading.there = list(words)
+    return FewEvents(words, ts) if words[ts].dtype == np.int64 else None
+
+
 def read(events: Any, reading: Reading, keep: bool) -> pa.Table:
     """The needed columns of a batch, by name. keep: see `as_table`."""
     table = as_table(events, keep)
-    reading.there = table.schema
+    reading.there = table.column_names
     if reading.derived:
         table = reading.extended(table)
     try:
@@ -119,8 +154,16 @@ def timestamps(table: pa.Table, ts: str, clock: Clock) -> np.ndarray:
     return instants(array, ts)
 
 
-def key_ids(table: pa.Table, key: str | None, columns: tuple[str, ...], store: Store) -> np.ndarray:
-    """columns: of a key of several, which need not be there as one."""
+def key_ids(
+    table: pa.Table | None, key: str | None, columns: tuple[str, ...], store: Store, once: ReadOnce | None = None
+) -> np.ndarray:
+    """columns: of a key of several, which need not be there as one. once: see `fields`."""
+    if once is not None and once.words is not None and store.keys is not None and key is not None:
+        names = columns if len(columns) > 1 else (key,)
+        return store.keys.encode_words([once.words[name] for name in names], names)
+    if table is None:
+        assert once is not None
+        table = once.table
     if key is None:
         return np.zeros(table.num_rows, np.int64)
     if len(columns) > 1 and key not in table.column_names:
@@ -147,10 +190,12 @@ def check_range(table: pa.Table, name: str) -> None:
     field(table, name, "a query reads")
 
 
-def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce | None = None) -> dict[str, Field]:
+def fields(
+    table: pa.Table | None, reading: Reading, known: Dictionary, once: ReadOnce | None = None
+) -> dict[str, Field]:
     """The columns that aggregates read, as kernels want them. known: what the columns have been so far. once: the same
-    table, where others read it, too."""
-    shared = once if once is not None and once.table is table else None
+    table, where others read it, too (None: that one)."""
+    shared = once if once is not None and (table is None or once.table is table) else None
     types = column_types(table) if shared is None else shared.types
     read = partial(field, table) if shared is None else shared.field
     found: dict[str, Field] = {}
@@ -158,13 +203,14 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
     for name, asked_by, counted, computed in reading.uses:
         kind = types[name]
         if counted:
-            found[name] = Field(np.zeros(0), valid_rows(table, name, asked_by), decoded_type(kind))
+            found[name] = Field(np.zeros(0), _valid(table, shared, name, asked_by), decoded_type(kind))
         elif kind not in AS_THEY_ARE and known.are_words(name, kind, computed):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
             elif not known.may_be_words(name, decoded_type(kind)):  # before its values are numbered
                 raise _foreign(name, decoded_type(kind), known.types[name])
-            found[name] = _same_type(name, known.field(table, name, asked_by, computed), known)
+            rows = shared.table if shared is not None else table
+            found[name] = _same_type(name, known.field(rows, name, asked_by, computed), known)
         else:
             if name in known.tables:
                 known.count_units(name)
@@ -173,6 +219,13 @@ def fields(table: pa.Table, reading: Reading, known: Dictionary, once: ReadOnce 
     if kinds != reading.right:
         reading.check(kinds)
     return found
+
+
+def _valid(table: pa.Table | None, shared: ReadOnce | None, name: str, asked_by: str) -> np.ndarray | None:
+    """Which rows of a column that is counted are not null (None: all)."""
+    if shared is None:
+        return valid_rows(table, name, asked_by)
+    return None if shared.words is not None else valid_rows(shared.table, name, asked_by)
 
 
 def check_types(table: pa.Table, reading: Reading, known: Dictionary) -> None:

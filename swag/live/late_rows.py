@@ -15,9 +15,10 @@ import numpy as np
 from kernels.rings import late
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.arena import Batch, NewRows
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.space import Mask, Space
-from swag.live.store import EVERY_EVENT, CheckedRows, Store, values_of
+from swag.live.space import Mask, Space, values_of
+from swag.live.store import EVERY_EVENT, Store
 from swag.tables.columns import fixed
 
 

@@ -13,9 +13,10 @@ from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from swag.live import window_edges
 from swag.live.plan import Plan
-from swag.live.planner import Group, Route
+from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
+from swag.live.structures.routes import Route
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
@@ -126,13 +127,14 @@ class Lookups:
         they are asked for."""
         if not self.plan.settled:
             self.plan.settle()
-        one, route, windows = Request(self, ids, edges), self.plan.routes[query.label], list(range(edges[0].shape[1]))
-        one.locate(filters_of([route]))
+        one, route = Request(self, ids, edges), self.plan.routes[query.label]
+        if route.mask.where is not None:
+            one.locate(filters_of([route]))
         lo, hi = one.edges(route.presence)
         if route.parts is None:  # registered later, and nothing has come since
             return np.zeros(lo.shape), (hi > lo) & route.kind.counts
         served = [] if route.kind.name == "quantile" else [self.plan.groups[route.home, by] for by in route.served_by]
-        states = one.states([AskedGroup(group, [route.mask], windows, False) for group in served])
+        states = one.states([AskedGroup(group, [route.mask], [], False) for group in served])
         partials = [part_of(state, part.family) for state, part in zip(states, route.parts, strict=False)]
         values, valid = one.lowered(query.aggregate, route, *one.edges(route.mask), partials)
         return values, hi > lo if valid is None else (hi > lo) & valid
@@ -197,7 +199,9 @@ class Request:
         self._rings = {EVERY_EVENT: ids}
 
     def edges(self, mask: Mask) -> Edges:
-        if mask not in self._edges:
+        if mask not in self._edges and mask.compared:
+            self._count_above(mask)
+        elif mask not in self._edges:
             lo, hi = self._edges[EVERY_EVENT]
             self._edges[mask] = self.store.spaces[mask.home].to_positions(self.rings(mask), lo, hi)
         return self._edges[mask]
@@ -240,6 +244,8 @@ class Request:
     def _states_of(self, asked: AskedGroup) -> list[Any]:
         """Of filters that ask for the same windows: one lookup for all of them."""
         group, masks, windows, narrowed = asked
+        if masks[0].compared:
+            return self._above(asked)
         edges = [self._chosen(mask, windows) if narrowed else self.edges(mask) for mask in masks]
         if len(masks) == 1:
             (lo, hi), rings = edges[0], self.rings(masks[0])
@@ -257,6 +263,35 @@ class Request:
         shape = edges[0][0].shape
         return [tuple(p.reshape(shape) for p in each) if isinstance(each, tuple) else each.reshape(shape)
                 for each in states]  # fmt: skip
+
+    def _above(self, asked: AskedGroup) -> list[Any]:
+        """The same of thresholds that share the rows of a space, where those of one have no positions of their own: its
+        edges say no more than how many rows are above its bound."""
+        group, masks, windows, narrowed = asked
+        lo, hi = self._chosen(masks[0].home, windows) if narrowed else self.edges(masks[0].home)
+        bounds, largest = [self.plan.thresholds.bound(mask) for mask in masks], self.plan.largest
+        counts, states = group.above(
+            self.rings(masks[0].home), (lo, hi), bounds, largest.get(group.part.columns[0], 0),
+            lambda i: self.plan.sums_asked(masks[i], group.part),
+        )  # fmt: skip
+        first = np.zeros_like(self._edges[EVERY_EVENT][0])
+        known = np.zeros((len(masks), *first.shape), np.int64)
+        known[:, :, windows] = counts
+        for mask, own in zip(masks, known, strict=True):
+            if mask in self._edges:  # of other windows
+                self._edges[mask][1][:, windows] = own[:, windows]
+            else:
+                self._edges[mask] = first, own
+        return states
+
+    def _count_above(self, mask: Mask) -> None:
+        """How many rows of a threshold each window has, from any structure that knows."""
+        lo, groups = self._edges[EVERY_EVENT][0], self.plan.groups.items()
+        self._edges[mask] = np.zeros_like(lo), np.zeros_like(lo)
+        for (home, part), group in groups:
+            if home == mask.home and part.columns[-1] == mask.compared:
+                self._above(AskedGroup(group, [mask], list(range(lo.shape[1])), False))
+                return
 
     def _chosen(self, mask: Mask, windows: list[int]) -> Edges:
         """The edges of some windows, as kernels take them."""
@@ -390,7 +425,7 @@ def filters_of(routes: Iterable[Route]) -> dict[Mask, list[Mask]]:
     """The masks of queries with a `where`, by the space that their rows lie in."""
     found: dict[Mask, dict[Mask, None]] = {}
     for route in routes:
-        if route.mask.where is not None:
+        if route.mask.where is not None and not route.mask.compared:
             found.setdefault(route.home, {})[route.mask] = None
             found.setdefault(route.presence.home, {})[route.presence] = None
     return {home: list(masks) for home, masks in found.items()}
@@ -403,6 +438,8 @@ def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[Asked
         for part in route.served_by:
             if part.family != "quantile":
                 windows.setdefault((route.home, part, route.mask), {})[window] = None
+        if route.counted_by is not None and (route.presence.home, route.counted_by) in plan.groups:
+            windows.setdefault((route.presence.home, route.counted_by, route.presence), {})[window] = None
     together: dict[tuple[Mask, Part, tuple[int, ...]], list[Mask]] = {}
     for (home, part, mask), own in windows.items():
         together.setdefault((home, part, tuple(own)), []).append(mask)

@@ -13,17 +13,21 @@ from swag.durable import state as states
 from swag.durable.state import State, nested, parts
 from swag.live.arena import NewRows
 from swag.live.filtered.chosen import ChosenRows
+from swag.live.filtered.own_rows import give_rows
 from swag.live.filtered.substreams import Substreams
+from swag.live.filtered.thresholds import SharedThresholds
 from swag.live.midway.kept_rows import EventNames, KeptRows, KeptTable
 from swag.live.midway.late_queries import LateQueries
-from swag.live.planner import Choice, Group, Route, choose
-from swag.live.space import EACH, Mask, Space
-from swag.live.store import EVERY_EVENT, Store, values_of
+from swag.live.planner import Choice, Group, choose, pays_apart
+from swag.live.space import EACH, Mask, values_of
+from swag.live.store import EVERY_EVENT, Store
+from swag.live.structures.above import Above
 from swag.live.structures.baselines import MaterializeAll
+from swag.live.structures.routes import Route, counting, is_typed, is_wrapped, parts_over, raw_over, route, serving
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, computed_columns, parts_of, result_type, unit_of
-from swag.query.kind import KINDS, TIME, Part, factors
+from swag.query.families import check_columns, parts_of
+from swag.query.kind import Part
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.query.user_calls import check_lift
@@ -47,6 +51,7 @@ class Plan:
         self.nullable: frozenset[str] = frozenset()  # columns with a null so far
         self.largest: dict[str, int] = {}  # integer columns: the largest absolute value so far
         self.late = LateQueries(store)
+        self.thresholds = SharedThresholds(algorithm)
         self.names = EventNames()  # of the columns of events
         self._columns: dict[str, int] = {}  # the columns read, and since which event
         self._readers: list[Query] | None = None
@@ -70,6 +75,9 @@ class Plan:
     def add(self, queries: list[Query], flowing: bool, unread: Callable[[Query], int]) -> None:
         """flowing: events have come before these queries. unread: up to which time some wait that lack its columns."""
         store, kept = self.store, KeptRows(self.store, self.names, self.late.beginnings)
+        self.thresholds.add(queries)
+        if flowing:
+            self.thresholds.decide(store.types, queries)
         for query in queries:
             if isinstance(query.window, Unbounded):
                 self._add_unbounded(query, flowing)
@@ -80,13 +88,15 @@ class Plan:
                 self._columns.setdefault(name, store.events)
         if store.clock is not None:
             store.retention = replace(store.retention, depth=store.retention.depth | self._depth(queries))
-        self._changed()
+        self.changed()
 
     def _add_late(self, query: Query, unread: int, kept: KeptRows) -> None:
         """On a stream that flows: rows from before count if all that the query needs of them was kept, or can be
         computed of what was."""
         started = (s for s in kept.began if self._is_kept(query, s) or self._starts(query, s, kept))
         since = next(started, self.store.events)
+        if query.label in self.thresholds.open and since < self.store.events:
+            self.thresholds.set_apart(query.label, "rows of its own are kept already")
         self.late.add(query.label, since, self._missing(since), unread)
 
     def _missing(self, since: int) -> int:
@@ -100,24 +110,24 @@ class Plan:
 
     def _starts(self, query: Query, since: int, kept: KeptRows) -> bool:
         """Bring the rows that are kept from event `since` on to where it is answered from, if they have its columns."""
-        read = kept.read(query, since)
+        read = kept.read(query, since, self.mask(query).compared)
         if read is None:
             return False
         self._note(read.fields)
         self._columns |= {name: min(self._columns.get(name, since), since) for name in query.aggregate.columns}
-        raw = self._raw_of(query)
-        if not all(kept.fits(mask, names) for mask, names in self._homes(query, since, raw).items()):
+        if not all(kept.fits(mask, names) for mask, names in self._homes(query, since).items()):
             self.late.set_apart(query.label)
-        for mask, names in self._homes(query, since, raw).items():
+        for mask, names in self._homes(query, since).items():
             new = kept.put(mask, names, read, self.renumber)
             if new is not None:
                 self.update({mask.home: new})
         return True
 
-    def _homes(self, query: Query, since: int, raw: set[str]) -> dict[Mask, set[str]]:
-        """The masks of a query that is to start with an event, and the raw columns in their spaces."""
-        homes: dict[Mask, set[str]] = {self.presence(query).beginning(since): set()}
-        return homes | {self.mask(query).beginning(since): raw}
+    def _homes(self, query: Query, since: int | None = None) -> dict[Mask, set[str]]:
+        """The masks of a query and the raw columns in their spaces. since: as if it started with that event."""
+        mask, presence = (each if since is None else each.beginning(since) for each in self._masks(query))
+        there = {presence.compared} if presence.compared else set()
+        return {presence: there} | {mask: raw_over(query, mask)}
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
@@ -126,22 +136,15 @@ class Plan:
 
     def _is_kept(self, query: Query, since: int) -> bool:
         """Is there a space that holds, from event `since` on, what this query needs?"""
-        if query.where is not None and self.store.find(self.presence(query).beginning(since)) is None:
-            return False
-        read = query.aggregate.columns
-        space = self.store.find(self.mask(query).beginning(since))
+        homes = list(self._homes(query, since).items())  # of all rows the presence need not be looked for
+        for mask, names in homes if query.where is not None else homes[-1:]:
+            space = self.store.find(mask)
+            if space is None or not names <= space.raw.keys():
+                return False
         if query.aggregate.kind == "count":  # where no null was seen, every row counts; if anybody looked
-            return space is not None and all(self._columns.get(name, since + 1) <= since for name in read)
-        return space is not None and self._raw_of(query) <= set(space.raw) and not self._is_wrapped(query, space)
-
-    def _is_wrapped(self, query: Query, space: Space) -> bool:
-        """Were values beyond int64 kept only to be handed back? They can not be computed with."""
-        wide = [
-            name
-            for name in computed_columns(query.aggregate)
-            if name in space.raw and self.store.types.get(name) == pa.uint64()
-        ]
-        return any(bool((space.raw[name].data < 0).any()) for name in wide)
+            return all(self._columns.get(name, since + 1) <= since for name in query.aggregate.columns)
+        assert space is not None
+        return not is_wrapped(query, space, self.store.types)
 
     def remove(self, queries: list[Query]) -> None:
         """These are not asked any more: rows are kept for the other queries alone, and unused structures go."""
@@ -150,12 +153,13 @@ class Plan:
             if isinstance(query.window, Unbounded):
                 self.totals.remove(query)
             self.late.remove(query.label)
+            self.thresholds.remove(query.label)
         if self.store.clock is not None:
             self.retain()
-        self._changed()
+        self.changed()
         self.settle()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
         """What was worked out for the queries is worked out anew."""
         self._readers, self._predicates, self.routes, self.settled = None, None, {}, False
         self.version += 1
@@ -177,7 +181,8 @@ class Plan:
     def predicates(self) -> tuple[str, ...]:
         """Of its queries, each once. The same tuple as long as they are the same."""
         if self._predicates is None:
-            self._predicates = tuple(dict.fromkeys(q.where for q in self.readers if q.where is not None))
+            told = (query.where for query in self.readers if not self.thresholds.key(query))
+            self._predicates = tuple(dict.fromkeys(where for where in told if where is not None))
         return self._predicates
 
     @property
@@ -186,8 +191,8 @@ class Plan:
         if self._readers is None:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
-                of = query.aggregate
-                ways.setdefault((of.kind, of.columns, of.user, query.where, self.late.since(query.label)), query)
+                of, which = query.aggregate, self.thresholds.key(query) or query.where
+                ways.setdefault((of.kind, of.columns, of.user, which, self.late.since(query.label)), query)
             self._readers = list(ways.values())
         return self._readers
 
@@ -211,18 +216,44 @@ class Plan:
         """The rows that count for a query: where its predicate holds and its columns are not null."""
         required = frozenset(query.aggregate.columns) & (self.nullable if nullable is None else nullable)
         alone = query.where is not None and (query.aggregate.user is not None or self.late.is_apart(query.label))
-        return Mask(query.where, required, self.late.since(query.label), alone)
+        return Mask(query.where, required, self.late.since(query.label), alone, self.thresholds.key(query))
 
     def presence(self, query: Query) -> Mask:
         """The rows that make a key present in its answer: those of the window, null or not."""
         alone = query.where is not None and self.late.is_apart(query.label)
-        return Mask(query.where, since=self.late.since(query.label), alone=alone)
+        return Mask(query.where, frozenset(), self.late.since(query.label), alone, self.thresholds.key(query))
+
+    def _masks(self, query: Query) -> tuple[Mask, Mask]:
+        return self.mask(query), self.presence(query)
+
+    def _set_apart(self, queries: list[Query], why: str) -> None:
+        """Thresholds that shared rows have some of their own from now on."""
+        taken, moves = set(self.store.spaces), dict[Mask, tuple[Mask, Any]]()
+        for query in queries:
+            shared, bound = self._masks(query), self.thresholds.shared[query.label].number
+            self.thresholds.set_apart(query.label, why)
+            if not taken.isdisjoint(mask.apart.home for mask in shared):
+                self.late.set_apart(query.label)
+            moves |= {own: (mask, bound) for own, mask in zip(self._masks(query), shared, strict=True)}
+        give_rows(self.store, moves, self.renumber)
+        self.changed()
+
+    def _reconsider_sharing(self, group: Group) -> None:
+        """Rows of their own for the thresholds of a group, where that is cheaper and there are none of others."""
+        queries = [self.queries[name] for name in group.queries if name in self.thresholds.shared]
+        homes = {mask.apart.home for query in queries for mask in self._masks(query)}
+        if pays_apart(group) and homes.isdisjoint(self.store.spaces):
+            require_alone()
+            self._set_apart(queries, group.reason)
+        group.start_over(False)
 
     def prepare(self, found: dict[str, Field]) -> bool:
         """Spaces, columns and structures for what a batch brings; first nulls move a column to a space of its own.
 
         True if anything had to be changed.
         """
+        if self.thresholds.keys and not self.thresholds.keys.keys() <= found.keys():
+            self._set_apart(self.thresholds.misfits(found), "a batch could not be sorted among the others")
         changed = self._note(found) or not self.settled
         if changed:
             self._make_groups(found)
@@ -281,7 +312,10 @@ class Plan:
         """Another structure, where what is asked has changed enough to pay for rebuilding. Only that needs to be alone:
         large lookups are due every time, and would all be asked for twice."""
         for group in self.groups.values():
-            if (self.algorithm == "auto" or group.stands_in) and group.due():
+            if isinstance(group.structure, Above):
+                if group.due():
+                    self._reconsider_sharing(group)
+            elif (self.algorithm == "auto" or group.stands_in) and group.due():
                 seen = None if group.stands_in else group
                 choice = choose(group.part, group.structure.dtype, self.algorithm, seen)
                 switched = choice.structure is not type(group.structure)
@@ -293,28 +327,6 @@ class Plan:
 
     # -- groups -------------------------------------------------------------------------------------------------------
 
-    def _serving(self, mask: Mask, part: Part) -> Part:
-        """The part that serves another: its own, or the moments of the column where those are kept."""
-        moments = _moments(part)
-        return moments if (mask.home, moments) in self.groups else part
-
-    def _route(self, query: Query) -> Route:
-        """Where a query is answered from as of now: its rows, its parts, who serves those, and the type of answers."""
-        mask, aggregate = self.mask(query), query.aggregate
-        own = parts_of(aggregate)
-        serving = tuple(self._serving(mask, part) for part in own)
-        served = not isinstance(query.window, Unbounded) and self._is_served(query, mask, serving)
-        parts, by = (own, serving) if served else (None, ())
-        kinds = {name: self.store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
-        kind, of_type = KINDS[aggregate.kind], result_type(aggregate, kinds)
-        return Route(mask, mask.home, self.presence(query), parts, by, kind, of_type, unit_of(aggregate, kinds))
-
-    def _is_served(self, query: Query, mask: Mask, parts: tuple[Part, ...]) -> bool:
-        """Are there rows to answer it from, of columns whose types are known?"""
-        space = self.store.find(mask)
-        served = all((mask.home, part) in self.groups for part in parts)
-        return space is not None and served and self._raw_of(query) <= space.raw.keys()
-
     def sums_asked(self, mask: Mask, part: Part) -> bool:
         """Does any query want the sum itself (a mean or variance does not overflow)?"""
         asking = (self.queries[name] for name in self.groups[mask.home, part].queries)
@@ -325,15 +337,18 @@ class Plan:
         wanted: dict[tuple[Mask, Part], list[str]] = {}
         raw: dict[Mask, set[str]] = {}
         for query in self._windowed(self.queries.values()):
-            mask = self.mask(query)
-            raw.setdefault(self.presence(query), set())
-            raw.setdefault(mask, set()).update(self._raw_of(query))
-            for part in parts_of(query.aggregate):
+            mask, presence = self._masks(query)
+            for each, columns in self._homes(query).items():
+                raw.setdefault(each, set()).update(columns)
+            for part in parts_over(query, mask):
                 wanted.setdefault((mask.home, part), []).append(query.label)
-        for home, part in list(wanted):  # var of a column serves its sum and mean too
-            if _moments(part) != part and (home, _moments(part)) in wanted:
-                wanted[home, _moments(part)] += wanted.pop((home, part))
+            if presence.compared and presence != mask:
+                wanted.setdefault((presence.home, counting(presence)), []).append(query.label)
         self._make_raw(raw, found)
+        for home, part in list(wanted):
+            by = serving(part, self.store.spaces[home], wanted.keys())
+            if by != part:
+                wanted[home, by] += wanted.pop((home, part))
         self._drop_unused(wanted, raw)
         self.settled = all(names <= self.store.spaces[mask.home].raw.keys() for mask, names in raw.items())
         for (home, part), names in wanted.items():
@@ -349,14 +364,15 @@ class Plan:
                 unit, all_windows = self.store.clock.unit, group.structure
                 reaches = [reach(self.queries[name].window, unit) for name in names]
                 group.bring(lambda made=all_windows, asked=reaches: made.set_windows(asked, self.store))  # type: ignore[misc]
-        self.routes = {label: self._route(query) for label, query in self.queries.items()}
+        queries, store, groups = self.queries.items(), self.store, self.groups
+        self.routes = {label: route(query, self._masks(query), store, groups) for label, query in queries}
         self.version += 1
 
     def _make_raw(self, raw: dict[Mask, set[str]], found: dict[str, Field] | None) -> None:
         for mask, names in raw.items():
             space = self.store.space(mask)
             for name in names - set(space.raw):
-                if found is not None and _is_typed(name, found):
+                if found is not None and is_typed(name, found):
                     space.add_raw(name, values_of(name, found).dtype.type)
 
     def _drop_unused(self, wanted: dict[tuple[Mask, Part], list[str]], raw: dict[Mask, set[str]]) -> None:
@@ -392,13 +408,6 @@ class Plan:
                     self.store.put(new.home, self.store.spaces[old.home].narrowed(column))
                     self.store.spaces[new.home].copy_raw(self.store.spaces[old.home])
 
-    def _raw_of(self, query: Query) -> set[str]:
-        """The raw columns a query needs kept."""
-        kind = KINDS[query.aggregate.kind]
-        if kind.at_ends:
-            return set(kind.raw or query.aggregate.columns)
-        return {name for part in parts_of(query.aggregate) for name in part.columns}
-
     # -- about itself -------------------------------------------------------------------------------------------------
 
     @property
@@ -416,7 +425,7 @@ class Plan:
         """Of its queries there are only the names, in order: whoever registered them knows the rest."""
         header = {
             "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
-            "columns": self._columns, **self.late.header(),
+            "columns": self._columns, "thresholds": self.thresholds.header(), **self.late.header(),
         }  # fmt: skip
         groups = [group.state() for group in self.groups.values()]
         return nested(header, {"groups": groups, "totals": self.totals.state()})
@@ -428,6 +437,7 @@ class Plan:
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
         self.late.restore(header)
+        self.thresholds.restore(header.get("thresholds", {}))
         if header.get("totals") is not None:
             self.totals.restore(states.part(state, "totals"))
         for saved in parts(state, "groups"):
@@ -436,14 +446,4 @@ class Plan:
             home, of = Mask.from_json(entry["mask"]), Part(entry["family"], tuple(entry["columns"]), user)
             if home in self.store.spaces and home not in self.store.rearranged:  # else it is built anew
                 self.groups[home, of] = Group.restored(saved, self.store.spaces[home], of)
-        self._changed()  # what had no structure yet gets one as soon as its columns are known
-
-
-def _is_typed(name: str, found: dict[str, Field]) -> bool:
-    """A column of nulls alone has no type yet."""
-    columns = [name] if name in found else [part for part in factors(name) or () if part in found]
-    return not any(pa.types.is_null(found[column].type) for column in columns)
-
-
-def _moments(part: Part) -> Part:
-    return Part("moments", part.columns) if part.family == "sum" and factors(part.columns[0]) is None else part
+        self.changed()  # what had no structure yet gets one as soon as its columns are known

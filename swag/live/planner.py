@@ -6,23 +6,24 @@ many they are. Costs are counted in combines, as measured relative to each other
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kernels.operators import monoids
 from kernels.windows import running
 from swag.durable.state import State, nested
 from swag.durable.state import part as inside
 from swag.errors import BadQuery, SumOverflow
-from swag.live.space import Mask, Space
+from swag.live.space import Space
+from swag.live.structures.above import Above, AggregatesAbove, CountsAbove
 from swag.live.structures.baselines import MaterializeAll, MaterializeNone, PSoup
 from swag.live.structures.intervals import Dyadic, Landmark, Partials, Running, RunningFloats, Structure
 from swag.live.structures.ranks import ByRank, DistinctRuns, Previous, SortedOnLookup, SortedRuns
 from swag.live.turns import require_alone
 from swag.query.families import operator
-from swag.query.kind import Kind, Part
+from swag.query.kind import ABOVE, Part
 from swag.query.query import titles
 from swag.query.user_calls import failed
 from swag.query.user_defined import is_exact
@@ -41,30 +42,21 @@ STRUCTURES: dict[str, type[Structure]] = {  # by the names that snapshots hold
     "sorted on lookup": SortedOnLookup,
     "previous": Previous,
     "distinct": DistinctRuns,
+    "counts above": CountsAbove,
+    "aggregates above": AggregatesAbove,
     **COMPARED,
 }
 ALGORITHMS = ("auto", "r-int", "b-int", "l-int", *COMPARED)
 RECONSIDER = 1 << 14  # updates and lookups of a group between two looks at its plan
 NOTED = 256  # lookups for which one note of widths stands
+SAMPLED = 1 << 12  # of more windows at once only some are noted
 # In ns, as measured: to sort a row into one level of runs, to search one of a window's, to go through one of its rows
 # (3 where a window has 1,000 of them, 7 to 10 where it has more).
 SORTING, SEARCHING, GOING_THROUGH = 9.0, 55.0, 8.0
+# The same of thresholds: to write a row down for one that it satisfies, to look up one that has rows of its own, and to
+# search one run for one that shares them.
+WRITING_DOWN, LOOKING_UP, FINDING_BOUND = 40.0, 100.0, 30.0
 MOST_GROUPS = 4  # of landmarks: each keeps three more partials per row
-
-
-class Route(NamedTuple):
-    """Where a query is answered from: the rows that count for it and the space they lie in, those that make a key
-    present, its parts (None: nothing has come yet that it could be answered from) and those whose groups serve them,
-    how, the type, and what floats are divided by."""
-
-    mask: Mask
-    home: Mask
-    presence: Mask
-    parts: tuple[Part, ...] | None
-    served_by: tuple[Part, ...]
-    kind: Kind
-    type: pa.DataType
-    unit: float
 
 
 @dataclass(frozen=True)
@@ -143,6 +135,25 @@ class Group:
         assert isinstance(self.structure, ByRank)
         return self.structure.select(keys, *edges, ranks, next_too)
 
+    def above(
+        self, rings: np.ndarray, edges: tuple[np.ndarray, np.ndarray], bounds: list[Any], largest: int,
+        sums_asked: Callable[[int], bool],
+    ) -> tuple[np.ndarray, list[Partials]]:  # fmt: skip
+        """Of thresholds, for each bound: how many rows of windows are above it, and their partials, a row per key. That
+        may raise as in `without_overflow`; sums_asked: of a bound."""
+        (lo, hi), structure, count = edges, self.structure, len(bounds)
+        assert isinstance(structure, Above)
+        each = np.array(bounds, structure.dtypes[-1])
+        bounded = np.tile(lo, (count, 1)), np.tile(hi, (count, 1)), np.repeat(each, rings.size)
+        self._note_lookups(*bounded[:2])
+        found, partials = structure.above(np.tile(rings, count), bounded)
+        counts, states = found.reshape(count, *lo.shape), list(partials.reshape(count, *lo.shape))
+        if self.part.family == "sum" + ABOVE and largest * int(found.max(initial=0)) >= 2**63:
+            for i, state in enumerate(states):
+                about = structure.add_up(rings, (lo, hi, np.full(rings.size, each[i])))
+                states[i] = self._without_wrapped(about.reshape(lo.shape), state, counts[i] > 0, partial(sums_asked, i))
+        return counts, states
+
     def without_overflow(
         self, rings: np.ndarray, edges: tuple[np.ndarray, np.ndarray], state: Partials, largest: int,
         sums_asked: Callable[[], bool],
@@ -154,8 +165,14 @@ class Group:
             return state
         about, values = np.empty(lo.size), self.space.raw[part.columns[0]].data
         running.add_up_each(values, self.space.arena.rings, rings, edges, about)
-        exact = state[1] if isinstance(state, tuple) else state
-        wrapped = (np.abs(about - exact) > 2.0**62) & (hi > lo).reshape(-1)
+        return self._without_wrapped(about, state, (hi > lo).reshape(-1), sums_asked)
+
+    def _without_wrapped(
+        self, about: np.ndarray, state: Partials, there: np.ndarray, sums_asked: Callable[[], bool]
+    ) -> Partials:
+        """about: the sums as floats; there: of any rows."""
+        part, exact = self.part, state[1] if isinstance(state, tuple) else state
+        wrapped = (np.abs(about - exact) > 2.0**62) & there
         if not wrapped.any():
             return state
         if sums_asked():
@@ -189,7 +206,8 @@ class Group:
         self._unnoted += lo.size
         if prefers_running(self.part) or (self._unnoted < NOTED and self.log_width):
             return
-        widths = (hi - lo)[hi > lo]
+        some = slice(None, None, 1 + lo.size // SAMPLED)
+        widths = (hi[some] - lo[some])[hi[some] > lo[some]]
         if widths.size:
             logs = np.log2(widths)
             self.widths.update(np.flatnonzero(np.bincount((4 * logs).astype(np.int64))).tolist())
@@ -233,6 +251,9 @@ class Group:
             self.regret = 0.0
 
 
+SHARING = (
+    "thresholds: an event is sorted in once, whatever their number, and not written down for each that it satisfies"
+)
 HOLISTIC = {
     "distinct": Choice(
         DistinctRuns, "a value is new where it was last seen before the window: ranks in sorted intervals"
@@ -245,6 +266,8 @@ def choose(part: Part, dtype: np.dtype, algorithm: str, seen: Group | None = Non
     """The structure for a part whose raw columns are of `dtype`; `seen`: what its group was asked so far."""
     if part.family in HOLISTIC:
         return HOLISTIC[part.family]
+    if part.family.endswith(ABOVE):
+        return Choice(CountsAbove if len(part.columns) == 1 else AggregatesAbove, SHARING)
     if part.family == "quantile":
         return _by_rank(algorithm, seen)
     if algorithm == "b-int":
@@ -328,16 +351,37 @@ def _by_rank(algorithm: str, seen: Group | None) -> Choice:
         asked = "asked for" if algorithm == "b-int" else "quantiles are holistic: sorted base intervals"
         return Choice(SortedRuns, asked)
     current, width = type(seen.structure), seen.log_width / max(1, seen.lookups)
-    kept = seen.space.arena.kept(seen.space.arena.rings.shape[0])
-    to_sort = SORTING * max(1.0, np.log2(max(16, int(kept.max(initial=1)))) - 3)
+    kept, to_sort = _kept_and_sorted(seen.space)
     runs, rows = (
         seen.updates * to_sort + seen.lookups * SEARCHING * (1 + width),
         seen.lookups * GOING_THROUGH * 2**width,
     )
     saved = runs - rows if current is SortedRuns else rows - runs
-    seen.regret, rebuild = max(0.0, seen.regret + saved), int(kept.sum()) * to_sort
+    seen.regret, rebuild = max(0.0, seen.regret + saved), kept * to_sort
     other = SortedOnLookup if current is SortedRuns else SortedRuns
     asked = f"{seen.lookups:,} lookups to {seen.updates:,} updates, widths about 2^{width:.0f}"
     if seen.regret > rebuild:
         return Choice(other, f"{asked}: saves {seen.regret / 1e6:,.1f} ms for {rebuild / 1e6:,.1f} to sort all rows")
     return Choice(current, f"{asked}: {other.name} would not pay")
+
+
+def _kept_and_sorted(space: Space) -> tuple[int, float]:
+    """How many rows a space keeps, and what it takes to sort one of them into all levels of runs."""
+    kept = space.arena.kept(space.arena.rings.shape[0])
+    return int(kept.sum()), SORTING * max(1.0, np.log2(max(16, int(kept.max(initial=1)))) - 3)
+
+
+def pays_apart(seen: Group) -> bool:
+    """Would thresholds that share be cheaper with rows of their own? Where few rows satisfy few of them, or many more
+    lookups than rows come; once what that would have saved pays for writing these rows down. `reason` says it."""
+    structure, width = seen.structure, seen.log_width / max(1, seen.lookups)
+    assert isinstance(structure, Above)
+    matches = len(seen.queries) * structure.matched / max(1, structure.looked_through)
+    kept, to_sort = _kept_and_sorted(seen.space)
+    shared = seen.updates * to_sort + seen.lookups * FINDING_BOUND * (1 + width)
+    apart = seen.updates * matches * WRITING_DOWN + seen.lookups * LOOKING_UP
+    seen.regret, rebuild = max(0.0, seen.regret + shared - apart), kept * matches * WRITING_DOWN
+    asked = f"{seen.lookups:,} lookups to {seen.updates:,} rows, of which each satisfies {matches:,.1f} thresholds"
+    pays = seen.regret > rebuild
+    seen.reason = f"{asked}: rows of their own {'pay' if pays else 'would not pay'}"
+    return pays

@@ -15,6 +15,10 @@ from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Arena, Column
+from swag.query.kind import HASHED, TIME, factors
+from swag.tables import decay
+from swag.tables.columns import Clock, Field
+from swag.tables.keys import hashed
 
 EACH = ""  # in place of a predicate: the mask of a space that holds the rows of many
 
@@ -26,18 +30,26 @@ class Mask(NamedTuple):
     required: frozenset[str] = frozenset()
     since: int = 0  # for queries that came later: the number of events before them
     alone: bool = False  # its rows lie in a space of their own: users' functions may raise of those of other filters
+    compared: str = ""  # its rows are those of a space without filters whose value of this raw column is above a bound
 
     @property
     def home(self) -> "Mask":
         """The mask of the space that its rows lie in, maybe among those of others."""
+        if self.compared:
+            return Mask(None, self.required, self.since)
         return self if self.where is None or self.alone else Mask(EACH, self.required, self.since)
 
     def requiring(self, column: str) -> "Mask":
-        return Mask(self.where, self.required | {column}, self.since, self.alone)
+        return self._replace(required=self.required | {column})
 
     def beginning(self, since: int) -> "Mask":
         """The same from another event on."""
-        return Mask(self.where, self.required, since, self.alone)
+        return self._replace(since=since)
+
+    @property
+    def apart(self) -> "Mask":
+        """The same rows, not among those of all."""
+        return self._replace(compared="")
 
     def by_itself(self) -> "Mask":
         return Mask(self.where, self.required, self.since, True)
@@ -155,3 +167,20 @@ class Space:
             self.rank.data = arrays["rank"]
         for name in header["raw"]:
             self.raw[name] = self.arena.adopt(arrays[f"raw/{name}"])
+
+
+def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
+    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, or hashes."""
+    if name in fields:
+        return fields[name].values
+    if name.endswith(HASHED):
+        return hashed(fields[name.removesuffix(HASHED)])
+    decaying = decay.read(name)
+    if decaying is not None:
+        weighed = None if decaying.column is None else fields[decaying.column].values
+        return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
+    x, y = factors(name) or (name, "1")
+    if y == "1":
+        return fields[x].values.astype(np.float64)
+    with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
+        return fields[x].values * fields[y].values.astype(np.float64)

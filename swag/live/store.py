@@ -1,8 +1,6 @@
 """The rows kept of a grouping: keys, the spaces and their raw columns, and for how long. Knows nothing of queries."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -15,61 +13,19 @@ from kernels.rings.timeline import TAIL
 from swag.durable.state import State, nested, part, parts, types_from_array, types_to_array, with_arrays
 from swag.errors import OutOfOrder
 from swag.live.arena import Batch, NewRows, group
-from swag.live.filtered.chosen import NO_PREDICATES, ChosenRows, Satisfied
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.space import Mask, Space
-from swag.live.time import Time
+from swag.live.space import Mask, Space, values_of
+from swag.live.time import Retention, Time
 from swag.live.vocabulary.dictionary import Dictionary
-from swag.query.kind import HASHED, TIME, factors
 from swag.query.windows import Depth
-from swag.tables import decay
 from swag.tables.columns import Clock, Field, fixed
-from swag.tables.keys import KeyTable, hashed
+from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
+LARGE = 1 << 14  # keys
 FEW_ROWS = 8  # that are taken before keys are looked after
-
-
-@dataclass(eq=False)
-class CheckedRows:
-    """A checked batch: timestamps, key ids, the columns queries read, and which rows satisfy which predicates."""
-
-    ts: np.ndarray
-    ids: np.ndarray
-    fields: dict[str, Field]
-    told: Satisfied = NO_PREDICATES
-
-    @cached_property
-    def chosen(self) -> ChosenRows:
-        """Which rows count where; nobody asks where all do."""
-        return ChosenRows(self.ts.size, self.fields, self.told)
-
-    def some(self, rows: np.ndarray) -> "CheckedRows":
-        """Those at these places."""
-        fields = {
-            name: Field(each.values[rows] if each.values.size else each.values,
-                        None if each.valid is None else each.valid[rows], each.type, each.words)
-            for name, each in self.fields.items()
-        }  # fmt: skip
-        return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows))
-
-
-def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, or hashes."""
-    if name in fields:
-        return fields[name].values
-    if name.endswith(HASHED):
-        return hashed(fields[name.removesuffix(HASHED)])
-    decaying = decay.read(name)
-    if decaying is not None:
-        weighed = None if decaying.column is None else fields[decaying.column].values
-        return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
-    x, y = factors(name) or (name, "1")
-    if y == "1":
-        return fields[x].values.astype(np.float64)
-    with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
-        return fields[x].values * fields[y].values.astype(np.float64)
 
 
 class WordHolder(Protocol):
@@ -77,19 +33,6 @@ class WordHolder(Protocol):
 
     def words(self) -> Iterable[Any]:
         """Columns by name, as the `raw` of spaces."""
-
-
-@dataclass(frozen=True)
-class Retention:
-    """For how long rows are kept: as many of each key, and as far back, as windows that end now can reach.
-
-    since: windows that end before now, but not before this, are still to be asked for. everything: nothing goes for
-    the moment, as answers of the recent past are still to be given.
-    """
-
-    depth: Depth = field(default_factory=Depth)
-    since: int = LATEST
-    everything: bool = False
 
 
 class Store:
@@ -121,6 +64,7 @@ class Store:
         self._untidied, self._batches = 0, 0  # rows that came since keys were last looked after, in how many batches
         self._known = 0  # keys, when some were last looked after
         self.emptied = 0  # keys that had rows once, and none when last looked at: about as many can be forgotten
+        self._looked = EARLIEST  # the time when keys were last looked for that can be forgotten
 
     @property
     def clock(self) -> Clock | None:
@@ -215,7 +159,10 @@ class Store:
         """The batch by key, in order; raises, and forgets its new keys, if an event is older than its key's latest.
         Where late rows are put into their place, each run is brought in order."""
         batch = group(rows.ids, self.seen)
-        bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
+        if rows.ts.size == 1:  # what kernels do with many rows takes a tenth of the time of calling them for one
+            bad = -int(rows.ts[0] >= self.latest[rows.ids[0]])
+        else:
+            bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
             return self._by_key_and_time(rows)
         if self.time.closed > EARLIEST:
@@ -250,13 +197,29 @@ class Store:
         self.events += rows.ts.size
         counts, main = batch.counts, self.main.arena
         runs = {EVERY_EVENT: NewRows(batch.keys, counts, rows.ts.size)}
+        if self.keeps_none:
+            timeline.pass_times(fixed(rows.ts), tuple(batch), main.rings, self.latest, self.lost)
+            if self.latest.size >= MANY_KEYS:
+                self.emptied += batch.keys.size
+            return runs
         main.make_room(batch.keys, counts, self.expire)
         slots = np.empty(rows.ts.size, np.int64)
-        timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
+        if slots.size == 1:
+            key, slots[0] = batch.keys[0], main.take_slot(batch.keys[0])
+            self.ts.data[slots[0]] = self.latest[key] = rows.ts[0]
+        else:
+            timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
         self._write(self.main, rows.fields, batch.order, slots)
         for space in self.ranked:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)
         return runs | self._append_filtered(rows, batch) if self.families else runs
+
+    @property
+    def keeps_none(self) -> bool:
+        """Does nobody ask for rows, and are there none? So it is where all queries are over frames, or unbounded."""
+        kept, depth = self.retention, self.retention.depth
+        asked = depth.time or depth.rows or kept.everything or kept.since < LATEST or self.time.lateness is not None
+        return not asked and not self.main.raw and len(self.spaces) == 1 and self.ts.data.size == 0
 
     def _append_filtered(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """The same of the rows that filters let pass: runs of substreams, of spaces that got any."""
@@ -294,7 +257,10 @@ class Store:
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
-            timeline.scatter(fixed(values_of(name, fields)), order, slots, column.data)
+            if slots.size == 1:
+                column.data[slots[0]] = values_of(name, fields)[order[0]]
+            else:
+                timeline.scatter(fixed(values_of(name, fields)), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         """Rows of the main space that no window reaches go. coming: so many more of each key are about to be taken."""
@@ -322,7 +288,7 @@ class Store:
         if self.dictionary.tables:
             renumbered = self.dictionary.tidy(self._spaces_and_others)
         count = self.key_count
-        if count == 0 or self.retention.everything:
+        if count == 0 or self.retention.everything or self.keeps_none:
             return renumbered
         new, self._known = max(0, count - self._known), count
         some = min(count, max(16 * batches + rows // 8 + 2 * new, count * batches >> 6))
@@ -368,14 +334,18 @@ class Store:
     def forgettable(self) -> np.ndarray | None:
         """The keys without rows, as a mask, if they are so many that it pays to number the others anew; else None.
 
-        They are counted as they lose their rows, and only looked for once they may be half of all.
+        They are counted as they lose their rows, and only looked for once they may be half of all. Where no rows are
+        kept at all, keys without events since the last look are: one that was seen is taken for one that will be seen
+        again, and to forget it would be to number it anew for ever.
         """
-        count = self.key_count
-        if not self.keyed or self.retention.everything or count < MANY_KEYS or 2 * self.emptied < count:
+        count, none = self.key_count, self.keeps_none
+        least = 0.5 if not none else 0.25 if count < LARGE else 0.4  # of many, most are seen again before that
+        if not self.keyed or self.retention.everything or count < MANY_KEYS or self.emptied < least * count:
             return None
-        empty: np.ndarray = self.main.arena.kept(count) == 0
-        self.emptied = int(np.count_nonzero(empty))
-        return empty if 2 * self.emptied >= count else None
+        empty = self.latest[:count] <= self._looked if none else self.main.arena.kept(count) == 0
+        many = int(np.count_nonzero(empty))
+        self.emptied, self._looked = 0 if none else many, self.now
+        return empty if 2 * many >= count else None
 
     def renumber(self, kept: np.ndarray) -> dict[Mask, np.ndarray]:
         """Key kept[i] is key i from now on, the others are forgotten. Whoever owns the table of keys renumbers that.

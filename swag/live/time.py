@@ -1,8 +1,9 @@
-"""How far a stream is."""
+"""How far a stream is, and how far back its rows are kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kernels.operators.numbers import EARLIEST
+from kernels.operators.numbers import EARLIEST, LATEST
+from swag.query.windows import Depth
 from swag.tables.columns import Clock
 
 
@@ -30,3 +31,16 @@ class Time:
     def go_on(self, now: int, closed: int = EARLIEST) -> None:
         """Time never goes back."""
         self.now, self.closed = max(self.now, now), max(self.closed, closed)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """For how long rows are kept: as many of each key, and as far back, as windows that end now can reach.
+
+    since: windows that end before now, but not before this, are still to be asked for. everything: nothing goes for
+    the moment, as answers of the recent past are still to be given.
+    """
+
+    depth: Depth = field(default_factory=Depth)
+    since: int = LATEST
+    everything: bool = False

@@ -85,7 +85,7 @@ def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: P
 
 
 def _over_frames_from_json(entry: dict[str, Any], given: dict[str, Query], path: Path) -> Any:
-    found = frames_package().FrameQuery.from_json(entry) or given.get(entry["label"])
+    found = frames_package().query_from_json(entry) or given.get(entry["label"])
     if found is None:
         raise _without_functions(entry, path)
     return found
@@ -136,7 +136,7 @@ def _with_functions(entry: dict[str, Any], given: dict[str, Query], path: Path) 
 
 SAID = ("aggregate", "window", "where", "having")  # what a query says, wherever it stands
 PLACE = ("every", "source", "index")
-FRAMED = ("frames", "values", "where", "having", "fragments")
+FRAMED = ("frames", "values", "select", "where", "having", "fragments")
 
 
 def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterable[str] = (*SAID, *PLACE)) -> None:
@@ -146,7 +146,7 @@ def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterabl
         if not _is_same(entry.get(part), again.get(part)):
             raise BadSnapshot(
                 f'"{path}" holds a query "{entry["label"]}" of another {part}: {_shown(entry.get(part))}, '
-                f"not {_shown(again[part])}.",
+                f"not {_shown(again.get(part))}.",
                 "Engine.load(path, queries=[…]) with the query as it was saved; another one has another name",
             )
 

@@ -79,6 +79,7 @@ def frame_statement(query: Any, clause: str) -> str:
     having = f" HAVING {term(query.having)}" if query.having is not None else ""
     source = name(query.stream or "events")
     fill = "" if query.fill_from is None else f" FILL FROM {name(query.fill_from)}{_margins(query)}"
+    clause += " FRAGMENTS" * query.fragments
     return f"SELECT {', '.join([*groups, *values])} FROM {source} [FRAME {clause}]{fill}{where}{by}{having}"
 
 

@@ -5,6 +5,7 @@ reads, else as the one that reads it, else by default; PARTITIONED BY adds the c
 """
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -89,10 +90,17 @@ def by_grouping(queries: Iterable[Query], default: By) -> dict[By, list[Query]]:
     for query in queries:
         if query.source is None and (query.every is None or query.every.by is None):
             by = default if query.by is None else query.by
-            found.setdefault(by, []).append(query if query.by is None else replace(query, by=None))
+            found.setdefault(by, []).append(query if query.by is None else _without_by(query))
         else:
             found.setdefault(home_of(query, default), []).append(settled(query, default))
     return {by: some for by, some in found.items() if some}
+
+
+def _without_by(query: Query) -> Query:
+    """As `replace` has it, which would check all the rest again; thousands may be registered at once."""
+    found = copy(query)
+    object.__setattr__(found, "by", None)
+    return found
 
 
 def shown_by(by: By) -> str:

@@ -14,6 +14,8 @@ AS_FLOAT = " * 1"
 HASHED = (
     " #"  # a derived column: the values as words of 64 bits, equal for equal ones, whatever the dictionary calls them
 )
+ABOVE = " above"  # behind the family of a part: of the rows whose last column is above a bound
+MORE, LESS = " #>", " #<"  # derived columns: what rows are sorted by, to find those where a column is more, or less
 TIME = ""  # in place of a column's name: the time of the event. No column that anybody can ask for is called so
 Reads = Literal["anything", "what has an order", "numbers and times", "numbers", "booleans"]
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
@@ -62,6 +64,9 @@ class Part:
     user: UserDefined | None = None
 
     def __str__(self) -> str:
+        if self.family.endswith(ABOVE):
+            of, key = Part(self.family.removesuffix(ABOVE), self.columns[:-1]), self.columns[-1]
+            return f"{of} where {key[: -len(MORE)]} {key[-1]} c"
         return f"{self.family}({', '.join(sql_of(name.removesuffix(AS_FLOAT)) for name in self.columns)})"
 
 
@@ -124,7 +129,8 @@ class Kind:
     its columns. timed: answers depend on the time for which they are asked. counts: of no rows the answer is 0.
     tells_apart: values need not have an order, but two of them must be known to be equal or not. degrees: if all values
     of a column grow tenfold, answers that are floats grow by this power of ten, for each column; None: it can not be
-    computed of decimals, which are whole numbers of their smallest units.
+    computed of decimals, which are whole numbers of their smallest units. lowers: where a kernel does the same as
+    `lower`, which way of kernels/windows/wide.py that is.
     """
 
     name: str
@@ -142,6 +148,7 @@ class Kind:
     counts: bool = False
     tells_apart: bool = False
     degrees: tuple[int, ...] | None = None
+    lowers: int | None = None
 
     def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
         """What each column of an aggregate may be, by its name."""

@@ -161,6 +161,7 @@ class FramesPackage(Protocol):
     State: type[Any]
     Between: type[Any]
     FrameQuery: Any
+    query_from_json: Callable[[dict[str, Any]], OverFrames | None]
     Detector: Callable[..., Any]
     detect: Callable[..., pa.Table]
     fill: Callable[..., pa.Table]
@@ -181,8 +182,10 @@ def frames_package() -> FramesPackage:
 class FramesOnSpark(Protocol):
     """What swag.spark needs of frames.spark."""
 
-    def evaluate(self, query: Any, events: Any, ts: str, keys: list[str], layout: Any) -> Any:
-        """A query over frames, over a DataFrame, as a DataFrame."""
+    def evaluate(
+        self, query: Any, events: Any, ts: str, keys: list[str], layout: Any, streams: Mapping[str, Any]
+    ) -> Any:
+        """A query over frames, over a DataFrame, as a DataFrame. streams: others, by name."""
 
 
 def frames_on_spark() -> FramesOnSpark:

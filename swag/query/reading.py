@@ -35,7 +35,7 @@ class Reading:
     def __init__(self, queries: Iterable[Query], ts: str | None = None, *keys: str | None) -> None:
         self.queries, self.ts, self.keys = list(queries), ts, keys
         self.right: dict[str, pa.DataType] | None = None  # types that were found to be right
-        self.there: pa.Schema | None = None  # the columns of the last batch, whoever reads them
+        self.there: Collection[str] | None = None  # the columns of the last batch, whoever reads them
         self.timed = any(KINDS[query.aggregate.kind].timed for query in self.queries)  # is time read as a column?
 
     @cached_property

@@ -6,7 +6,7 @@
     terms.py        aggregates, arithmetic and conditions, as expressions
     functions.py    the functions there are, and what each takes
     statements.py   a parsed statement as queries
-    writing.py      a query as a statement
+    templates.py    statements that differ in constants alone (shapes.py, filling.py) are not read again
     match_recognize.py  rows that match a pattern
     over            statements with OVER ( … ): standard window functions
     places.py       where something is wrong

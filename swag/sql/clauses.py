@@ -74,7 +74,7 @@ class Clauses(Guessing):
             self._no_window_word()
         self._advance()
         if word == "FRAME":
-            found.frame = self.frame()
+            found.frame, found.fragments = self.frame(), bool(self._match_text_seq("FRAGMENTS"))
         elif word in _WINDOWS:
             found.window = self._window(word)
         else:
@@ -276,5 +276,5 @@ class Clauses(Guessing):
 CLAUSE_WORDS = (
     "until", "preceding", "following", "peers", "closed", "tuples", "tuple", "rows", "row",
     "anchor", "anchored", "partitioned", "partition",
-    "and", "for", "measure", "at", "extent",
+    "and", "for", "measure", "at", "extent", "fragments", "before", "after",
 )  # fmt: skip

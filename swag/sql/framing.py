@@ -8,7 +8,8 @@
 [FRAME STATE status]                                runs of one value
 [FRAME FROM x > 5 TO x < 2]                         from an event that opens to one that closes; SAME: may be the same
 
-Behind each: FOR 2 MINUTES AND 20 TUPLES, FOR AT LEAST 3 ROWS AT MOST 1 HOUR; EXTENT OPEN.
+Behind each: FOR 2 MINUTES AND 20 TUPLES, FOR AT LEAST 3 ROWS AT MOST 1 HOUR; EXTENT OPEN. At the end FRAGMENTS: in an
+engine, a row for each piece of a frame.
 
 [FRAME …] FILL FROM messages AS m BEFORE 2 MINUTES  filled with the events of another stream, from before they begin
 """
@@ -227,6 +228,8 @@ def fill_clause(parser: Any, clause: Clause) -> Fill | None:
         return None
     if clause.frame is None:
         parser.unsupported("FILL FROM without a frame", FILL_FROM)
+    if clause.fragments:
+        parser.unsupported("FILL FROM behind FRAGMENTS", "leave FRAGMENTS out: such frames are reported as a whole")
     parser._match_text_seq("FILL", "FROM")
     stream = parser.name("the name of a stream", FILL_FROM)
     alias = None if parser.word in ("BEFORE", "AFTER") else parser._alias()
@@ -277,6 +280,7 @@ def frame_query(text: str, select: Select, values: list[tuple[Any, str | None, i
             having,
             by=tuple(select.group_by),
             stream=select.source,
+            fragments=select.clause.fragments,
             **_filled(select),
         )
     except BadSQL:

@@ -51,6 +51,8 @@ class Guessing(_Base):
             word = meant(self.word, WORDS) if self.word else ""
             return f"[{word} …]" if word else ""
         after, word = words[number + 1] if number + 1 < len(words) else "", meant(self.word, WORDS)
+        if word in ("FREQUENCY", "EVERY"):
+            return " ".join([word, *words[number : number + 2]]).removesuffix("]").rstrip()
         if after in ROWS or word == "ROWS":
             return f"[ROWS {words[number]}]"
         if after.lower() in UNIT:

@@ -11,13 +11,14 @@ from swag.query.windows import Window
 
 @dataclass
 class Clause:
-    """What was said in brackets. partition: the columns of PARTITIONED BY."""
+    """What was said in brackets. partition: the columns of PARTITIONED BY; fragments: of a FRAME clause, that word."""
 
     start: int = 0
     window: Window | None = None
     every: Every | None = None
     partition: tuple[str, ...] = ()
     frame: Any = None
+    fragments: bool = False
 
 
 class Over(exp.Expression):

@@ -24,19 +24,28 @@ from swag.sql.over.registering import queries_to_register
 from swag.sql.over.statements import over_statement
 from swag.sql.parsing import parse, parse_clause
 from swag.sql.places import wrong
+from swag.sql.templates import Templates
 from swag.sql.terms import Terms
 from swag.tables.constants import to_sql
 
 MOST = 10_000_000  # characters of a text
+_KNOWN = Templates()
 
 
-def queries_of(text: str, registered: Mapping[str, Any] | None = None, engine_ts: str | None = None) -> list[Any]:
+def queries_of(
+    text: str, registered: Mapping[str, Any] | None = None, engine_ts: str | None = None, templates: Templates = _KNOWN
+) -> list[Any]:
     """registered: those that a statement may read by their name. Of the text itself, the ones before it. engine_ts: the
-    time of the engine that they are for, if there is one."""
+    time of the engine that they are for, if there is one. templates: of statements that need not be read again."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
     if len(text) > MOST:
         raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
+    known = templates.queries(text, lambda text: _read(text, None, engine_ts), registered or (), engine_ts)
+    return _read(text, registered, engine_ts) if known is None else known
+
+
+def _read(text: str, registered: Mapping[str, Any] | None, engine_ts: str | None) -> list[Any]:
     found: list[Any] = []
     named = None if registered is None else Named(registered)
     for select in parse(text):

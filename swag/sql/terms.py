@@ -206,12 +206,16 @@ class Terms:
             self.column(node, "a condition on the event", "price > 20")
         if not isinstance(node, OF_EVENTS):
             self._refuse_by_name(node)
-        if type(node) in _BINARY and any(isinstance(each, exp.Null) for each in (node.this, node.expression)):
+        compares = _BINARY.get(type(node), "+") not in _FOLD
+        if compares and any(isinstance(each, exp.Null) for each in (node.this, node.expression)):
             of = node.expression if isinstance(node.this, exp.Null) else node.this
             test = "IS NOT NULL" if isinstance(node, exp.NEQ) else "IS NULL"
             raise self.wrong(node, f"{_shown(node)} is null, whatever the row.", f"{_shown(of)} {test}")
         if isinstance(node, exp.In) and not node.expressions and node.args.get("field") is not None:
             raise self.wrong(node, "expected ( after IN, found a value without them.", "x IN (1, 2, 3)")
+        if isinstance(node, exp.In) and not any(node.args.get(part) for part in ("expressions", "query", "unnest")):
+            hint = f"{_shown(node.this)} IN (1, 2, 3)"
+            raise self.wrong(node, f"{_shown(node)} is true of no row: there is nothing in it.", hint)
         if isinstance(node, Over) or _is_aggregate(node):
             hint = "HAVING" if where == "WHERE" else "FROM (SELECT SUM(x) AS s FROM t [ROWS 10]) [ROWS 5]"
             raise self.wrong(node, f"{_shown(node)} is an aggregate; {where} is about single events.", hint)

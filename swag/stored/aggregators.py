@@ -18,6 +18,7 @@ A part is built over the rows that the windows of a chunk of requests can see, o
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,15 +44,18 @@ Outputs = dict[Aggregate, Output]
 
 @dataclass(eq=False)
 class LandmarkSweep:
-    """One window of a chunk by a landmark that moves on (kernels/stored/moving_landmark.py), for any monoid."""
+    """One window of a chunk by a landmark that moves on (kernels/stored/moving_landmark.py), for any monoid.
+
+    columns: of the rows `base` …"""
 
     op: Any
     columns: Any
+    base: int
     scratch: Any
     mark: np.ndarray
 
     def __call__(self, block: RequestBlock, out: Any) -> None:
-        sweep(self.op, self.columns, block.lo, block.hi, self.mark, self.scratch, out)
+        sweep(self.op, self.columns, *block.since(self.base), self.mark, self.scratch, out)
 
 
 @dataclass(eq=False)
@@ -74,14 +78,19 @@ class Aggregator(ABC):
         a, b = self.rows(chunk)
         return (b - a) / (chunk.last - chunk.first)
 
-    def column(self, i: int = 0, dtype: Any = None) -> np.ndarray:
-        return self.selection.column(self.columns[i], dtype)
+    def dtype(self, i: int = 0) -> Any:
+        return self.selection.stored.fields[self.columns[i]].values.dtype
+
+    def column(self, chunk: Chunk, i: int = 0, dtype: Any = None) -> np.ndarray:
+        """The values of a column in the rows that the windows see from a chunk."""
+        name, kind, (a, b) = self.columns[i], np.dtype(dtype or self.dtype(i)), self.rows(chunk)
+        return chunk.once((self.selection, name, kind, a, b), partial(self.selection.column, name, kind, a, b))
 
     def sweep(self, chunk: Chunk, op: Any, columns: Any, name: str = "") -> LandmarkSweep:
-        """Windows are answered one after another, so one scratch serves them all."""
+        """Windows are answered one after another, so one scratch serves them all. columns: of the chunk's rows."""
         a, b = self.rows(chunk)
         scratch = chunk.once((self, name, "scratch"), lambda: monoids.empty_state(op, _dtype(columns), b - a + 1))
-        return LandmarkSweep(op, columns, scratch, np.zeros(3, np.int64))
+        return LandmarkSweep(op, columns, a, scratch, np.zeros(3, np.int64))
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         """Room for the answers of one window."""
@@ -170,7 +179,7 @@ class Swept(Aggregator):
         aggregate = next(iter(outputs))
         (part,) = families.parts_of(aggregate)
         pair = len(self.columns) == 2
-        columns = (self.column(0, np.float64), self.column(1, np.float64)) if pair else self.column()
+        columns = tuple(self.column(chunk, i, np.float64) for i in (0, 1)) if pair else self.column(chunk)
         answer = swept_and_lowered(self, chunk, outputs, families.operator(part), columns)
         return answer if aggregate.user is None else self._saying_what_raised(answer, aggregate)
 
@@ -186,8 +195,9 @@ class Swept(Aggregator):
             except Exception as why:
                 a, b = (int(block.lo.min()), int(block.hi.max())) if block.lo.size else (0, 0)
                 rows = np.arange(a, b) if self.selection.rows is None else self.selection.rows[a:b]
+                values = self.selection.column(self.columns[0], self.dtype(), a, b)
                 known = self.selection.stored.as_given
-                raise raised_by(aggregate, f"{aggregate}", self.column()[a:b], rows, known, why) from why
+                raise raised_by(aggregate, f"{aggregate}", values, rows, known, why) from why
 
         return told
 
@@ -223,7 +233,7 @@ class Extreme(Aggregator):
     """min or max, straight into the output: read off a table where enough windows share it, else swept."""
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
-        return Output(requests, self.column().dtype)
+        return Output(requests, self.dtype())
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: by the chunk's table of extremes if that pays, else by a sweep."""
@@ -249,11 +259,11 @@ class Extreme(Aggregator):
         levels, answers = (b - a).bit_length(), len(self.reaches) * (chunk.last - chunk.first)
         if levels * (b - a) > min(5 * answers, LARGEST_TABLE):
             return None
-        return chunk.once((self, "table"), lambda: ExtremeTable.of(self.column()[a:b], a, aggregate.kind == "max"))
+        return chunk.once((self, "table"), lambda: ExtremeTable.of(self.column(chunk), a, aggregate.kind == "max"))
 
     def _sweep(self, chunk: Chunk, aggregate: Aggregate) -> LandmarkSweep:
         (part,) = families.parts_of(aggregate)
-        return self.sweep(chunk, families.operator(part), self.column())
+        return self.sweep(chunk, families.operator(part), self.column(chunk))
 
 
 class Quantile(Aggregator):
@@ -266,24 +276,24 @@ class Quantile(Aggregator):
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         of_floats = aggregate.method == "linear" and not self.of_times
-        return Output(requests, np.float64 if of_floats else self.column().dtype)
+        return Output(requests, np.float64 if of_floats else self.dtype())
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: a cursor for each quantile slides over the ranks of rows."""
-        (a, b), whole = self.rows(chunk), self.of_times
-        order = chunk.once((self, "order"), lambda: ranked.rank(self.column()[a:b]))
+        (a, _), whole = self.rows(chunk), self.of_times
+        order = chunk.once((self, "order"), lambda: ranked.rank(self.column(chunk)))
         cursors = {aggregate: chunk.once((self, aggregate), lambda: ranked.room(*order)) for aggregate in outputs}
         for ranking in cursors.values():
             ranked.empty(ranking)
 
         def answer(block: RequestBlock) -> None:
             """Slide the cursors over a block of windows; linear quantiles are between two neighbouring ranks."""
-            lo, hi = block.lo - a, block.hi - a
+            lo, hi = block.since(a)
             for aggregate, output in outputs.items():
                 slot = output.slot(block)
                 wanted, fraction = ranks(aggregate, block.n)
                 linear = aggregate.method == "linear"
-                low = np.empty(slot.size, self.column().dtype) if linear else slot
+                low = np.empty(slot.size, self.dtype()) if linear else slot
                 high = np.empty(slot.size if linear else 0, low.dtype)
                 ranked.slide(cursors[aggregate], lo, hi, wanted, low, high)
                 if linear:

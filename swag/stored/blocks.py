@@ -32,6 +32,7 @@ class RequestBlock:
     floor: int = 0
     in_step: bool = False
     _within: dict[Selection, "RequestBlock"] = field(default_factory=dict)
+    _since: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def any_below(self, least: int) -> bool:
         """Does any window hold fewer than `least` rows?"""
@@ -42,6 +43,12 @@ class RequestBlock:
     @property
     def n(self) -> np.ndarray:
         return self.hi - self.lo
+
+    def since(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """The edges, counted from a row on."""
+        if row not in self._since:
+            self._since[row] = (self.lo - row, self.hi - row) if row else (self.lo, self.hi)
+        return self._since[row]
 
     def within(self, selection: Selection) -> "RequestBlock":
         """The same windows, counting only the rows of a selection."""
@@ -164,7 +171,9 @@ class Chunk:
         if name not in self.made:
             self.made[name] = np.empty(BLOCK, np.int64)
         out, requests = self.made[name][: last - first], self.requests
-        if back is None:
+        if back == 0 and requests.each_event and reach.by_time and name == "hi":
+            edges.peers(self.timeline.ts, requests.runs, first, out)
+        elif back is None:
             assert reach.since is not None
             edges.by_time(self.timeline, requests.runs, requests.before[reach.since], 0, first, out)
         elif reach.by_time and -LATEST <= back <= LATEST:

@@ -55,11 +55,12 @@ def answered_by(
             table = with_derived(table, query)
     progress = progress or Progress()
     fields: dict[str, Field] = {}
+    counted = np.arange(1, table.num_rows + 1) if at is None else None
     found: dict[str, Any] = {}
 
     def prepared(by: By) -> Evaluation:
         stored = Stored.of(table, ts, by, fields)
-        requests = Requests.at_events(stored) if at is None else Requests.at_times(stored, front, ts, by)
+        requests = Requests.at_events(stored, counted) if at is None else Requests.at_times(stored, front, ts, by)
         evaluation = Evaluation(stored, requests, progress)
         for query in groups[by]:
             found[query.label] = stored, evaluation.add(query)
@@ -291,20 +292,18 @@ def thread_count() -> int:
 def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[type[Aggregator], Any]:
     """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
     parts = families.parts_of(aggregate)
-    if len(parts) != 1 or aggregate.kind in BY_KIND:
-        return BY_KIND[aggregate.kind], parts or aggregate.kind
-    if parts[0].family == "sum":
+    if aggregate.kind in SUMMED:
         of = kinds[aggregate.columns[0]]
-        return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts[0]
-    return BY_FAMILY.get(parts[0].family, Swept), parts[0]
+        return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts
+    if len(parts) == 1:  # whatever is made of one operator can be swept
+        return BY_KIND.get(aggregate.kind, Swept), parts
+    return BY_KIND[aggregate.kind], parts or aggregate.kind
 
 
+SUMMED = {"sum", "mean", "any", "all", "count_if"}
 BY_KIND: dict[str, type[Aggregator]] = {
     "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
     "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
-    "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode,
-}  # fmt: skip
-BY_FAMILY: dict[str, type[Aggregator]] = {
-    "moments": Variance, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow,
-    "arg_min": ExtremeRow,
+    "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode, "var": Variance, "std": Variance,
+    "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow, "arg_min": ExtremeRow,
 }  # fmt: skip

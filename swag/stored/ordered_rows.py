@@ -20,6 +20,7 @@ from swag.tables.key_columns import joined
 from swag.tables.keys import KeyTable, is_spelled, joint_name
 
 HEAD = 1 << 16  # rows that most keys are among
+MANY_LOOKUPS = 16  # edges per row, from which on more buckets of time pay
 SAMPLE = 512  # steps in time that show whether events come evenly
 
 
@@ -61,6 +62,7 @@ class Stored:
     fields: dict[str, Field] = field(default_factory=dict)
     as_given: bool = True
     searched: bool = True
+    _indexed: dict[int, Timeline] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ts = fixed(self.ts)
@@ -98,18 +100,20 @@ class Stored:
         segments[:, edges.SHIFT] = -1
         return segments
 
-    @cached_property
-    def indexed(self) -> Timeline:
-        segments = self.segments.copy()
-        edges.measure(self.ts, segments)
-        index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
-        edges.fill(self.ts, segments, index)
-        return Timeline(self.ts, segments, index)
+    def indexed(self, per_row: int) -> Timeline:
+        """per_row: buckets of time, at most."""
+        if per_row not in self._indexed:
+            segments = self.segments.copy()
+            edges.measure(self.ts, segments, per_row)
+            index = np.full(segments[-1, edges.OFFSET], -1, np.int32 if self.ts.size < 2**31 else np.int64)
+            edges.fill(self.ts, segments, index)
+            self._indexed[per_row] = Timeline(self.ts, segments, index)
+        return self._indexed[per_row]
 
     def timeline(self, lookups: int) -> Timeline:
         """With an index of time, if so many edges are to be found that it pays: it takes as long as a few per event."""
         if self.searched and 4 * lookups >= self.ts.size:
-            return self.indexed
+            return self.indexed(edges.BUCKETS if lookups >= MANY_LOOKUPS * self.ts.size else edges.BUCKETS // 2)
         return Timeline(self.ts, self.segments, np.empty(0, np.int32))
 
     def field(self, name: str, asked_by: str) -> Field:
@@ -129,7 +133,7 @@ class Selection:
     stored: Stored
     rows: np.ndarray | None = None
     rank: np.ndarray | None = None
-    _columns: dict[Any, np.ndarray] = field(default_factory=dict)
+    _columns: dict[str, np.ndarray] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)  # chunks ask at the same time
 
     @classmethod
@@ -138,30 +142,30 @@ class Selection:
         chosen = np.logical_and.reduce(masks) if masks else None
         if chosen is None or chosen.all():
             return cls(stored, stored.order)
-        if stored.order is not None:
-            chosen = chosen[stored.order]
-        rank = np.zeros(chosen.size + 1, np.int64)
-        np.cumsum(chosen, out=rank[1:])
-        return cls(stored, np.flatnonzero(chosen) if stored.order is None else stored.order[chosen], rank)
+        order = np.arange(chosen.size) if stored.order is None else stored.order
+        rank = np.empty(order.size + 1, np.int32 if order.size < 2**31 else np.int64)
+        rows = np.empty(order.size, np.int64)
+        return cls(stored, rows[: edges.choose(chosen, order, rank, rows)], rank)
 
-    def column(self, name: str, dtype: Any = None) -> np.ndarray:
-        """The values of a column that count, in order; of `dtype` rather than their own."""
-        with self._lock:
-            return self._column(name, dtype)
+    def column(self, name: str, dtype: Any, a: int, b: int) -> np.ndarray:
+        """The values of a column in the rows a … b - 1 of those that count, in order.
 
-    def product(self, x: str, y: str) -> np.ndarray:
-        with self._lock:
-            if (x, y, "*") not in self._columns:
-                with np.errstate(all="ignore"):
-                    self._columns[x, y, "*"] = fixed(self._column(x, np.float64) * self._column(y, np.float64))
-            return self._columns[x, y, "*"]
+        Some at a time are gathered by all threads. Whole columns, put in order, were fresh memory, a quarter of what
+        the answers to 40 calls took: 3.2 GB at the peak rather than 2.7. User CPU time stayed the same.
+        """
+        values = fixed(self.stored.fields[name].values)
+        if self.rows is None:
+            return fixed(values[a:b].astype(dtype, copy=False))
+        found = np.empty(b - a, values.dtype)  # as words, gathered in 6 ns each; NumPy takes 15
+        edges.renumber(values.view(np.int64), self.rows[a:b], found.view(np.int64))
+        return fixed(found.astype(dtype, copy=False))
 
     def computed(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """A column that is made of others, once."""
         with self._lock:
-            if (name, "computed") not in self._columns:
-                self._columns[name, "computed"] = fixed(make())
-            return self._columns[name, "computed"]
+            if name not in self._columns:
+                self._columns[name] = fixed(make())
+            return self._columns[name]
 
     @property
     def times(self) -> np.ndarray:
@@ -173,13 +177,6 @@ class Selection:
     def input_rows(self) -> np.ndarray:
         """The input row of each that counts."""
         return self.computed("rows", lambda: np.arange(self.stored.ts.size) if self.rows is None else self.rows)
-
-    def _column(self, name: str, dtype: Any) -> np.ndarray:
-        if (name, dtype) not in self._columns:
-            values = self.stored.fields[name].values
-            values = values if self.rows is None else values[self.rows]
-            self._columns[name, dtype] = fixed(values if dtype is None else values.astype(dtype, copy=False))
-        return self._columns[name, dtype]
 
 
 @dataclass(eq=False)
@@ -229,8 +226,10 @@ class Requests:
         return found
 
     @classmethod
-    def at_events(cls, stored: Stored) -> "Requests":
-        return cls(stored.ts, np.arange(1, stored.ts.size + 1), runs_of(stored.starts), stored.order, True)
+    def at_events(cls, stored: Stored, counted: np.ndarray | None = None) -> "Requests":
+        """counted: 1, 2, 3 … for as many as there are, if somebody has them."""
+        end = np.arange(1, stored.ts.size + 1) if counted is None else counted
+        return cls(stored.ts, end, runs_of(stored.starts), stored.order, True)
 
     @classmethod
     def at_times(cls, stored: Stored, table: pa.Table, ts: str, by: By) -> "Requests":

@@ -18,7 +18,7 @@ from swag.stored.aggregators import Aggregator, Answer, Outputs
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
 from swag.tables import decay
-from swag.tables.columns import AS_THEY_ARE, column
+from swag.tables.columns import AS_THEY_ARE, column, fixed
 from swag.tables.lists import lists, ranges
 from swag.tables.times.durations import in_units
 
@@ -30,21 +30,18 @@ class ExtremeRow(Aggregator):
     def by_value(self) -> bool:
         return column(self.selection.stored.table, self.columns[0], "").type in AS_THEY_ARE
 
-    def _carried(self) -> np.ndarray:
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         if self.by_value:
             self.selection.stored.field(self.columns[0], "")
-            return self.column(0)
-        return self.selection.input_rows
-
-    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
-        return Output(requests, self._carried().dtype)
+        return Output(requests, self.dtype() if self.by_value else np.int64)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: a sweep for the extreme, with what its row carries."""
         ((aggregate, output),) = outputs.items()
         (part,) = families.parts_of(aggregate)
-        by = self.column(1)
-        sweep = self.sweep(chunk, families.operator(part), (self._carried(), by))
+        by, (a, b) = self.column(chunk, 1), self.rows(chunk)
+        carried = self.column(chunk) if self.by_value else self.selection.input_rows[a:b]
+        sweep = self.sweep(chunk, families.operator(part), (carried, by))
 
         def answer(block: RequestBlock) -> None:
             slot = output.slot(block)
@@ -137,7 +134,10 @@ class DecayedSums(Timed):
         """Answers of one window, block after block: a sweep per decayed sum, each as of the time of its request."""
         ((aggregate, output),) = outputs.items()
         parts = families.parts_of(aggregate)
-        sweeps = [self.sweep(chunk, Decayed(), tuple(map(self._decaying, each.columns)), str(each)) for each in parts]
+        sweeps = [
+            self.sweep(chunk, Decayed(), tuple(self._decaying(chunk, name) for name in each.columns), str(each))
+            for each in parts
+        ]
 
         def answer(block: RequestBlock) -> None:
             slot, own = output.slot(block), []
@@ -149,8 +149,9 @@ class DecayedSums(Timed):
 
         return answer
 
-    def _decaying(self, name: str) -> np.ndarray:
+    def _decaying(self, chunk: Chunk, name: str) -> np.ndarray:
         of: Any = decay.read(name)
-        values = None if of.column is None else self.column(0, np.float64)
-        clock, ts = self.selection.stored.clock, self.selection.times
-        return self.selection.computed(name, lambda: decay.computed(of, ts, clock.unit, values))
+        (a, b), unit = self.rows(chunk), self.selection.stored.clock.unit
+        values = None if of.column is None else self.column(chunk, 0, np.float64)
+        times = self.selection.times[a:b]
+        return chunk.once((self, name), lambda: fixed(decay.computed(of, times, unit, values)))

@@ -18,7 +18,7 @@ SPARSE = 16  # rows per request from which on pieces are cheaper than a running 
 
 @dataclass(eq=False)
 class RunningSums:
-    """Double-double running sums of rows `base` …; a sum that is at least `sure` is certain."""
+    """Double-double running sums of values, the rows `base` …; a sum that is at least `sure` is certain."""
 
     values: np.ndarray
     base: int
@@ -26,10 +26,10 @@ class RunningSums:
     sure: float
 
     @classmethod
-    def of(cls, values: np.ndarray, a: int, b: int) -> "RunningSums":
-        pairs = np.empty((b - a + 1, 2))
-        lost, size = swept.accumulate(values[a:b], pairs)
-        return cls(values, a, pairs, swept.certainty(values[a:b], lost, size))
+    def of(cls, values: np.ndarray, base: int) -> "RunningSums":
+        pairs = np.empty((values.size + 1, 2))
+        lost, size = swept.accumulate(values, pairs)
+        return cls(values, base, pairs, swept.certainty(values, lost, size))
 
     def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if too many sums are in doubt."""
@@ -39,7 +39,7 @@ class RunningSums:
             doubted = swept.subtract_in_step(left, right, self.sure, out)
         else:
             doubted = swept.subtract(self.pairs, self.base, self.sure, lo, hi, False, out)
-        return not doubted or swept.reconsider(self.values, self.sure, lo, hi, out)
+        return not doubted or swept.reconsider(self.values, self.sure, *block.since(self.base), out)
 
     def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if any sum is in doubt."""
@@ -51,9 +51,10 @@ class Apart:
     """Sums of windows that hardly overlap, each by itself."""
 
     values: np.ndarray
+    base: int
 
     def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
-        return bool(direct.sums(self.values, block.lo, block.hi, out))
+        return bool(direct.sums(self.values, *block.since(self.base), out))
 
     def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         return False
@@ -64,18 +65,20 @@ class PieceSums:
     """Sums of few windows over many rows: of the pieces that their edges cut rows into, then running sums of those."""
 
     values: np.ndarray
+    base: int
 
     def sums(self, block: RequestBlock, out: np.ndarray) -> bool:
         """False if too many are in doubt."""
+        lo, hi = block.since(self.base)
         bounds, covered = np.empty(2 * out.size, np.int64), np.empty(2 * out.size, np.bool_)
         first, last = np.empty(out.size, np.int64), np.empty(out.size, np.int64)
-        count = direct.cut(block.lo, block.hi, bounds, covered, first, last)
+        count = direct.cut(lo, hi, bounds, covered, first, last)
         pieces = np.empty(count)
         if not direct.piece_sums(self.values, bounds, covered, pieces):
             return False
-        running = RunningSums.of(fixed(pieces), 0, count)
+        running = RunningSums.of(fixed(pieces), 0)
         doubted = swept.subtract(running.pairs, 0, running.sure, first, last, False, out)
-        return not doubted or swept.reconsider(self.values, running.sure, block.lo, block.hi, out)
+        return not doubted or swept.reconsider(self.values, running.sure, lo, hi, out)
 
     def means(self, block: RequestBlock, out: np.ndarray) -> bool:
         return False
@@ -85,13 +88,15 @@ class FloatSums:
     """The sums of one window, block after block: by differences until in doubt, from then on swept."""
 
     def __init__(self, part: Aggregator, chunk: Chunk, name: str, values: np.ndarray) -> None:
+        """values: of the rows that the part sees from a chunk."""
         self.running: RunningSums | Apart | PieceSums
+        base, _ = part.rows(chunk)
         if chunk.requests.apart:
-            self.running = Apart(values)
+            self.running = Apart(values, base)
         elif part.rows_per_request(chunk) >= SPARSE:
-            self.running = PieceSums(values)
+            self.running = PieceSums(values, base)
         else:
-            self.running = chunk.once((part, name), lambda: RunningSums.of(values, *part.rows(chunk)))
+            self.running = chunk.once((part, name), lambda: RunningSums.of(values, base))
         self._part, self._chunk, self._name = part, chunk, name
         self._sweep: LandmarkSweep | None = None
 
@@ -124,7 +129,7 @@ class Sums(Aggregator):
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: sums of floats, certified or swept, and means from the same."""
-        sums = FloatSums(self, chunk, "running", self.column())
+        sums = FloatSums(self, chunk, "running", self.column(chunk))
 
         def answer(block: RequestBlock) -> None:
             """Float sums and means of a block of windows; where sums are asked for, means are these divided."""
@@ -153,8 +158,8 @@ class IntegerSums(Aggregator):
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: differences of the chunk's exact running sums of integers."""
-        a, b = self.rows(chunk)
-        run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column()[a:b]))
+        a, _ = self.rows(chunk)
+        run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column(chunk)))
         by_kind = {aggregate.kind: output for aggregate, output in outputs.items()}
 
         def answer(block: RequestBlock) -> None:
@@ -192,8 +197,9 @@ class WeightedMean(Aggregator):
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: sums of value times weight, divided by sums of weights."""
         ((aggregate, output),) = outputs.items()
-        weighted = FloatSums(self, chunk, "weighted", self.selection.product(*self.columns))
-        weights = FloatSums(self, chunk, "weights", self.column(1, np.float64))
+        values, by = (self.column(chunk, i, np.float64) for i in (0, 1))
+        weighted = FloatSums(self, chunk, "weighted", chunk.once((self, "product"), lambda: _product(values, by)))
+        weights = FloatSums(self, chunk, "weights", by)
 
         def answer(block: RequestBlock) -> None:
             slot, below = output.slot(block), np.empty(block.lo.size)
@@ -205,6 +211,11 @@ class WeightedMean(Aggregator):
         return answer
 
 
+def _product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return fixed(x * y)
+
+
 @dataclass(eq=False)
 class Centred:
     """The running sums that variances are read from, by differences."""
@@ -212,12 +223,12 @@ class Centred:
     running: swept.CentredSums
 
     @classmethod
-    def of(cls, values: np.ndarray, a: int, b: int) -> "Centred":
+    def of(cls, values: np.ndarray, base: int) -> "Centred":
         with np.errstate(all="ignore"):
-            centre = values[a:b].mean() if b > a else 0.0
-        sums, changes = np.empty((b - a + 1, 4)), np.empty(b - a + 1, np.int32)
-        error = swept.accumulate_centred(values[a:b], centre if np.isfinite(centre) else 0.0, sums, changes)
-        return cls(swept.CentredSums(values, a, sums, changes, swept.SURE * error))
+            centre = values.mean() if values.size else 0.0
+        sums, changes = np.empty((values.size + 1, 4)), np.empty(values.size + 1, np.int32)
+        error = swept.accumulate_centred(values, centre if np.isfinite(centre) else 0.0, sums, changes)
+        return cls(swept.CentredSums(values, base, sums, changes, swept.SURE * error))
 
     def answer(self, block: RequestBlock, aggregate: Aggregate, out: np.ndarray) -> bool:
         """False if too many variances are in doubt."""
@@ -236,8 +247,8 @@ class Variance(Aggregator):
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: variances from centred sums until in doubt, then swept."""
-        values = self.column(0, np.float64)
-        rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, *self.rows(chunk)))
+        values, (base, _) = self.column(chunk, 0, np.float64), self.rows(chunk)
+        rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, base))
         sweep: Answer | None = None
 
         def answer(block: RequestBlock) -> None:

@@ -119,7 +119,7 @@ def pieces_table(
     ours = [name for name, _ in (*front, *back)]
     query_name, value_name = (own_name(name, *ours, *keys) for name in ("query", "value"))
     schema = pa.schema([(query_name, pa.string()), *keys.items(), *front, (value_name, kind), *back])
-    tables = [schema.empty_table()]
+    tables = []
     for by, part in parts.items():
         names = pa.array(part.names, pa.string()).take(pa.array(part.which))
         there = dict(zip(by, _apart(part.key, len(by)), strict=True))
@@ -129,7 +129,7 @@ def pieces_table(
         tables.append(pa.table([names, *of_keys, *part.front, values, *part.back], schema.names))
     if len(parts) == 1 and tables[-1].schema == schema:
         return tables[-1]
-    return pa.concat_tables(tables, promote_options="permissive")
+    return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
 
 
 def one_of_each(kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:

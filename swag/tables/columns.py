@@ -90,6 +90,8 @@ def room(size: int, dtype: Any) -> np.ndarray:
     8 MB took 0.06 s from the pool, 0.12 to 2.4 s otherwise (on a virtual machine whose neighbours were at work). The
     first time it is 450 page faults, as the pool asks for huge pages, and none from then on; NumPy takes 53,000 each
     time, of which 8,400 are left if arrays begin at a huge page.
+    Few faults are not always little time: on another virtual machine, 800 MB of huge pages took the system 1.1 to 2.8 s
+    (400 faults), of small ones 0.5 s (205,000).
     """
     if size * np.dtype(dtype).itemsize < LARGE:
         return np.empty(size, dtype)
@@ -131,19 +133,23 @@ def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def taken(table: pa.Table, rows: np.ndarray) -> pa.Table:
-    """Rows of a table. Numbers without nulls go through NumPy: Arrow takes ten times as long, chunks or not."""
-    arrays = []
-    for values in table.columns:
-        array, kind = one_chunk(values), values.type
-        if pa.types.is_primitive(kind) and kind.bit_width % 8 == 0 and array.null_count == 0 and len(array):
-            width = kind.bit_width // 8
-            all_rows = np.frombuffer(array.buffers()[1], f"u{width}", len(array), array.offset * width)
-            found = room(rows.size, all_rows.dtype)
-            np.take(all_rows, rows, out=found, mode="clip")  # rows are there; "raise" would go through a buffer
-            arrays.append(pa.Array.from_buffers(kind, rows.size, [None, pa.py_buffer(found)]))
-        else:
-            arrays.append(array.take(pa.array(rows)))
-    return pa.Table.from_arrays(arrays, schema=table.schema)
+    """Rows of a table."""
+    return pa.Table.from_arrays([_taken(one_chunk(each), rows) for each in table.columns], schema=table.schema)
+
+
+def _taken(array: pa.Array, rows: np.ndarray) -> pa.Array:
+    """Numbers without nulls go through NumPy, those of words too: Arrow takes ten times as long, chunks or not."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        indices = _taken(array.indices, rows)
+        return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=kind.ordered, safe=False)
+    if not (pa.types.is_primitive(kind) and kind.bit_width % 8 == 0 and array.null_count == 0 and len(array)):
+        return array.take(pa.array(rows))
+    width = kind.bit_width // 8
+    all_rows = np.frombuffer(array.buffers()[1], f"u{width}", len(array), array.offset * width)
+    found = room(rows.size, all_rows.dtype)
+    np.take(all_rows, rows, out=found, mode="clip")  # rows are there; "raise" would go through a buffer
+    return pa.Array.from_buffers(kind, rows.size, [None, pa.py_buffer(found)])
 
 
 @dataclass(frozen=True)

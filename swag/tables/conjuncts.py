@@ -5,6 +5,7 @@ symbol = 'A' AND price > 20 AND size < 2 * price          an equality, a range, 
 A row satisfies a conjunction where it satisfies every part: where one is unknown, so is the whole, or it is false.
 """
 
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from swag.errors import BadQuery
 
 _OPERATORS = {"EQ": "=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_own = threading.local()  # .generator: what writes trees, one for each thread, as to make one takes as long as a use
 
 
 class Comparison(NamedTuple):
@@ -109,9 +111,14 @@ def _as_part(node: Any) -> str:
 
 
 def written(node: Any) -> str:
-    from sqlglot import ErrorLevel
+    """As SQL. Without a copy of the tree, which takes longer than the rest: of expressions nothing is changed."""
+    generator = getattr(_own, "generator", None)
+    if generator is None:
+        from sqlglot import Dialect, ErrorLevel
 
-    return str(node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE))
+        options: Any = {"comments": False, "unsupported_level": ErrorLevel.IGNORE}
+        generator = _own.generator = Dialect.get_or_raise("duckdb").generator(**options)
+    return str(generator.generate(node, copy=False))
 
 
 def is_node(node: Any, kind: str) -> bool:

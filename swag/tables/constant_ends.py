@@ -43,14 +43,10 @@ class Ends:
 
     def codes(self, column: pa.ChunkedArray, out: np.ndarray) -> None:
         """Of the values of a batch; of text, those that equal no constant have none."""
-        array = one_chunk(decoded(column))
         if is_string(self.type):
-            self._codes_of_text(array, out)
+            self._codes_of_text(one_chunk(decoded(column)), out)
             return
-        valid = np.asarray(array.is_valid()) if array.null_count else np.zeros(0, bool)
-        array = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
-        values = np.asarray(array).astype(self.values.dtype, copy=False)
-        intervals.code(values, valid, self.values, out)
+        intervals.code(*numbers(column, self.values.dtype), self.values, out)
 
     def _codes_of_text(self, array: pa.Array, out: np.ndarray) -> None:
         if len(self.values) > FEW:
@@ -69,6 +65,16 @@ class Ends:
     @property
     def bytes(self) -> int:
         return int(self.values.nbytes)
+
+
+def numbers(column: pa.ChunkedArray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a column, and which of them are not null (of no size: all)."""
+    array = one_chunk(decoded(column))
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), dtype), np.zeros(len(array), bool)
+    valid = np.asarray(array.is_valid()) if array.null_count else np.zeros(0, bool)
+    array = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
+    return np.asarray(array).astype(dtype, copy=False), valid
 
 
 def dispatched(comparison: Comparison, kind: pa.DataType) -> bool:

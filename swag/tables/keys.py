@@ -18,6 +18,7 @@ from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
 PLACE = (1 << BITS) - 1
+FEW = 64  # keys that there is room for beyond those that are here
 SPELLED = {
     kind.id
     for kind in (
@@ -27,10 +28,10 @@ SPELLED = {
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
-    """The array with room for `size` entries (doubling)."""
+    """The array with room for `size` entries and a few more (doubling), so that small batches just go in."""
     if size <= array.size:
         return array
-    grown = np.zeros(max(size, 2 * array.size), array.dtype)
+    grown = np.zeros(max(size + FEW, 2 * array.size), array.dtype)
     grown[: array.size] = array
     return grown
 
@@ -76,13 +77,24 @@ class KeyTable:
         own = [part.encode(each, of.name) for part, each, of in zip(self._parts, columns, self.type, strict=False)]
         return self._add_numbers(self._pairs(own, KeyTable.encode))
 
+    def encode_words(self, columns: list[np.ndarray], names: tuple[str, ...]) -> np.ndarray:
+        """The same of columns that are arrays of words."""
+        if self._parts:
+            each = zip(self._parts, columns, names, strict=False)
+            return self._add_numbers(
+                self._pairs([part.encode_words([c], (n,)) for part, c, n in each], KeyTable.encode)
+            )
+        if self.type == INT64 and columns[0].dtype == np.int64:
+            return self._add_numbers(columns[0])
+        return self.encode(pa.array(columns[0]), names[0])
+
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
         return self._through_dictionary(self._checked(keys, name), self._find)
 
-    def find_any(self, columns: list[pa.ChunkedArray], names: tuple[str, ...]) -> np.ndarray:
-        """The id of every key, by its columns as users have them: -1 for those never seen, for nulls, and for values
-        that no key can have."""
+    def find_any(self, columns: list[Any], names: tuple[str, ...]) -> np.ndarray:
+        """The id of every key, by its columns as users have them, of Arrow or arrays of words: -1 for those never seen,
+        for nulls, and for values that no key can have."""
         if len(columns) == 1:
             return self._find_any(columns[0], names[0])
         own = [part._find_any(each, name) for part, each, name in zip(self._parts, columns, names, strict=False)]
@@ -90,9 +102,13 @@ class KeyTable:
         hashing.find_integers(self._pairs(own, KeyTable.find), self._table, self._values, ids)
         return ids
 
-    def _find_any(self, column: pa.ChunkedArray, name: str) -> np.ndarray:
+    def _find_any(self, column: Any, name: str) -> np.ndarray:
         """The ids of keys in one column of any type, -1 for those that are null or were never seen."""
-        array = one_chunk(column)
+        if isinstance(column, np.ndarray) and column.dtype == np.int64 and self.type == INT64:
+            ids = np.empty(column.size, np.int64)
+            hashing.find_integers(column, self._table, self._values, ids)
+            return ids
+        array = pa.array(column) if isinstance(column, np.ndarray) else one_chunk(column)
         if not array.null_count and array.type == self.type and len(array):  # the usual one
             return self._find(array)
         if not array.null_count and self._is_own(array.type):
@@ -139,16 +155,21 @@ class KeyTable:
 
     def column(self, ids: np.ndarray | None = None) -> pa.Array:
         """The keys with these ids (None: all), as a column of the type they came in."""
+        if ids is not None and self.type == INT64:
+            return pa.array(self._values[ids])
         if self._all is None or len(self._all) != self.count:  # made once for as long as no key is new
+            if ids is not None and ids.size < self.count and self._by_value and not self._parts:
+                return self._every_key(ids)
             self._all = self._every_key()
         return self._all if ids is None else self._all.take(pa.array(ids))
 
-    def _every_key(self) -> pa.Array:
-        """All keys seen so far, in order of their ids, as a column of the type they came in."""
+    def _every_key(self, ids: np.ndarray | None = None) -> pa.Array:
+        """All keys seen so far, in order of their ids, as a column of the type they came in. ids: these of them, where
+        they are known by value."""
         if self._parts:
             return self._structs()
         if self._by_value:
-            numbers = self._values[: self.count].copy()
+            numbers = self._values[: self.count].copy() if ids is None else self._values[ids]
             if pa.types.is_floating(self.type):
                 return pa.array(numbers.view(np.float64)).cast(self.type)
             values = pa.array(numbers.view(np.uint64) if pa.types.is_uint64(self.type) else numbers)
@@ -353,7 +374,8 @@ class KeyTable:
         for i, ids in enumerate(own[1:], 1):
             if i > 1:
                 pairs = ids_of(self._parts[len(own) + i - 2], pa.array(pairs), "")
-            pairs = np.where((pairs < 0) | (ids < 0), -1, pairs << BITS | ids)
+            both = pairs << BITS | ids
+            pairs = both if ids_of is KeyTable.encode else np.where((pairs < 0) | (ids < 0), -1, both)
         return pairs
 
     def _bytes(self, array: pa.Array, raw: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, parts
 from swag.errors import SwagError, UnknownQuery, nearest
-from swag.live.core import Incoming
-from swag.live.intake import ReadOnce
+from swag.live.filtered.checked_rows import Incoming
+from swag.live.intake import FewEvents, ReadOnce
 from swag.live.midway.kept_rows import KeptTable
 from swag.live.time import Time
 from swag.query.groupings import By, by_grouping, grouping_of, home_of
@@ -36,6 +36,8 @@ from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emission import Emission
 from swag.ticks.held import Held
 from swag.ticks.live_stream import LiveStream
+
+Answering = tuple[LiveStream, list[str], list[int]]  # queries of it, and their places among others
 
 
 class GroupedStream:
@@ -58,8 +60,9 @@ class GroupedStream:
         self.queries: dict[str, Query] = {}  # as they were given
         self._where: dict[str, By] = {}  # the grouping that each reports
         self._home: dict[str, By] = {}  # and that of the events which it is answered from
-        self._filters: tuple[int, dict[By, list[str]]] = (-1, {})  # at which version, and what they were
-        self._answered: tuple[int, list[str], list[tuple[LiveStream, list[int]]]] = (-1, [], [])  # by whom, likewise
+        self._filters: dict[By, list[str]] | None = None  # once somebody has asked for them; and those that change
+        self._changing: dict[By, list[str]] | None = None
+        self._answered: tuple[int, list[str], list[Answering]] = (-1, [], [])  # at which version, and by whom
         self._follow()
 
     def _made(self, by: By) -> LiveStream:
@@ -72,7 +75,7 @@ class GroupedStream:
         added: list[tuple[By, str]] = []
         known = dict(self.streams)
         last = None if self._reading is None else self._reading.there
-        self._columns = self._columns if last is None else frozenset(last.names)
+        self._columns = self._columns if last is None else frozenset(last)
         try:
             for by, some in by_grouping(queries, self.default).items():
                 self.streams[by] = self._with(by, some, held)
@@ -121,9 +124,11 @@ class GroupedStream:
     def _started(self, by: By, queries: list[Query], held: Held | None) -> LiveStream | None:
         """A grouping that comes while events flow, with the rows that another one keeps; None: no other keeps all that
         it reads. What answers at ticks, or of all events there ever were, starts with the next event."""
+        if not all(query.is_plain for query in queries):
+            return None
         simple = simple_ones(queries)
-        plain = all(query.is_plain for query in queries) and not any(isinstance(q.window, Unbounded) for q in simple)
-        if not plain or (held is not None and held.unread(simple, by) > EARLIEST):
+        endless = any(isinstance(each.window, Unbounded) for each in simple)
+        if endless or (held is not None and held.unread(simple, by) > EARLIEST):
             return None
         columns = Reading(simple, self.ts, *by).of_events(self._columns)
         found = [stream.core.plan.kept_table(columns) for stream in self.active.values()]
@@ -164,7 +169,7 @@ class GroupedStream:
         self.active = read or {self.default: self.main}
         self.is_ticking = any(stream.is_ticking for stream in self.active.values())
         self._takers = [stream if stream.is_ticking else stream.core for stream in self.active.values()]
-        self._reading = None
+        self._reading = self._filters = self._changing = None
         self.version += 1
 
     @property
@@ -183,20 +188,24 @@ class GroupedStream:
     @property
     def filters(self) -> dict[By, list[str]]:
         """The names of those that are asked who passes, by their grouping."""
-        if self._filters[0] != self.version:
-            found: dict[By, list[str]] = {}
-            for name, query in self.queries.items():
-                if query.having is not None and not query.at_ticks:
-                    found.setdefault(self._where[name], []).append(name)
-            self._filters = (self.version, found)
-        return self._filters[1]
+        if self._filters is None:
+            self._filters = self._grouped(lambda query: query.having is not None and not query.at_ticks)
+        return self._filters
 
     @property
     def changing(self) -> dict[By, list[str]]:
         """Those of which it is told what has changed: the same, and those over frames."""
-        found = {by: list(names) for by, names in self.filters.items()}
+        if self._changing is None:
+            framed = self._grouped(lambda query: isinstance(query, OverFrames))
+            groupings = dict.fromkeys((*self.filters, *framed))
+            self._changing = {by: self.filters.get(by, []) + framed.get(by, []) for by in groupings}
+        return self._changing
+
+    def _grouped(self, chosen: Callable[[Query], bool]) -> dict[By, list[str]]:
+        """The names of some queries, by their grouping."""
+        found: dict[By, list[str]] = {}
         for name, query in self.queries.items():
-            if isinstance(query, OverFrames):
+            if chosen(query):
                 found.setdefault(self._where[name], []).append(name)
         return found
 
@@ -210,22 +219,24 @@ class GroupedStream:
 
     def tell(self, names: list[str]) -> None:
         """What `changes` gave was told."""
-        for stream, places in self._streams_of(names):
-            stream.tell([names[place] for place in places])
+        for stream, own, _ in self._streams_of(names):
+            stream.tell(own)
 
     def _of_all(self, names: list[str], ask: Callable[[LiveStream, list[str]], ManyAnswers]) -> ManyAnswers:
-        found = [(places, ask(stream, [names[i] for i in places])) for stream, places in self._streams_of(names)]
+        found = [(places, ask(stream, own)) for stream, own, places in self._streams_of(names)]
         return found[0][1] if len(found) == 1 else merged(names, found)
 
-    def _streams_of(self, names: list[str]) -> list[tuple[LiveStream, list[int]]]:
-        """The live streams that answer queries of one grouping, each with the places of its own."""
+    def _streams_of(self, names: list[str]) -> "list[Answering]":
+        """The live streams that answer queries of one grouping, each with its own, and their places."""
         version, known, answered = self._answered
         if version != self.version or known != names:
-            found: dict[int, tuple[LiveStream, list[int]]] = {}
+            found: dict[int, Answering] = {}
             for place, name in enumerate(names):
                 stream = self.of(name)
-                found.setdefault(id(stream), (stream, []))[1].append(place)
-            answered = list(found.values()) or [(self.main, [])]
+                _, own, places = found.setdefault(id(stream), (stream, [], []))
+                own.append(name)
+                places.append(place)
+            answered = list(found.values()) or [(self.main, [], [])]
             self._answered = self.version, names, answered
         return answered
 
@@ -287,13 +298,14 @@ class GroupedStream:
         for stream in self.streams.values():
             stream.core.restart()
 
-    def take(self, table: pa.Table) -> int:
+    def take(self, events: pa.Table | FewEvents) -> int:
         """Events in order, with all that `reading` asks for: whole or not at all. Returns how many they are."""
         self.forget_keys()
-        self.apply(self._tried(table, ordered=True))
+        batches = self._tried(events, ordered=True)
+        self.apply(batches)
         if self.is_ticking:
             self.decide(self.time.closed, kept=True)
-        return table.num_rows
+        return batches[0].ts.size
 
     @contextmanager
     def trying(self, table: pa.Table, ordered: bool = False) -> Iterator[list[Incoming]]:
@@ -306,13 +318,14 @@ class GroupedStream:
             self._take_back(batches)
             raise
 
-    def _tried(self, table: pa.Table, ordered: bool) -> list[Incoming]:
+    def _tried(self, events: pa.Table | FewEvents, ordered: bool) -> list[Incoming]:
         """All of its streams check a batch before any takes it: what is wrong with it is raised."""
         assert self.time.clock is not None
-        once, batches = ReadOnce(table, self.ts, self.time.clock), []
+        once = events if isinstance(events, FewEvents) else ReadOnce(events, self.ts, self.time.clock)
+        batches: list[Incoming] = []
         try:
             for (by, stream), taker in zip(self.active.items(), self._takers, strict=True):
-                own = joined(table, by) if len(by) > 1 and taker is stream else table
+                own = joined(once.table, by) if len(by) > 1 and taker is stream else None
                 batches.append(stream.core.read(own, once))
                 taker.check(batches[-1], ordered=ordered)
         except Exception:

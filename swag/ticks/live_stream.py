@@ -14,7 +14,8 @@ import pyarrow as pa
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
-from swag.live.core import Core, Incoming
+from swag.live.core import Core
+from swag.live.filtered.checked_rows import Incoming
 from swag.live.intake import ReadOnce, check_there, check_types
 from swag.live.time import Time
 from swag.query.lowering import simple_ones
@@ -51,6 +52,7 @@ class LiveStream:
         self.frames = FrameQueries(self.core, own)
         self.queries: dict[str, Query] = {}
         self._told = Told()  # of queries that are compared as a whole
+        self._parted: tuple[list[str], tuple[list[str], list[int], list[int]]] | None = None  # filters, as last asked
         self._read_for: list[Reading] = []
         self._reading = Reading([], ts, key)
         self._typed: Reading | None = None  # one whose columns are all of a known type
@@ -77,6 +79,7 @@ class LiveStream:
         for each in framed:
             self.frames.add(each, flowing, unread(each.readers))
         self.queries |= {query.label: query for query in queries}
+        self._parted = None
         self.core.add(plain, flowing, lambda query: unread([query]))
 
     def _add_emitting(self, queries: list[Query], flowing: bool, waiting: Any, unread: Any) -> None:
@@ -111,6 +114,7 @@ class LiveStream:
 
     def remove(self, name: str) -> None:
         query = self.queries.pop(name)
+        self._parted = None
         if query.is_plain:
             self.core.remove(name)
         elif name in self.frames.running:
@@ -323,8 +327,8 @@ class LiveStream:
 
     def filtered(self, names: list[str], at: Any = None) -> ManyAnswers:
         """Who passes which of these, all at once; those over the answers of others one by one."""
-        plain, others = self._plain_and_others(names)
-        found = self.core.filtered([self.queries[names[place]] for place in plain], at)
+        own, plain, others = self._plain_and_others(names)
+        found = self.core.filtered([self.queries[name] for name in own], at)
         if not others:
             return found
         found_in = [(place, self.passing(names[place], at)) for place in others]
@@ -332,23 +336,27 @@ class LiveStream:
 
     def changes(self, names: list[str]) -> ManyAnswers:
         """Who began or ceased to pass since it was last told."""
-        plain, others = self._plain_and_others(names)
-        found = self.core.alerts.changes([names[place] for place in plain])
+        own, plain, others = self._plain_and_others(names)
+        found = self.core.alerts.changes(own)
         if not others:
             return found
         return merged(names, [(plain, found), *(([place], self._changed(names[place])) for place in others)])
 
     def tell(self, names: list[str]) -> None:
         """What `changes` gave was told."""
-        plain, others = self._plain_and_others(names)
-        self.core.alerts.tell([names[place] for place in plain])
+        own, _, others = self._plain_and_others(names)
+        self.core.alerts.tell(own)
         for place in others:
             (self.frames if names[place] in self.frames.running else self._told).tell(names[place])
 
-    def _plain_and_others(self, names: list[str]) -> tuple[list[int], list[int]]:
-        """The places of queries that alerts follow, and of those that are compared as a whole."""
-        followed = [self.core.alerts.follows(name) for name in names]
-        return [i for i, each in enumerate(followed) if each], [i for i, each in enumerate(followed) if not each]
+    def _plain_and_others(self, names: list[str]) -> tuple[list[str], list[int], list[int]]:
+        """The queries that alerts follow, their places, and those of the others, which are compared as a whole. Of the
+        same list it is known from the last time."""
+        if self._parted is None or self._parted[0] is not names:
+            followed = [self.core.alerts.follows(name) for name in names]
+            plain, others = ([i for i, each in enumerate(followed) if each is which] for which in (True, False))
+            self._parted = names, ([names[i] for i in plain], plain, others)
+        return self._parted[1]
 
     def _changed(self, name: str) -> ManyAnswers:
         """What differs from what was told of a query that is compared as a whole, or over frames."""

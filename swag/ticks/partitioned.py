@@ -110,7 +110,7 @@ def rows_before(keys: np.ndarray, places: np.ndarray, key: np.ndarray, end: np.n
     return np.searchsorted(keys * size + places, key * size + end)
 
 
-class Partitions:
+class PartitionsOfKeys:
     """Which partition the keys of a stream are in. It owns their numbers, by the values of the columns `by`.
 
     Asked of it: the partitions of the rows of a batch (`of_rows`), which it notes as those of their keys (`of_key`).

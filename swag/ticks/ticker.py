@@ -30,7 +30,7 @@ from swag.tables.keys import KeyTable
 from swag.tables.waiting import Waiting
 from swag.ticks import schedule as schedules
 from swag.ticks.lookback import Asked, Lookback
-from swag.ticks.partitioned import Partitions, ends_of, pairs, rows_before
+from swag.ticks.partitioned import PartitionsOfKeys, ends_of, pairs, rows_before
 from swag.ticks.schedule import (
     FARTHEST,
     NEVER,
@@ -79,7 +79,7 @@ class Ticker:
     def __post_init__(self) -> None:
         self.whole = self.key is None or not (self.every.per_key or self.every.by)  # one count for all rows
         self.ordered = self.key is not None and not self.every.per_key  # events of different keys are in order
-        self.partitions = None if self.every.by is None else Partitions(self.every.by)
+        self.partitions = None if self.every.by is None else PartitionsOfKeys(self.every.by)
         self._look_again()
 
     @property

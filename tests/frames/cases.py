@@ -120,6 +120,8 @@ SPECS |= {
     "pattern that waits": fr.Pattern("A (B* C)?", {"A": "i >= 0", "B": "x >= 0.5", "C": "x < 0.5"}),
     "pattern, match so far": fr.Pattern("A B+ C?", MATCH_SO_FAR, {"b": "SUM(B.x)", "a": "A.x"}),
     "pattern over text": fr.Pattern("A B+", {"B": "k <> PREV(k)"}),
+    "pattern, open": fr.Pattern("A (B* C)?", {"A": "i >= 0", "B": "x >= 0.5", "C": "x < 0.5"}, extent="open"),
+    "pattern, match so far, open": fr.Pattern("A B+ C?", MATCH_SO_FAR, {"b": "SUM(B.x)"}, extent="open"),
 }
 
 # Every other aggregate compiles for seconds what differs in a function or two: they are tried uncompiled, all of them
@@ -129,7 +131,7 @@ UNCOMPILED = (
     "var", "std", "wmean", "corr", "quantile >", "median >=", "both ways, before", "either, with", "filtered",
     "skew, arg_max", "user-defined", "delta first <=", "delta first >", "delta range >, two", "delta range <=, two",
     "delta first >=, two", "mean <, open", "quantile >, open", "boundary, whole width", "boundary, mixed grid",
-    "pattern, lengths", "pattern that waits", "pattern over text",
+    "pattern, lengths", "pattern that waits", "pattern over text", "pattern, match so far, open",
 )  # fmt: skip
 COMPILED = [name for name in SPECS if numba.config.DISABLE_JIT or name not in UNCOMPILED]
 FURTHER: dict[str, Any] = {  # of these shapes each compiles for ten seconds: they are tried without
@@ -146,6 +148,9 @@ FURTHER: dict[str, Any] = {  # of these shapes each compiles for ten seconds: th
 
 CUSTOM: dict[str, Any] = {  # the built-in kinds, stated in the logical operator
     "custom threshold": fr.Custom("x", open=lambda e, s: e.x > 1, close=lambda e, s: not e.x > 1, min_rows=2),
+    "custom, open": fr.Custom(
+        "x", open=lambda e, s: e.x > 0, close=lambda e, s: 2 if e.x > 1.5 else e.x < 1, extent="open",
+    ),
     "custom sum >=": fr.Custom(
         "x", state=0.0, update=lambda e, s: s + (e.x if e.x == e.x else 0.0), open=lambda e, s: True,
         close=lambda e, s: 2 * (s + (e.x if e.x == e.x else 0.0) >= 3), unfinished=False,
@@ -158,6 +163,10 @@ CUSTOM: dict[str, Any] = {  # the built-in kinds, stated in the logical operator
     "custom, overlapping": fr.Custom(
         "x", state=0, open=lambda e, s: s % 2 == 0 or e.x > 1.5, update=lambda e, s: s + 1,
         close=lambda e, s: 2 if s == 2 else -1 if e.x < 0 else e.x > 5, overlap=True, max_duration=4,
+    ),
+    "custom, overlapping, open": fr.Custom(
+        "x", state=0, open=lambda e, s: e.x >= 0.5, update=lambda e, s: s + 1,
+        close=lambda e, s: 2 * (s == 2 or e.x > 2), overlap=True, extent="open",
     ),
 }  # fmt: skip
 
@@ -191,21 +200,19 @@ def expected(spec: Any, rows: list[dict[str, Any]], key: str | None) -> list[tup
         own = theory.in_order([row for row in rows if key is None or row[key] == value])
         if isinstance(spec, fr.Pattern):
             all_ = theory_of_patterns.matches(spec, own)
-            found += [(value, *interval(own, *m[:2]), *theory_of_patterns.measured(spec, own, m)) for m in all_]
+            found += [(value, *interval(spec, own, *m[:2]), *theory_of_patterns.measured(spec, own, m)) for m in all_]
             continue
         framing = [(frame, "frame") for frame in theory.final(spec, own)]
         if isinstance(spec, fr.Threshold) and spec.partition:
             framing += [(gap, "gap") for gap in theory.gaps([frame for frame, _ in framing], own)]
         for (s, e), kind in framing if isinstance(spec, fr.Custom) else sorted(framing):
-            end = own[e]["ts"]
-            if spec.extent == "open":
-                end = own[e + 1]["ts"] if e + 1 < len(own) else None
-            found.append((value, own[s]["ts"], end, e - s + 1, *extra(spec, own[s : e + 1], kind)))
+            found.append((value, *interval(spec, own, s, e), *extra(spec, own[s : e + 1], kind)))
     return found
 
 
-def interval(own: list[dict[str, Any]], s: int, e: int) -> tuple[int, int, int]:
-    return own[s]["ts"], own[e]["ts"], e - s + 1
+def interval(spec: Any, own: list[dict[str, Any]], s: int, e: int) -> tuple[int, int | None, int]:
+    end = own[e]["ts"] if spec.extent == "closed" else own[e + 1]["ts"] if e + 1 < len(own) else None
+    return own[s]["ts"], end, e - s + 1
 
 
 def extra(spec: Any, extent: list[dict[str, Any]], kind: str) -> tuple[Any, ...]:

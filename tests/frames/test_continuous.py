@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS
 
-FEWER = settings(max_examples=settings().max_examples // 12, deadline=None)  # of each kind; an example is an engine
+FEWER = settings(max_examples=share(8), deadline=None)  # of each kind; an example is an engine
 NAMES = [
     "threshold >=, rows", "partition, rows", "partition, open", "threshold of SQL", "predicate", "boundary, grid",
     "delta range >=", "delta <=, open", "whole sum <=", "sum >=, open", "median", "user-defined, ordered",
@@ -258,6 +259,39 @@ def test_a_statement_registers_and_is_known_by_its_text():
     with pytest.raises(sw.UnknownQuery, match="no query is named"):
         engine.emitted(name)
     engine.append({"ts": [5], "other": [1]})
+
+
+def test_one_of_another_grouping_that_comes_later_begins_with_the_next_event():
+    engine = sw.Engine()
+    engine.register(sw.Query(sw.count(), sw.Range(5), name="c"))
+    engine.append({"ts": [1], "k": ["a"], "x": [1.0]})
+    engine.register(fr.FrameQuery(fr.Threshold("x", ">", 0.5), sw.count(), name="q", by="k"))
+    engine.append({"ts": [3, 4], "k": ["a", "a"], "x": [1.0, 0.0]})
+    assert engine.emitted("q")["count()"].to_pylist() == [1]
+
+
+def test_pieces_by_a_statement():
+    text = "SELECT k, COUNT(*) AS n FROM s [FRAME WHERE x > 0 FOR 2 TUPLES FRAGMENTS] GROUP BY k"
+    (query,) = sw.sql(text)
+    assert query.fragments and sw.sql(str(query)) == [query] and "FRAGMENTS]" in str(query)
+    engine = sw.Engine()
+    (name,) = engine.register(text)
+    for ts, x in enumerate([1, 1, 1, 0]):
+        engine.append({"ts": [ts], "k": ["a"], "x": [x]})
+    assert engine.emitted(name).select(["frame_id", "start", "rows", "final", "n"]).to_pylist() == [
+        {"frame_id": 0, "start": 0, "rows": 2, "final": False, "n": 2},
+        {"frame_id": 0, "start": 2, "rows": 1, "final": False, "n": 1},
+        {"frame_id": 0, "start": None, "rows": 0, "final": True, "n": 0},
+    ]
+    rows = {"ts": [0, 1, 2, 3], "k": list("aaaa"), "x": [1, 1, 1, 0]}
+    assert sw.evaluate(text, rows).column_names == [
+        "frame_id",
+        "k",
+        "start",
+        "end",
+        "rows",
+        "n",
+    ]  # stored ones are whole
 
 
 def test_one_that_comes_later_begins_with_the_next_event():

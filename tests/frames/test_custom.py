@@ -130,7 +130,7 @@ def test_what_is_no_function_or_no_state_is_refused():
     for wrong, says in (
         ({"open": 3}, "no function"), ({"state": "a"}, "neither a number"), ({"state": ()}, "neither a number"),
         ({"overlap": 1}, "neither True"), ({"columns": 7}, "reads the columns"), ({"columns": "a b"}, "can not be"),
-        ({"columns": "ts"}, "can not be"), ({"extent": "open"}, "end with their last"), ({"min_rows": 0}, "min_rows"),
+        ({"columns": "ts"}, "can not be"), ({"extent": "wide"}, "neither"), ({"min_rows": 0}, "min_rows"),
     ):  # fmt: skip
         with pytest.raises(sw.BadQuery, match=says):
             fr.Custom(**{**good, **wrong})

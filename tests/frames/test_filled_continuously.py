@@ -110,6 +110,22 @@ def test_messages_that_no_frame_can_reach_are_let_go():
     assert "wait to be filled from messages" in engine.explain()
 
 
+@pytest.mark.parametrize("spec", [
+    fr.Threshold("x", ">", 0, extent="open"), fr.Pattern("A+", {"A": "x > 0"}, extent="open"),
+    fr.Pattern("A B", {"A": "x > 0", "B": "x <= 0"}),
+])  # fmt: skip
+def test_half_open_frames_and_matches_are_filled_as_stored_ones_are(spec):
+    asked = fr.FrameQuery(spec, sw.count(), fill_from="messages", after=-1, name="q", by="k")
+    reports = {"ts": [1, 2, 4, 6, 7, 9, 10], "k": ["a"] * 7, "x": [1, 1, 0, 1, 1, 0, 0]}
+    messages = {"ts": list(range(10)), "k": ["a"] * 10}
+    engine = sw.Engine()
+    engine.register(asked)
+    for row in range(7):
+        engine.append({name: column[row : row + 1] for name, column in reports.items()})
+    engine.append(messages, stream="messages")
+    assert engine.emitted("q").to_pylist() == sw.evaluate(asked, reports, messages=messages).to_pylist()
+
+
 def test_a_frame_waits_for_the_slower_stream():
     engine = sw.Engine(key="k")
     engine.register(query(before=2, after=1))
@@ -139,6 +155,8 @@ def test_statements_name_the_streams():
     assert (asked.fill_from, asked.before, asked.after, asked.stream) == ("messages", 2, 0, "r")
     assert sw.sql(str(asked)) == [asked]
     assert "FILL FROM messages BEFORE 2" in str(asked)
+    both = query(before=2, after=-1)
+    assert sw.sql(str(both))[0].after == -1
     (other,) = sw.sql("SELECT COUNT(*) FROM r [FRAME WHERE x > 0] FILL FROM m AFTER - 2 MINUTES WHERE bytes > 1")
     assert (other.before, other.after, other.where) == (0, "-2m", "bytes > 1")
     assert sw.sql(str(other)) == [other]

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import frames as fr
@@ -51,6 +51,7 @@ def by_expression(pattern, text):
 
 
 @given(pattern=PATTERNS, text=st.text("abc", max_size=12))
+@example(pattern="A (B* | A)*", text="aba")  # a repetition that takes no row is preferred to one that takes an A
 @settings(deadline=None)
 def test_matches_of_letters_are_those_of_regular_expressions(pattern, text):
     events = {"ts": np.arange(len(text)), "x": pa.array(list(text), pa.string())}
@@ -283,3 +284,16 @@ def test_events_of_matches_are_summarised_by_a_frame_query():
     assert sw.evaluate(query, ticks)["mean"].to_pylist() == [8.5, 20 / 3]
     with pytest.raises(sw.BadQuery, match="Pattern has no FRAME clause"):
         str(query)
+
+
+def test_a_pattern_that_reads_no_column_counts_rows_in_any_order():
+    pairs = fr.Pattern("A B", {}, {"n": "COUNT(*)"})
+    for ts in ([1, 2, 3, 4, 5], [5, 3, 1, 4, 2]):
+        found = fr.detect(pairs, {"ts": ts})
+        assert found.select(["start", "end", "n"]).to_pylist() == [
+            {"start": 1, "end": 2, "n": 2}, {"start": 3, "end": 4, "n": 2},
+        ]  # fmt: skip
+    detector = fr.Detector(pairs)
+    for ts in (1, 2, 3):
+        detector.push({"ts": [ts]})
+        assert detector.punctuate(ts)["n"].to_pylist() == [2] * (ts == 2)

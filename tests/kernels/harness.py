@@ -22,8 +22,9 @@ from kernels.rings import timeline
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live import window_edges
 from swag.live.arena import Arena
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.space import Mask, Space
-from swag.live.store import EVERY_EVENT, CheckedRows, Retention, Store
+from swag.live.store import EVERY_EVENT, Retention, Store
 from swag.live.structures.intervals import Structure
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary

@@ -21,7 +21,7 @@ def timeline(segments: list[list[int]]) -> Timeline:
     ts = np.array([t for rows in segments for t in rows], np.int64)
     table = np.zeros((len(segments) + 1, 3), np.int64)
     table[1:, START] = np.cumsum([len(rows) for rows in segments])
-    edges.measure(ts, table)
+    edges.measure(ts, table, edges.BUCKETS)
     index = np.full(table[-1, OFFSET], -1, np.int32)
     edges.fill(ts, table, index)
     return Timeline(ts, table, index)
@@ -61,6 +61,26 @@ def test_the_index_has_at_most_four_buckets_per_row(segments: list[list[int]]) -
         buckets = index[table[k, OFFSET] : table[k + 1, OFFSET]]
         expected = [bisect.bisect_left([(t - rows[0]) >> shift for t in rows], b) for b in range(buckets.size)]
         assert (buckets - table[k, START]).tolist() == expected
+
+
+@given(segments=SEGMENTS, data=st.data())
+def test_peers_end_where_a_search_for_their_time_says(segments: list[list[int]], data: st.DataObject) -> None:
+    ts, table, _ = timeline(segments)
+    _, runs = requests(segments)
+    expected = [int(table[k, START]) + bisect.bisect_right(rows, t) for k, rows in enumerate(segments) for t in rows]
+    for first in range(ts.size):
+        out = np.empty(data.draw(st.integers(1, ts.size - first)), np.int64)
+        edges.peers(ts, runs, first, out)
+        assert out.tolist() == expected[first : first + out.size]
+
+
+@given(chosen=st.lists(st.booleans(), max_size=20).map(np.array), rng=st.randoms(use_true_random=False))
+def test_rows_that_are_chosen_in_another_order(chosen: np.ndarray, rng: Any) -> None:
+    order = np.array(rng.sample(range(chosen.size), chosen.size), np.int64)
+    rank, rows = np.empty(order.size + 1, np.int32), np.empty(order.size, np.int64)
+    count = edges.choose(chosen.astype(bool), order, rank, rows)
+    assert rows[:count].tolist() == [row for row in order if chosen[row]]
+    assert rank.tolist() == [int(chosen[order[:p]].sum()) for p in range(order.size + 1)]
 
 
 @given(segments=SEGMENTS, back=BACK, data=st.data())
@@ -127,7 +147,7 @@ OPERATORS = [monoids.Max(), monoids.Sum(), compensated.Compensated(), monoids.Mo
 @given(steps=STEPS, block=st.integers(1, 7))
 def test_a_sweep_folds_every_window(op: Any, steps: list[tuple[int, int]], block: int) -> None:
     """Edges that move on by any number of rows; windows may be empty."""
-    lo, hi = np.cumsum(np.array(steps), axis=0).T
+    lo, hi = np.cumsum(np.array(steps), axis=0).T.copy()  # with gaps in memory, kernels would be compiled once more
     lo = np.minimum(lo, hi)
     values = np.random.default_rng(int(hi[-1])).integers(-50, 50, int(hi[-1]) + 1).astype(np.float64)
     out, scratch = monoids.empty_state(op, np.float64, lo.size), monoids.empty_state(op, np.float64, values.size + 1)

@@ -59,7 +59,7 @@ def test_frames_of_two_parts_get_their_keys_back() -> None:
     frames = np.arange(16).reshape(2, 8)  # keys 0 and 8 of the odd part: 1 and 17 in all
     fields = np.zeros((4, 3), np.int64)
     frame_order.scatter(frames, np.array([1, 0]), np.array([0, 2]), 1, 1, fields)
-    assert fields.tolist() == [[17, 0, 1], [9, 0, 1], [10, 0, 2], [11, 0, 3]]
+    assert fields.tolist() == [[17, 0, 1], [9, 0, 1], [10, 0, 2], [15, 0, 7]]  # the last are leads
     cells, beside = np.array([[5, 6], [7, 8]]), np.zeros((2, 3), np.int64)
     frame_order.put(cells, np.array([1, 0]), np.array([0, 2]), beside)
     assert beside.tolist() == [[7, 0, 5], [8, 0, 6]]

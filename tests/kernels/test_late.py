@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from kernels.key_filters import ci_count, ci_extrema
 from kernels.rings.timeline import HEAD
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.indexing.indexes import CountIndex, SumIndex
 from swag.live.late_rows import displacing, put_in_place
-from swag.live.store import CheckedRows, Retention
+from swag.live.store import Retention
 from swag.live.structures.intervals import Dyadic, Landmark, Running, RunningFloats, Structure
 from swag.live.structures.ranks import SortedRuns
 from swag.query.kind import Part

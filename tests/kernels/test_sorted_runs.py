@@ -89,6 +89,24 @@ def test_infinities_are_values() -> None:
     assert look(runs, rings, [(0, 4)], rank=3) == ([math.inf], [math.inf])
 
 
+@pytest.mark.parametrize("different", [3, 40, 10**6])
+def test_windows_that_are_alike_are_looked_for_where_the_last_answer_was(different: int) -> None:
+    """Some are just not alike, some lie in another part of the stream, some are empty."""
+    rng = np.random.default_rng(4)
+    values = rng.integers(0, different, 1000).astype(np.float64)
+    values[500:] += 10  # so that a guess may be wrong
+    runs, rings = one_ring(values, 5)
+    lo = np.cumsum(rng.integers(-3, 12, 90)).clip(0, 990)[None, :]
+    hi = np.minimum(lo + rng.choice([0, 20, 300, 305, 330, 400], 90), 1000)
+    ranks = np.maximum((hi - lo) * rng.choice([0.3, 0.5, 0.51], 90) - 1, 0).astype(np.int64)
+    element, after = np.zeros(lo.shape), np.zeros(lo.shape)
+    sorted_runs.lookup(runs, rings, np.zeros(1, np.int64), (lo, hi), ranks, element, after)
+    for w in np.flatnonzero(hi[0] > lo[0]):
+        expected = np.sort(values[lo[0, w] : hi[0, w]])
+        assert element[0, w] == expected[ranks[0, w]]
+        assert after[0, w] == expected[min(ranks[0, w] + 1, expected.size - 1)]
+
+
 @pytest.mark.parametrize("levels", range(1, 5))
 def test_levels_that_are_missing_cost_time_but_no_answer(levels: int) -> None:
     values = np.random.default_rng(2).permutation(200).astype(np.float64)

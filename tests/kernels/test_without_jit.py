@@ -10,7 +10,18 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FILES = ["structures", "psoup", "sorted_runs", "previous", "timeline", "late", "hashing", "running", "costs"]
+FILES = [
+    "structures",
+    "psoup",
+    "sorted_runs",
+    "threshold_runs",
+    "previous",
+    "timeline",
+    "late",
+    "hashing",
+    "running",
+    "costs",
+]
 
 
 def test_kernels_do_the_same_when_they_are_not_compiled() -> None:

@@ -11,7 +11,7 @@ import swag.spark
 from swag.spark import Layout
 from tests.spark.compare import assert_same
 from tests.spark.streams import run, source, write
-from tests.spark.test_frames import SMALL, pieces, some_events, told_apart
+from tests.spark.test_frames import SMALL, SPECS, pieces, some_events, told_apart
 
 CUT = Layout(tasks=3, sample=1.0, block_rows=60)  # one key is cut; pieces fill many blocks
 
@@ -28,7 +28,7 @@ TIED = [
     f"SELECT FIRST(id) AS first, LAST(id) AS last, COUNT(*) AS n, SUM(n) AS s FROM s [FRAME {clause}]"
     for clause in (
         "WHERE x > 0.3 FOR 2 TUPLES", "WHERE x <= 0 FOR 3 TUPLES PARTITION", "DELTA x 0.8", "UNTIL SUM(n) >= 25",
-        "WHILE SUM(n) < 12", "GRID x 0.5, n (2, 5)",
+        "WHILE SUM(n) < 12", "GRID x 0.5, n (2, 5)", "WHERE x > 0.3 EXTENT OPEN",
     )
 ]  # fmt: skip
 
@@ -62,7 +62,7 @@ def test_a_row_per_frame_of_each_key(spark):
     ("layout", "asked"),
     [
         (CUT, [("key", text) for text in TIED]),
-        (SMALL, [("key", TIED[1]), ("key", TIED[2]), (None, TIED[0]), (None, TIED[4])]),
+        (SMALL, [("key", TIED[1]), ("key", TIED[2]), (None, TIED[6]), (None, TIED[4])]),
     ],
     ids=["cut", "blocks"],
 )
@@ -126,6 +126,39 @@ def test_what_is_refused_before_any_job(spark):
             evaluate("SELECT SUM(x) + AVG(depht) AS sum FROM s [FRAME DELTA x 1]", events)
 
 
+def test_frames_that_overlap_hold_their_own_events(spark):
+    events = some_events()
+    events = events.set_column(0, "ts", pa.array(np.asarray(events["ts"]) // 90))
+    values = {"first": sw.first("id"), "last": sw.last("id"), "n": sw.count(), "s": sw.sum("n")}
+    query = fr.FrameQuery(SPECS[-1], values)
+    found = swag.spark.evaluate(query, spark.createDataFrame(events), key="key", layout=SMALL).toArrow()
+    expected = sw.evaluate(query, events, key="key")
+    assert expected["n"].to_pylist() == expected["rows"].to_pylist()
+    order = [(name, "ascending") for name in ("key", "first", "last", "rows")]
+    assert_same(*(_numbered(each.drop_columns(["frame_id"]).sort_by(order)) for each in (found, expected)), by="number")
+
+
+def _numbered(table: pa.Table) -> pa.Table:
+    return table.append_column("number", pa.array(np.arange(table.num_rows)))
+
+
+def test_frames_are_filled_from_another_stream(spark):
+    reports, messages = some_events(), some_events(1)
+    df, other = spark.createDataFrame(reports), spark.createDataFrame(messages)
+    for extent in ("", " EXTENT OPEN"):
+        text = f"""SELECT key, COUNT(*) AS c, SUM(m.n) FILTER (WHERE m.x > 0) AS s, MEDIAN(m.x) AS mid, AGE() AS age
+            FROM reports [FRAME WHERE x > 0.3 FOR 2 TUPLES{extent}] FILL FROM messages AS m BEFORE 20 AFTER - 3
+            WHERE id > 20 GROUP BY key HAVING COUNT(*) <> 1"""
+        expected = told_apart(sw.evaluate(text, reports, messages=messages), "key")
+        assert expected.num_rows > 10
+        found = swag.spark.sql(text, reports=df, messages=other).toArrow()
+        assert_same(told_apart(found, "key"), expected, by="number")
+    with pytest.raises(sw.BadQuery, match='filled from "messages", which is not there'):
+        swag.spark.sql(text, reports=df)
+    with pytest.raises(sw.BadQuery, match='no query reads "messages"'):
+        swag.spark.evaluate("SELECT SUM(n) FROM reports [ROWS 2]", df, messages=other)
+
+
 def test_matches_of_a_pattern_are_those_of_sw_evaluate(spark):
     text = """SELECT k, low, "end", start FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
         MEASURES LAST(B.x) AS low, FIRST(A.ts) AS start PATTERN (A B+) DEFINE B AS x < PREV(x))"""
@@ -156,5 +189,10 @@ def test_a_stream_of_a_query_has_the_rows_that_an_engine_has(spark, tmp_path):
     assert sorted((row[1], *row[4:]) for row in sink.rows) == sorted(
         (row["k"], row["rows"], row["y"], row["n"]) for row in wanted
     )
+    clause = "PARTITION BY k MEASURES LAST(y) AS y PATTERN (A B) DEFINE B AS x < PREV(x)"
+    (dips,) = sw.sql(f"SELECT y, k FROM s MATCH_RECOGNIZE ({clause})")
+    assert frames.spark.stream(dips, stream, lateness="1 second").columns == ["y", "k"]
+    with pytest.raises(sw.BadQuery, match="which is no stream here"):
+        frames.spark.stream(sw.sql("SELECT COUNT(*) FROM s [FRAME DELTA x 1] FILL FROM m")[0], stream)
     with pytest.raises(sw.BadQuery, match="groups by k, but the stream has key"):
         frames.spark.stream(query, stream, ts="ts", key="x")

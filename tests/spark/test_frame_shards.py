@@ -32,6 +32,19 @@ SPECS = {
     "session": fr.Session(2, max_duration=4),
     "state": fr.State("CASE WHEN x > 3 THEN 'high' WHEN x > 1 THEN 'low' END", min_rows=2),
     "between": fr.Between("x > 3", "n < 2", max_rows=4, extent="open"),
+    "pattern, open": fr.Pattern("A (B* C)?", {"A": "n > 0", "B": "x > 1", "C": "n < 2"}, extent="open"),
+    "custom": fr.Custom(
+        "x", state=0, open=lambda e, s: s % 3 == 0, update=lambda e, s: s + 1, close=lambda e, s: e.x > 4
+    ),
+    "overlapping, open": fr.Custom(
+        "n",
+        state=0,
+        open=lambda e, s: e.n > s % 3,
+        update=lambda e, s: s + 1,
+        close=lambda e, s: 2 * (s == 2),
+        overlap=True,
+        extent="open",
+    ),
     "quantile, open": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4, max_rows=3, extent="open"),
 }
 rows = st.tuples(
@@ -145,7 +158,7 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["threshold", "partition", "sum"])
+@pytest.mark.parametrize("name", ["threshold", "partition", "sum", "pattern, open", "overlapping, open"])
 @settings(max_examples=15)
 @given(batches=batches, key=st.sampled_from(["k", None]), new_keys=st.sampled_from([0, 3]))
 def test_what_is_said_of_frames_is_what_an_engine_says_whatever_happens_on_the_way(name, batches, key, new_keys):

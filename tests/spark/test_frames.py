@@ -25,6 +25,15 @@ SPECS = [
     fr.State("CASE WHEN x > 0 THEN 'up' WHEN x < -0.5 THEN 'down' END", min_rows=2),
     fr.Session(5, max_rows=20),
     fr.Between("x > 0.5", "n > 6 AND x < 0", extent="open"),
+    fr.Custom(
+        ("x", "n"),
+        state=0,
+        open=lambda e, s: s % 3 == 0 or e.x > 0.8,
+        update=lambda e, s: s + 1,
+        overlap=True,
+        close=lambda e, s: 2 if s == 2 else -1 if e.n > 7 else e.x < -0.8,
+        extent="open",
+    ),
 ]
 AGGREGATES = [sw.count(), sw.sum("n"), sw.mean("x"), sw.max("x"), sw.median("x"), sw.last("n")]
 

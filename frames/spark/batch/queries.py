@@ -4,15 +4,16 @@ Predicates, expressions and `having` are the query's own code (frames/query.py),
 mean something else by NaN, by overflow and by division. So what `where` leaves out is shuffled nevertheless.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from frames.match_query import MatchQuery
-from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, spans_of
-from swag.errors import BadQuery
+from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, portable_spec, spans_of
+from frames.tables import margins
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
 from swag.spark.places import all_columns, named, placed
@@ -24,34 +25,59 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    query: "FrameQuery | MatchQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout
-) -> DataFrame:
-    """One row per frame: frame_id, the key's columns, start, end, rows, one column per value."""
+    query: "FrameQuery | MatchQuery", events: DataFrame, ts: str, keys: list[str], layout: Layout,
+    streams: Mapping[str, DataFrame],
+) -> DataFrame:  # fmt: skip
+    """One row per frame: frame_id, the key's columns, start, end, rows, one column per value. streams: others."""
     stream = FrameStream.of(events, ts, keys, layout)
     if isinstance(query, MatchQuery):
+        query.check_streams(streams)
         return _matched(query, stream, ts)
-    if query.spec.extent == "open":
-        raise BadQuery(
-            'a statement over frames with extent="open" is not answered on Spark.',
-            'frames.spark.detect, then frames.spark.summarize(…, extent="open")',
-        )
-    query = portable(query)
+    query, empty = portable(query), {name: schema.empty_table(each) for name, each in streams.items()}
+    types = query.evaluate(schema.empty_table(events), ts, streams=empty).schema  # mistakes are found before any job
     query.check_key(keys)
-    types = query.evaluate(schema.empty_table(events), ts).schema  # all mistakes are found here, before any job
+    said = StructType(schema.spark_fields(types)[-len(query.values) :])
+    if query.fill_from is not None:
+        return _filled(query, stream, FrameStream.of(streams[query.fill_from], ts, keys, layout), said)
     stream = stream.cut()
     found = detected(stream, query.spec, skips=True)
-    front, columns = ["frame_id", *keys, "start", "end", "rows"], all_columns(found)  # the front, …, the skip
-    found = named(placed(found).select(*columns[: len(front)], columns[-1]), [*front, found.columns[-1]])
-    out = StructType([*found.schema.fields[:-1], *schema.spark_fields(types)[-len(query.values) :]])
-    read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, events.columns)
-    task = replace(stream.task(list(read), out), query=query)
-    return answered_per_frame(stream, spans_of(found, keys), task, out)
+    found = _front(found, keys, all_columns(found)[-1:], found.columns[-1:])
+    # a half-open frame may end where its last event is: it is answered once the events at its end have come
+    spans = spans_of(found, keys, late=int(query.spec.extent == "open"), extent=query.spec.extent)
+    return _answered(query, stream, spans, StructType([*found.schema.fields[:-1], *said.fields]))
+
+
+def _filled(query: "FrameQuery", stream: FrameStream, other: FrameStream, said: StructType) -> DataFrame:
+    """Frames of one stream, and what is said of the events of another in each."""
+    found = _front(detected(stream.cut() if query.spec.cuts else stream, query.spec), stream.keys, [], [])
+    other.check(found)
+    edges = margins(query.before, query.after, stream.clock.unit)
+    spans = spans_of(found, stream.keys, *edges, query.spec.extent)
+    out = StructType([*found.schema.fields, *said.fields])
+    return _answered(replace(query, before=0, after=0), other.cut(), spans, out)
+
+
+def _front(found: DataFrame, keys: list[str], also: list[Column], names: list[str]) -> DataFrame:
+    """Of frames, which they are and where; and other columns."""
+    front = ["frame_id", *keys, "start", "end", "rows"]
+    return named(placed(found).select(*all_columns(found)[: len(front)], *also), [*front, *names])
+
+
+def _answered(query: "FrameQuery", stream: FrameStream, spans: DataFrame, out: StructType) -> DataFrame:
+    """What a query says of the events that a stream has in each frame."""
+    read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, stream.events.columns)
+    return answered_per_frame(stream, spans, replace(stream.task(list(read), out), query=query), out)
 
 
 def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:
     """The matches of a pattern, as the statement selects them."""
     query.check_time(ts)
-    found = named(detected(stream, query.spec), list(query.names(tuple(stream.keys)).values()))
+    return selected(query, detected(stream, query.spec), stream.keys)
+
+
+def selected(query: MatchQuery, found: DataFrame, keys: list[str]) -> DataFrame:
+    """The columns of matches that a statement selects, as it calls them."""
+    found = named(found, list(query.names(tuple(keys)).values()))
     return found.select(*query.select) if query.select else found
 
 
@@ -59,4 +85,4 @@ def portable(query: "FrameQuery") -> "FrameQuery":
     """What means the same in any process."""
     values = tuple((name, portable_term(value)) for name, value in query.values)
     having = None if query.having is None else portable_term(query.having)
-    return replace(query, values=values, having=having)
+    return replace(query, spec=portable_spec(query.spec), values=values, having=having)

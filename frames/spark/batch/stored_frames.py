@@ -4,11 +4,14 @@ A key with most of the events, or a stream without a key, is cut in time (spark/
 work on it. Not all frames can be found so: where they can not, a key is one task's (spark/batch/joining.py).
 """
 
+import hashlib
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
@@ -18,7 +21,7 @@ from frames.finding.intake import END_OF_TIME
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
 from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, FrameTask
-from frames.specs import Spec, check_spec
+from frames.specs import Custom, Spec, check_spec
 from frames.specs.lengths import Extent, check_extent
 from frames.tables import check_key, margins
 from swag.errors import BadType
@@ -55,7 +58,7 @@ def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFram
     skips: with a column of them, the last (frames/finding/ties.py).
     """
     found = detection.detect(spec, schema.empty_table(stream.events), ts=stream.ts).schema
-    spec = spec.with_aggregates(portable_aggregate)
+    spec = portable_spec(spec)
     read = list(of_events(dict.fromkeys(spec.columns, "it reads"), spec.texts, stream.events.columns))
     rest = [StructField(f"f{i}", each.dataType) for i, each in enumerate(schema.spark_fields(found)[1:])]
     last = [StructField("skip", LongType())] if skips else []
@@ -72,6 +75,15 @@ def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFram
     frames = frames.select(number.alias("frame_id"), *(each.name for each in out.fields[1:]))
     names = ["frame_id", *stream.keys, *found.names[1:]]
     return named(frames, [*names, free("skip", names)] if skips else names)
+
+
+def portable_spec(spec: Spec) -> Spec:
+    """A spec that means the same in any process. Functions are compiled once in each, whatever task they come with."""
+    if not isinstance(spec, Custom):
+        return spec.with_aggregates(portable_aggregate)
+    found, content = copy(spec), cloudpickle.dumps((spec.open, spec.update, spec.close))
+    object.__setattr__(found, "fingerprint", hashlib.sha256(content).hexdigest())
+    return found
 
 
 def _joined(stream: "FrameStream", rows: DataFrame, task: FrameTask, out: StructType) -> DataFrame:

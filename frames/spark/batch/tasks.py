@@ -12,6 +12,7 @@ from frames.detector import Detector
 from frames.filling import fill, summarize
 from frames.owning.owning import of_skips
 from frames.specs import Spec
+from frames.tables import noted_extent
 from swag.query.aggregates import Aggregate
 from swag.spark import process
 from swag.spark.batch.tasks import of_type
@@ -184,11 +185,16 @@ class LargeKey:
     def open(self) -> bool:
         return self._detector is not None
 
+    @property
+    def _must_be_whole(self) -> bool:
+        """Of frames that overlap, which events are their own is told where all events of the key are."""
+        return self.task.skips and getattr(self.task.spec, "overlap", False)
+
     def go_on(self, block: FrameBlock, over: bool) -> Iterator[ScannedFrames]:
         """The frames that a block decides of the key that goes on; a block that is all of one key begins such a key."""
         self.taken = 0
         if self._detector is None:
-            if over or block.starts.size > 1:
+            if over or block.starts.size > 1 or self._must_be_whole:
                 return
             self._start(block)
         assert self._detector is not None and self._key is not None
@@ -274,12 +280,23 @@ def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[An
 def _said(task: FrameTask, query: "FrameQuery", frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
     """By the query itself, so that predicates and expressions mean here what they mean in memory."""
     front = len(task.out) - len(query.values)  # of which the last is the number of rows; the skip is behind them
-    skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))
-    values, passing = query.answers(frames, events, task.when, task.who, of_skips(skips, rows))
+    half_open, owner = query.spec.extent == "open", None
+    if half_open:
+        frames = _half_open(frames)
+    if query.fill_from is None:
+        skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))
+        owner = of_skips(skips, rows, must=half_open)
+    values, passing = query.answers(frames, events, task.when, task.who, owner)
     mine = [own.column(f"r{i}") for i in range(front)]
     if passing is None:
         return [*mine, *values]
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]
+
+
+def _half_open(frames: pa.Table) -> pa.Table:
+    """Frames whose last instant is known, as such that end behind it."""
+    end = np.minimum(np.asarray(frames.column("end")), np.iinfo(np.int64).max - 1) + 1
+    return frames.set_column(2, "end", pa.array(end)).replace_schema_metadata(noted_extent("open"))
 
 
 def _events(block: FrameBlock, kind: np.ndarray, names: list[str], when: str, who: str) -> pa.Table:

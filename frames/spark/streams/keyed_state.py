@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from frames.finding.core import DetectorCore
 from frames.finding.key_memory import KeyMemory, remember, remembered
-from frames.scans.scan import at_rest
 from swag.tables.columns import one_chunk
 
 NO_KEYS = np.zeros(0, np.int64)
@@ -57,8 +56,9 @@ def still_true(core: DetectorCore, table: pa.Table) -> pa.Table:
     table = newest(table)
     if "key" not in table.column_names:
         return table
-    keyed = _unpacked(table.column("state"), remembered(core, NO_KEYS).of_keys)[0]
-    return table.filter(pa.array(~at_rest(keyed)))
+    assert core.scan is not None
+    memory = _unpacked(table.column("state"), remembered(core, NO_KEYS).of_keys)
+    return table.filter(pa.array(~core.scan.at_rest(memory)))
 
 
 def _packed(arrays: list[np.ndarray]) -> pa.Array:

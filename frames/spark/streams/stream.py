@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame
 
 from frames.finding.core import DetectorCore
 from frames.finding.key_memory import keep_keys, keys_in_use
+from frames.match_query import MatchQuery
 from frames.query import FrameQuery
-from frames.spark.batch.queries import portable
+from frames.spark.batch.queries import portable, selected
+from frames.spark.batch.stored_frames import portable_spec
 from frames.spark.streams.keyed_state import newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.spark.streams.said_frames import ShardSaidFrames
@@ -36,7 +38,7 @@ MANY_KEYS = 512  # twice as many are remembered for ever: they take little memor
 
 
 def stream(
-    spec: Spec | FrameQuery,
+    spec: Spec | FrameQuery | MatchQuery,
     events: DataFrame,
     *,
     ts: str = "ts",
@@ -54,16 +56,22 @@ def stream(
     metrics; where several streams of frames or windows are in one query, each needs its own.
 
     A query over frames (fr.FrameQuery, or a FRAME statement by sw.sql) has a column per value instead of kind, cells or
-    value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given.
+    value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given. A MATCH_RECOGNIZE
+    statement has the columns that it selects, of whole matches.
     """
-    of_frames = spec.spec if isinstance(spec, FrameQuery) else spec
-    if getattr(of_frames, "overlap", False):
-        raise BadQuery(f"{spec}: a stream has one frame of a key open at a time.", "frames.spark.detect, fr.Detector")
+    if isinstance(spec, MatchQuery):
+        spec.check_time(ts)
+        key = key if key is not None or not spec.by else list(spec.by)
+        _check_grouping(spec, key_names(key))
+        found = stream(spec.spec, events, ts=ts, key=key, lateness=lateness, fragments=False, shards=shards,
+                       metrics=metrics)  # fmt: skip
+        return selected(spec, found, key_names(key))
     if isinstance(spec, FrameQuery):
         key = key if key is not None or not spec.by else list(spec.by)
         spec = _of_shards(spec, key, fragments)
     else:
         check_spec(spec)
+        spec = portable_spec(spec)
     if key is not None and not isinstance(key, str):
         return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
     check_key(key)
@@ -77,14 +85,18 @@ def stream(
     return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
 
 
-def _of_shards(query: FrameQuery, key: str | list[str] | None, fragments: bool) -> FrameQuery:
-    """As shards run it, found to be such as they can."""
-    keys = key_names(key)
+def _check_grouping(query: FrameQuery | MatchQuery, keys: list[str]) -> None:
     if query.by is not None and list(query.by) != keys:
         raise BadQuery(
             f"the statement groups by {shown_by(query.by)}, but the stream has key={keys or None!r}.",
             f"key={list(query.by)!r}",
         )
+
+
+def _of_shards(query: FrameQuery, key: str | list[str] | None, fragments: bool) -> FrameQuery:
+    """As shards run it, found to be such as they can."""
+    keys = key_names(key)
+    _check_grouping(query, keys)
     query.check_key(keys)
     if query.fill_from is not None:
         raise BadQuery(

@@ -257,7 +257,9 @@ class Alerts:
             for rows in alike:
                 if rows.size:
                     values, present = judge.answers(pairs.chosen(rows), now)
-                    yield rows, pc.if_else(pa.array(present), values, pa.scalar(None, values.type))
+                    if not present.all():
+                        values = pc.if_else(pa.array(present), values, pa.scalar(None, values.type))
+                    yield rows, values
 
     # -- state --------------------------------------------------------------------------------------------------------
 

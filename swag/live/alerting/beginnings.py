@@ -27,12 +27,9 @@ def began(grouping: Grouping, judge: Any, pairs: WatchedPairs, passing: np.ndarr
     drifting = judge.drifting(pairs)  # these are asked now, too
     pair, instant = _moves(grouping, pairs, list(zip(windows, counted, strict=True)), since, drifting)
     passes, _ = judge.judge(pairs.chosen(pair), instant)
-    otherwise = passes != passing[pair]
-    starts = np.searchsorted(pair, np.arange(pairs.key.size + 1))
-    last = np.full(pairs.key.size, -1)
-    np.maximum.at(last, pair[otherwise], np.flatnonzero(otherwise))
-    first = np.minimum(np.maximum(last + 1, starts[:-1]), np.maximum(starts[1:] - 1, 0))
-    return np.where(starts[1:] > starts[:-1], np.append(instant, 0)[first], since)
+    when = since.copy()
+    moves.began(pair, instant, passes, passing, when)
+    return when
 
 
 def _moves(
@@ -53,10 +50,10 @@ def _moves(
         which.append(np.repeat(np.arange(pairs.key.size), np.diff(starts)))
         when.append(out)
     pair, instant = np.concatenate(which), np.concatenate(when)
-    order = np.lexsort((instant, pair))
-    pair, instant = pair[order], instant[order]
-    again = np.flatnonzero((pair[1:] == pair[:-1]) & (instant[1:] == instant[:-1])) + 1
-    return np.delete(pair, again), np.delete(instant, again)
+    own, ordered = np.empty(pair.size, np.int64), np.empty(pair.size, np.int64)
+    starts = np.zeros(pairs.key.size + 1, np.int64)
+    count = moves.in_order(pair, instant, starts, own, ordered)
+    return own[:count], ordered[:count]
 
 
 def _counted(grouping: Grouping, pairs: WatchedPairs, windows: PairWindows, since: np.ndarray) -> np.ndarray:

@@ -170,23 +170,14 @@ class SimpleRules:
         """A position from which on it is certainly unchanged, nearly the last one: what is due too early is looked at
         again, and STEPS are cheaper than to find the very last."""
         first, end = edges
-        last = end  # it is unchanged from `first` on, and may not be from `last` on
+        last = end.copy()
         for _ in range(STEPS):
             middle = np.maximum(np.minimum((first + last + 1) >> 1, last - 1), first)
             if (middle <= first).all():
                 break
-            values, there = self._numbers(keys, (middle[:, None], end[:, None]))
-            unchanged = self._unchanged(rule, side, values[:, 0], there[:, 0])
-            first, last = np.where(unchanged, middle, first), np.where(unchanged, last, middle)
+            values, there = (each.reshape(-1) for each in self._numbers(keys, (middle[:, None], end[:, None])))
+            watching.narrow(rule, side, SeenPairs(values, there, there), self._rules, (first, last, middle))
         return first
-
-    def _unchanged(self, rule: np.ndarray, side: np.ndarray, plain: np.ndarray, there: np.ndarray) -> np.ndarray:
-        low, high, kind = self._rules.low[rule], self._rules.high[rule], self._rules.kind[rule]
-        inner, outer = self._rules.inner[:, rule], self._rules.outer[:, rule]
-        passes = (plain >= low) & (plain <= high)
-        passes &= (kind != LOSING) | ((plain >= inner[0]) & (plain <= inner[1]))
-        fails = ~((plain >= outer[0]) & (plain <= outer[1])) & (plain == plain)
-        return there & np.where(side == watching.PASSES, passes, fails)
 
     def answers(self, pairs: WatchedPairs, now: int) -> tuple[pa.Array, np.ndarray]:
         """And which of them have an event in the window."""

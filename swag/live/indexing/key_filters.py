@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.key_filters.ci_levels import levels_for
 from swag.durable.state import State, nested, parts
 from swag.errors import BadEvents, BadQuery
 from swag.live.arena import Batch
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.substreams import Substreams
 from swag.live.indexing.extrema_index import ExtremaIndex
 from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
 from swag.live.indexing.key_index import IndexEntry, Key, asked
+from swag.live.indexing.level_choice import COSTS, LevelChoice
 from swag.live.plan import Plan
-from swag.live.store import CheckedRows, Store
+from swag.live.store import Store
 from swag.query.query import Query
 from swag.query.windows import Range, reach
 from swag.tables import constants
@@ -44,7 +45,7 @@ class Filters:
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < 1:
             raise BadQuery(f"epsilon={epsilon!r} is not between 0 and 1.", "sw.Engine(epsilon=0.2)")
         self.store, self.plan = store, plan
-        self.epsilon, self.p = epsilon, levels_for(epsilon)
+        self.epsilon = epsilon
         self.entries: dict[Key, IndexEntry] = {}
         self.changed = False  # queries, or the rows that count for them
 
@@ -61,13 +62,21 @@ class Filters:
 
     def is_crowded(self, query: Query) -> bool:
         """Is it one of many filters? Then the keys to look at are those that have rows of it."""
-        return query.where is not None and query.index and self.store.keyed and len(self.plan.predicates) > FEW
+        return (
+            query.where is not None
+            and query.index
+            and self.store.keyed
+            and len(self.plan.predicates) > FEW
+            and not self.plan.thresholds.key(query)
+        )
 
     def why_never(self, query: Query) -> str:
         """The same, whatever has come so far."""
         if self.is_crowded(query):
             return f"one of {len(self.plan.predicates):,} filters: of the keys that have rows of it"
         kind, condition = query.aggregate.kind, query.condition
+        if self.plan.thresholds.key(query):
+            return "its threshold shares the rows of all"
         if not self.store.keyed or condition is None:
             return "one stream has no keys to look through"
         if not query.index:
@@ -98,10 +107,13 @@ class Filters:
         it when a query with such a window comes again.
         """
         self.changed = False
-        old, self.entries = self.entries, {key: IndexEntry(key, queries) for key, queries in self._wanted().items()}
+        old, self.entries = self.entries, {key: self._entry(key, queries) for key, queries in self._wanted().items()}
         for key, entry in self.entries.items():
             if key in old:
                 entry.keep(old[key], self.store)
+
+    def _entry(self, key: Key, queries: list[Query]) -> IndexEntry:
+        return IndexEntry(key, queries, LevelChoice(self.epsilon, COSTS[key.kind]) if key.kind in COSTS else None)
 
     def _wanted(self) -> dict[Key, list[Query]]:
         """Every index that some query can use, and who can; which keys are there at all is asked of one, too."""
@@ -143,8 +155,9 @@ class Filters:
         if self.changed:
             self.register()
         for entry in self.entries.values():
+            entry.reconsider(self.store)
             if entry.index is None and entry.can_be_made(self.store):
-                entry.make(self.store, self.p)
+                entry.make(self.store)
 
     def update(self, rows: CheckedRows) -> None:
         """A batch was applied."""
@@ -162,6 +175,18 @@ class Filters:
                 entry.redo(self.store, again)
 
     # -- lookups ------------------------------------------------------------------------------------------------------
+
+    def promise(self, query: Query) -> None:
+        """The candidates of a query are asked for as they are: how far off they may be was promised."""
+        entry = self.entries.get(self.key(query))
+        if entry is not None and entry.levels is not None and entry.levels.promise():
+            entry.index = None
+
+    def checked(self, query: Query, candidates: int, passed: int) -> None:
+        """So many candidates of a query were looked up, and so many of them passed."""
+        entry = self.entries.get(self.key(query))
+        if entry is not None and entry.levels is not None:
+            entry.levels.checked(candidates - passed)
 
     def candidates(self, query: Query, at: int) -> np.ndarray | None:
         """The keys that may pass, in order; None: no index can tell, look at them all."""
@@ -207,7 +232,8 @@ class Filters:
         if self.changed:
             self.register()
         made = [(key, entry.index) for key, entry in self.entries.items() if entry.index is not None]
-        return nested({}, {"indexes": [(k.to_json() | {"longest": i.longest}, i.saved()) for k, i in made]})
+        levels = {key: {} if entry.levels is None else {"p": entry.levels.p} for key, entry in self.entries.items()}
+        return nested({}, {"indexes": [(k.to_json() | {"longest": i.longest} | levels[k], i.saved()) for k, i in made]})
 
     def restore(self, state: State) -> None:
         """Its plan is restored. An index that is not in the state is made anew when needed."""
@@ -215,7 +241,7 @@ class Filters:
         for over, arrays in parts(state, "indexes"):
             entry = self.entries.get(Key.from_json(over))
             if entry is not None:
-                entry.restore(self.store, self.p, over["longest"], arrays)
+                entry.restore(self.store, over.get("p"), over["longest"], arrays)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 
@@ -230,7 +256,7 @@ class Filters:
             served = [query.title for query in entry.queries if self.key(query) == key]
             if served and entry.index is not None:
                 what = f"{key.kind}({', '.join(key.columns)})"
-                precision = f", p = {self.p} (ε = {self.epsilon:g})" if key.kind in ("count", "sum") else ", exact"
+                precision = ", exact" if entry.levels is None else f", {entry.levels.explained()}"
                 lines.append(f"filters on {what}: {_listed(served)}")
                 lines.append(f"    {NAMES[key.kind]}{precision}: candidates, then checked in the structures above")
         filters = [query for query in queries if query.having is not None and query.is_simple]

@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import CAPACITY, OFFSET
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.indexing.extrema_index import ExtremaIndex
 from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
+from swag.live.indexing.level_choice import LevelChoice
 from swag.live.space import Mask
-from swag.live.store import CheckedRows, Store
+from swag.live.store import Store
 from swag.query.lowering import depth
 from swag.query.query import Query
 from swag.tables.comparing import within
@@ -45,28 +47,38 @@ class Key(NamedTuple):
 class IndexEntry:
     """An index with the queries it serves; None: to be made, from the rows kept, when next needed.
 
-    waits_for: the time that has to come first. Until then a window reaches a row that the index can not take, one from
-    before there was an index.
+    levels: how many those over counts and sums have. waits_for: the time that has to come first. Until then a window
+    reaches a row that the index can not take, one from before there was an index.
     """
 
     key: Key
     queries: list[Query]
+    levels: LevelChoice | None
     index: SubstreamIndex | None = None
     waits_for: int = EARLIEST
 
     def can_be_made(self, store: Store) -> bool:
+        if store.clock is None:  # nobody knows yet how long windows are
+            return False
         typed = self.key.column is None or self.key.column in store.types  # else there are only nulls so far
         return typed and self.waits_for <= store.now and store.find(self.key.mask) is not None
 
-    def make(self, store: Store, p: int) -> None:
+    def make(self, store: Store) -> None:
         """From those rows kept that windows reach, now or later."""
         longest = self.longest(store)
         ids, ts, values = self._reached(store, np.arange(store.key_count))
         if self._takes(store, ts, values):
-            self.index = self._empty(store, p, longest)
+            self.index = self._empty(store, longest)
             self.index.add_keys(store.key_count)
             self.index.update(ids, ts, values)
             self.index.expire(store.now)
+
+    def reconsider(self, store: Store) -> None:
+        """Another number of levels, where what was seen pays for it: the index is made again when next needed."""
+        if self.levels is not None and self.index is not None and self.levels.due():
+            kept = int(store.main.arena.kept(store.key_count).sum())
+            if self.levels.reconsider(kept):
+                self.index = None
 
     def redo(self, store: Store, keys: np.ndarray) -> None:
         """What it knows of some keys is made again, from the rows kept: late ones were put in between."""
@@ -99,19 +111,23 @@ class IndexEntry:
             return
         self.index.add_keys(store.key_count)
         self.index.update(ids, ts, values)
+        if self.levels is not None:
+            self.levels.rows += ids.size
 
     def keep(self, old: "IndexEntry", store: Store) -> None:
         """Take over the index of another entry, if it serves; from then on it knows no more than it has to."""
-        self.waits_for = old.waits_for
+        self.waits_for, self.levels = old.waits_for, old.levels
         if old.index is not None:
             longest = self.longest(store)
             if old.index.serves(longest, self.conditions(store)):
                 self.index = old.index
                 self.index.longest = longest
 
-    def restore(self, store: Store, p: int, longest: int, arrays: dict[str, np.ndarray]) -> None:
-        """Take the index of a snapshot, if it serves."""
-        index = self._empty(store, p, longest)
+    def restore(self, store: Store, p: int | None, longest: int, arrays: dict[str, np.ndarray]) -> None:
+        """Take the index of a snapshot, if it serves. p: its levels, where they are not those of ε."""
+        if self.levels is not None and p is not None:
+            self.levels.p = p
+        index = self._empty(store, longest)
         index.restored(arrays)
         if index.serves(self.longest(store), self.conditions(store)):
             self.index = index
@@ -123,12 +139,11 @@ class IndexEntry:
         self.waits_for = int(ts[values < 0].max()) + self.longest(store)
         return False
 
-    def _empty(self, store: Store, p: int, longest: int) -> SubstreamIndex:
-        if self.key.kind == "count":
-            return CountIndex(p, longest)
+    def _empty(self, store: Store, longest: int) -> SubstreamIndex:
         floats = answers_floats(self.key, store)
-        if self.key.kind == "sum":
-            return SumIndex(p, longest, floats)
+        if self.levels is not None:
+            of_sums = self.key.kind == "sum"
+            return SumIndex(self.levels.p, longest, floats) if of_sums else CountIndex(self.levels.p, longest)
         dtype = np.float64 if floats else np.int64
         return ExtremaIndex(self.key.kind, self.conditions(store), longest, dtype)  # type: ignore[arg-type]
 

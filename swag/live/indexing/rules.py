@@ -136,6 +136,9 @@ class Rules:
         windows = taken(family.windows, question)
         values, present = self.grouping.lookups.of_pairs(family.query, ids, windows, np.array([at]))
         rule, pair = family.passing(question, values, present)
+        passed = np.zeros(ids.size, bool)
+        passed[pair] = True
+        self.grouping.filters.checked(family.query, ids.size, int(np.count_nonzero(passed)))
         return Piece(family.places, family.places[rule], ids[pair], values.take(pa.array(pair)))
 
     def _guarded(self, places: list[int], at: int) -> Iterator[Piece]:

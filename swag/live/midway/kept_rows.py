@@ -21,9 +21,10 @@ from swag.errors import SwagError
 from swag.live import intake
 from swag.live.arena import Batch, NewRows
 from swag.live.filtered.substreams import Substreams
-from swag.live.space import EACH, Mask, Space
-from swag.live.store import EVERY_EVENT, Store, values_of
-from swag.query.kind import TIME
+from swag.live.filtered.thresholds import key_field
+from swag.live.space import EACH, Mask, Space, values_of
+from swag.live.store import EVERY_EVENT, Store
+from swag.query.kind import LESS, MORE, TIME
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Field, fixed, to_arrow
@@ -179,7 +180,8 @@ class KeptRows:
         values[places], known[places] = data[slots], True
         if name in self.store.dictionary.tables:
             return self.store.dictionary.values(name, values, known)
-        return to_arrow(values, known, self.store.types[name])
+        key = name.endswith((MORE, LESS))
+        return to_arrow(values, known, pa.from_numpy_dtype(values.dtype) if key else self.store.types[name])
 
     def _is_own(self, name: str) -> bool:
         return name == self.names.ts or (name in self.names.by and self.store.keys is not None)
@@ -195,10 +197,13 @@ class KeptRows:
 
     # -- a query ------------------------------------------------------------------------------------------------------
 
-    def read(self, query: Query, since: int) -> ReadRows | None:
-        """The rows from an event on as a query reads them; None: they lack a column, or it can not be computed."""
-        known = query.where if query.where and self.presence(query.where, since) else None
+    def read(self, query: Query, since: int, key: str = "") -> ReadRows | None:
+        """The rows from an event on as a query reads them; None: they lack a column, or it can not be computed. key: by
+        which the rows of its `where` are told apart, if they lie among all."""
+        known = query.where if query.where and not key and self.presence(query.where, since) else None
         columns = {} if known or query.where is None else dict.fromkeys(sorted(columns_of(query.where)))
+        if key and self._source(key, None, since) is not None:
+            columns = {key: None}
         for name in query.aggregate.columns:
             columns |= dict.fromkeys(self._behind(name, query, known, since))
         table, mask = self.table(columns, known, since), self.presence(known, since)
@@ -206,7 +211,7 @@ class KeptRows:
             return None
         places = np.sort(self.of(mask)[0])
         try:
-            return self._read(query, table.take(pa.array(places)), places, known)
+            return self._read(query, table.take(pa.array(places)), places, known, key)
         except SwagError:
             return None
 
@@ -219,14 +224,17 @@ class KeptRows:
             return [name]
         return sorted(expression.columns)
 
-    def _read(self, query: Query, table: pa.Table, places: np.ndarray, known: str | None) -> ReadRows:
+    def _read(self, query: Query, table: pa.Table, places: np.ndarray, known: str | None, key: str) -> ReadRows:
         reading, clock = Reading([query]), self.store.clock
         assert clock is not None
         fields = intake.fields(reading.extended(table), reading, self.store.dictionary)
         if reading.timed:
             fields[TIME] = Field(self.ts[places], None, clock.type)
         every = np.ones(places.size, bool)
-        return ReadRows(places, every if query.where is None or known else holds(query.where, table), fields)
+        if key:
+            fields[key] = key_field(table, key)
+        satisfying = every if query.where is None or known or key else holds(query.where, table)
+        return ReadRows(places, satisfying, fields)
 
     # -- spaces -------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 They are functions of the rows, and take longer to write down than to make again: snapshots do not hold them.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,17 @@ class SortedRuns(ByRank):
 
 def add_levels(column: np.ndarray, runs: Column, rings: np.ndarray, keys: np.ndarray) -> None:
     """One level per power of two up to the longest ring of these keys."""
+    for level in missing_levels([runs], rings, keys):
+        sorted_runs.rebuild_level(column, runs.data, level, rings)
+
+
+def missing_levels(columns: list[Column], rings: np.ndarray, keys: np.ndarray) -> Iterator[int]:
+    """The levels that columns of runs lack for the longest ring of these keys: each there, and to be filled."""
     longest = int((rings[keys, TAIL] - rings[keys, HEAD]).max(initial=1))
-    while runs.data.shape[0] < longest.bit_length() - sorted_runs.BITS:
-        runs.data = np.vstack([runs.data, np.empty((1, runs.data.shape[1]), runs.data.dtype)])
-        sorted_runs.rebuild_level(column, runs.data, runs.data.shape[0] - 1, rings)
+    for level in range(columns[0].data.shape[0], longest.bit_length() - sorted_runs.BITS):
+        for each in columns:
+            each.data = np.vstack([each.data, np.empty((1, each.data.shape[1]), each.data.dtype)])
+        yield level
 
 
 class Previous(Remade):
@@ -101,9 +109,9 @@ class Previous(Remade):
         self.progress = np.zeros(3, np.int64)
 
     @property
-    def words(self) -> previous.Words:
+    def words(self) -> previous.WordColumn:
         column = self.raw[0].data
-        return previous.Words(column.view(np.int64), column.dtype == np.float64)
+        return previous.WordColumn(column.view(np.int64), column.dtype == np.float64)
 
     def update(self, keys: np.ndarray, counts: np.ndarray) -> None:
         while not previous.note(self.words, self.held[0].data, self.table, self.rings, (keys, counts), self.progress):

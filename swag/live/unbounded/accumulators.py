@@ -102,6 +102,8 @@ class FloatTotal(Accumulator):
 
 
 class IntegerTotal(Accumulator):
+    """Sums of integers, which wrap, and the same sums in floats, which tell where they have."""
+
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0, np.int64), np.zeros(0)]
 

@@ -17,8 +17,8 @@ from kernels.operators.numbers import EARLIEST
 from kernels.windows.totals import Runs, up_to
 from swag.durable.state import State
 from swag.live.arena import Batch, Column
-from swag.live.space import Mask
-from swag.live.store import CheckedRows, values_of
+from swag.live.filtered.checked_rows import CheckedRows
+from swag.live.space import Mask, values_of
 from swag.live.unbounded.accumulators import Accumulator, What, accumulator, columns_of, held_by, whats_of
 from swag.query.query import Query
 

@@ -11,8 +11,9 @@ from kernels.rings import substreams
 from swag.durable.state import State, nested, parts
 from swag.errors import BadQuery, TooFarBack
 from swag.live.arena import Batch
+from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.space import Mask
-from swag.live.store import CheckedRows, Store
+from swag.live.store import Store
 from swag.live.unbounded.accumulators import What, can_run, whats_of
 from swag.live.unbounded.answers import lowered
 from swag.live.unbounded.total import HeldWords, RowsThatCount, Total

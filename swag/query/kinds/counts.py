@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.windows.wide import ROWS
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Function, Kind, register
 
@@ -32,6 +33,7 @@ register(
         reads="anything",
         answers="counts",
         counts=True,
+        lowers=ROWS,
         statements={"COUNT": Function(count, "COUNT(*), or COUNT(x)", star=True)},
     )
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.windows.wide import PARTIAL
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Kind, of_one, register
 
@@ -43,5 +44,6 @@ for _build in (min, max):
             reads="what has an order",
             answers="as the column",
             statements=of_one(_build, _build.__name__.upper()),
+            lowers=PARTIAL,
         )
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.operators import regression
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Kind, of_two, register
 
@@ -44,14 +45,18 @@ def r2(y: str, x: str) -> Aggregate:
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The columns are y and x: so are the partials, as those of the co-moments of the two."""
     _, mean_y, mean_x, yy, xx, xy = partials[0]
+    if aggregate.kind == "slope":
+        slopes = np.empty(n.shape)
+        arrays = (np.ascontiguousarray(each).reshape(-1) for each in (mean_y, mean_x, yy, xx, xy))
+        regression.slopes(*arrays, slopes.reshape(-1))
+        return slopes, n > 0
     with np.errstate(all="ignore"):
         finite = np.isfinite(mean_x) & np.isfinite(mean_y)
-        constant = (xx == 0) & finite & (aggregate.kind != "slope")
+        constant = (xx == 0) & finite
         if aggregate.kind == "r2":
             value = np.where(yy == 0, 1.0, np.minimum((xy / xx) * (xy / yy), 1.0))
         else:
-            value = xy / xx
-            value = value if aggregate.kind == "slope" else mean_y - value * mean_x
+            value = mean_y - xy / xx * mean_x
     return np.where(finite & np.isfinite(xx) & np.isfinite(yy), value, np.nan), (n > 0) & ~constant
 
 

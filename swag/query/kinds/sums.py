@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.windows.wide import PARTIAL, PER_ROW
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import AS_FLOAT, PRODUCT, Function, Kind, Part, of_one, register
 
@@ -59,8 +60,8 @@ def lower_weighted(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> 
         return np.where(weights == 0, np.nan, weighted / weights), n > 0
 
 
-register(Kind("sum", lower, "sum", answers="sums", degrees=(1,), statements=of_one(sum, "SUM")))
-register(Kind("mean", lower, "sum", degrees=(1,), statements=of_one(mean, "AVG", "MEAN")))
+register(Kind("sum", lower, "sum", answers="sums", degrees=(1,), statements=of_one(sum, "SUM"), lowers=PARTIAL))
+register(Kind("mean", lower, "sum", degrees=(1,), statements=of_one(mean, "AVG", "MEAN"), lowers=PER_ROW))
 register(
     Kind(
         "wmean",

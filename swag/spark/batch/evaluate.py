@@ -1,6 +1,6 @@
 """`swag.spark.evaluate`: every query at every event or request of a DataFrame, in one pass over sorted rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -26,6 +26,8 @@ from swag.spark.batch.tasks import WindowTask, answers
 from swag.spark.portable import in_workers, portable
 from swag.tables.columns import Clock
 
+NO_STREAMS: Mapping[str, DataFrame] = {}
+
 
 def evaluate(
     queries: Iterable[Query] | Query | str,
@@ -35,6 +37,7 @@ def evaluate(
     key: str | list[str] | None = None,
     *,
     layout: Layout | None = None,
+    **streams: DataFrame,
 ) -> DataFrame:
     """As sw.evaluate, over DataFrames: same rows, values and types; the order of rows is Spark's own, that is, none.
 
@@ -44,8 +47,17 @@ def evaluate(
     too: rows go from grouping to grouping, see spark/batch/groupings.py. Events are looked at once beforehand, for
     substreams that are too large for a task: see `Layout`.
     Queries that answer at ticks, or read another's answers, take a task's rows as a whole: see spark/batch/ticks.py.
-    A query over frames: one row per frame, as frames.spark.detect finds them.
+    A query over frames: one row per frame, as frames.spark.detect finds them; filled from another DataFrame by its
+    name, FILL FROM messages: evaluate(text, reports, messages=df).
     """
+    return evaluated(queries, events, at, ts, key, layout, streams)
+
+
+def evaluated(
+    queries: Iterable[Query] | Query | str, events: DataFrame, at: DataFrame | None = None, ts: str = "ts",
+    key: str | list[str] | None = None, layout: Layout | None = None, streams: Mapping[str, DataFrame] = NO_STREAMS,
+) -> DataFrame:  # fmt: skip
+    """The same. streams: other DataFrames, by any name."""
     schema.check_frame(events, "events")
     layout, keys = Layout.of(layout), schema.key_names(key)
     asked, default = checked(queries), tuple(keys)
@@ -53,7 +65,9 @@ def evaluate(
     if isinstance(alone, OverStatement):
         raise BadQuery("it is a statement with OVER ( … ).", 'swag.spark.sql("SELECT …", events=df)')
     if alone is not None:
-        return frames_on_spark().evaluate(alone, events, ts, list(grouping_of(alone, default)), layout)
+        return frames_on_spark().evaluate(alone, events, ts, list(grouping_of(alone, default)), layout, streams)
+    for name in streams:
+        raise BadQuery(f'no query reads "{name}".', f"leave {name}=… out; FILL FROM {name}, of frames")
     for query in asked:
         refuse_embedded_only(query, default)
     groups = by_grouping(asked, default)

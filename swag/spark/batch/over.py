@@ -19,7 +19,7 @@ from swag.over import answering
 from swag.progress import Progress
 from swag.query.over_statement import OverStatement, SortKey
 from swag.spark import process, schema
-from swag.spark.batch.evaluate import evaluate
+from swag.spark.batch.evaluate import evaluated
 from swag.spark.batch.tasks import of_type
 from swag.spark.places import all_columns, col, named, numbered, placed
 from swag.spark.portable import in_workers
@@ -31,12 +31,14 @@ def sql(text: str, *, ts: str = "ts", **frames: DataFrame) -> DataFrame:
     """The answers of a statement, of a DataFrame that it names: swag.spark.sql("SELECT … FROM trades", trades=df).
 
     With OVER ( … ): as sw.evaluate has it, its columns as a DataFrame; the column of time is that of ORDER BY. Other
-    statements: as swag.spark.evaluate. The order of rows is none, unless the statement sorts them.
+    statements: as swag.spark.evaluate; FILL FROM names a second DataFrame. The order of rows is none, unless the
+    statement sorts them.
     """
     asked = read(text)
     events = _frame({query.stream for query in asked}, frames)
     if not isinstance(asked[0], OverStatement):
-        return evaluate(asked, events, ts=ts)
+        others = {name: frames[name] for query in asked if (name := getattr(query, "fill_from", None)) in frames}
+        return evaluated(asked, events, ts=ts, streams=others)
     if len(asked) > 1:
         raise BadQuery("a statement with OVER ( … ) gives rows of its own.", "a call for each statement")
     return evaluate_over(asked[0], events, ts)

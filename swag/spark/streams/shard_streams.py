@@ -17,7 +17,7 @@ from kernels.rings.timeline import HEAD, TAIL
 from swag.durable.state import State, nested, part
 from swag.live import intake
 from swag.live.arena import Batch
-from swag.live.core import Incoming
+from swag.live.filtered.checked_rows import Incoming
 from swag.query.every import Every
 from swag.query.kinds import count
 from swag.query.lowering import depth, simple_ones

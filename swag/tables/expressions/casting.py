@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from swag.tables.columns import one_chunk
 from swag.tables.comparing import compared
+from swag.tables.expressions.instants import time_of_day
 from swag.tables.expressions.types import MOST_DIGITS, is_numeric, is_text
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:nan|inf|infinity)$"
@@ -91,8 +92,10 @@ def _from_text(values: Any, to: pa.DataType) -> Any:
         return _decimal(values, to) if pa.types.is_decimal(to) else pc.cast(_without_plus(values), to)
     if pa.types.is_date(to):
         return _time(pc.cast(values, pa.timestamp("us")), to)
-    if pa.types.is_timestamp(to) or pa.types.is_time(to):
+    if pa.types.is_timestamp(to):
         return pc.cast(values, to)
+    if pa.types.is_time(to):
+        return time_of_day(values)
     raise pa.ArrowTypeError(f"text can not be cast to {to}")
 
 

@@ -228,7 +228,9 @@ def _operands(operation: Operation, node: Any) -> list[Any]:
         operand = node.args.get(name)
         if operand is not None and any(is_node(each, "Column") for each in operand.walk()):
             rule = f"{written(operand)} has to be a constant, the same for all rows"
-            raise BadQuery(f"{written(node)} is not supported: {rule}.", THERE_ARE)
+            quoted = is_node(operand, "Column") and operand.this.args.get("quoted")
+            hint = f"'{operand.name}' in single quotes, which is text" if quoted else THERE_ARE
+            raise BadQuery(f"{written(node)} is not supported: {rule}.", hint)
     found = [node.args.get(name) for name in names]
     given: list[Any] = []
     for name, operand in zip(operation.takes, found, strict=True):

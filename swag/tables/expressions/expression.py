@@ -10,6 +10,7 @@ import pyarrow as pa
 from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.conjuncts import Conjuncts, conjuncts, is_node, written
 from swag.tables.expressions.compiling import Compiler
+from swag.tables.expressions.logic import every
 from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 
 LONGEST = 100_000  # characters
@@ -47,8 +48,9 @@ def compiled(text: str) -> RowExpression:
         if "~" in text and tree.find(exp.RegexpLike):  # sqlglot takes the one for the other, which matches a part
             raise BadQuery("~ is not supported.", "REGEXP_MATCHES(s, '^a.*b$')")
         compiler = Compiler()
-        part = compiler.part(tree)
-        links = tuple(map(compiler.part, tree.flatten())) if is_node(tree, "And") else (part,)
+        is_joined = is_node(tree, "And")
+        links = tuple(map(compiler.part, tree.flatten() if is_joined else [tree]))
+        part = every(list(links)) if is_joined else links[0]
         for column in tree.find_all(exp.Column):
             column.set("table", None)
         of_it = written(tree)

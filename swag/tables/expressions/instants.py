@@ -44,8 +44,17 @@ def read(text: str, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_date(kind):
         return pa.scalar(text).cast(pa.date32() if len(text) <= 10 else pa.timestamp(unit_of(text)))
     if pa.types.is_time(kind):
-        return pa.scalar(text).cast(pa.time64("us"))
+        return time_of_day(pa.scalar(text))
     raise pa.ArrowTypeError(f"'{text}' is text, and no {kind}: INTERVAL '5' MINUTES is one")
+
+
+def time_of_day(values: Any) -> Any:
+    """Text such as 09:30:00, which Arrow reads behind a date only."""
+    on_some_day = pc.binary_join_element_wise("1970-01-01", values, " ")
+    try:
+        return pc.cast(pc.cast(on_some_day, pa.timestamp("us")), pa.time64("us"))
+    except pa.ArrowInvalid:
+        raise pa.ArrowInvalid("it is no time of day such as 09:30:00") from None
 
 
 def unit_of(text: str) -> str:

@@ -90,7 +90,7 @@ def _microseconds(a: Any) -> Any:
     return arithmetic.add(arithmetic.multiply(pc.millisecond(a), pa.scalar(1000)), pc.microsecond(a))
 
 
-_PARTS: dict[str, Callable[[Any], Any]] = {
+PARTS: dict[str, Callable[[Any], Any]] = {
     "YEAR": pc.year, "QUARTER": pc.quarter, "MONTH": pc.month, "WEEK": pc.iso_week, "DAY": pc.day, "HOUR": pc.hour,
     "MINUTE": pc.minute, "SECOND": pc.second, "DAYOFWEEK": _sunday_is_zero, "DAYOFYEAR": pc.day_of_year,
     "DAYOFWEEKISO": lambda a: pc.day_of_week(a, count_from_zero=False, week_start=1),
@@ -110,9 +110,9 @@ def part(name: str) -> Callable[[Any], Any]:
     name = _OTHER_NAMES.get(name, name)
     if name == "EPOCH":
         return epoch
-    if name not in _PARTS:
-        raise BadQuery(f"there is no part {name} of a time.", f"one of {', '.join([*_PARTS, 'EPOCH']).lower()}")
-    of = _PARTS[name]
+    if name not in PARTS:
+        raise BadQuery(f"there is no part {name} of a time.", f"one of {', '.join([*PARTS, 'EPOCH']).lower()}")
+    of = PARTS[name]
     return lambda a: of(_instant(a))
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tests.fuzz.target import Target
 
-NAMES = ("engine", "evaluate", "ticks", "filters", "frames", "sql", "snapshot", "own", "misuse", "suite")
+NAMES = ("engine", "evaluate", "ticks", "filters", "frames", "patterns", "sql", "snapshot", "own", "misuse", "suite")
 
 
 def _maker(name: str) -> Callable[[], Target]:

@@ -102,16 +102,27 @@ def combine_comoments(a, b):
     """Chan's update for two columns: n, the means, and the sums of squares and of products of deviations."""
     n = a[0] + b[0]
     share = b[0] / n
-    w = a[0] * share
     dx, dy = b[1] - a[1], b[2] - a[2]
+    wx, wy = dx * (a[0] * share), dy * (a[0] * share)
     return (
         n,
         a[1] + dx * share,
         a[2] + dy * share,
-        a[3] + b[3] + dx * dx * w,
-        a[4] + b[4] + dy * dy * w,
-        a[5] + b[5] + dx * dy * w,
+        a[3] + b[3] + dx * wx,
+        a[4] + b[4] + dy * wy,
+        a[5] + b[5] + dy * wx,
     )
+
+
+@kernel
+def take_in_comoments(a, x, y):
+    """The same, of one more row."""
+    na, mean_x, mean_y, xx, yy, xy = a
+    n = na + 1.0
+    share = 1.0 / n
+    dx, dy = x - mean_x, y - mean_y
+    wx, wy = dx * (na * share), dy * (na * share)
+    return n, mean_x + dx * share, mean_y + dy * share, xx + dx * wx, yy + dy * wy, xy + dy * wx
 
 
 _LIFT: dict[type, Callable[..., Any]] = {
@@ -138,6 +149,7 @@ _COMBINE: dict[type, Callable[..., Any]] = {
     ArgMin: later_min,
     Decayed: combine_decayed,
 }
+_TAKE_IN: dict[type, Callable[..., Any]] = {CoMoments: take_in_comoments}  # one row, where the order does not matter
 _INVERT: dict[type, Callable[..., Any]] = {Sum: _difference}
 _LOWER: dict[type, Callable[..., Any]] = {}
 
@@ -155,9 +167,14 @@ STATE: dict[type, Any] = {  # dtype of a partial, or a tuple of them; None: that
 }
 
 
-def register(operator: type, lift: Any, combine: Any, dtypes: Any) -> None:
-    """An operator of another kernel file: what is compiled for it is kept on disk, as for those here."""
+def register(operator: type, lift: Any, combine: Any, dtypes: Any, take_in: Any = None) -> None:
+    """An operator of another kernel file: what is compiled for it is kept on disk, as for those here.
+
+    take_in: combine, of a partial with one row, where that is less work and rows may come in any order.
+    """
     _LIFT[operator], _COMBINE[operator], STATE[operator] = lift, combine, dtypes
+    if take_in is not None:
+        _TAKE_IN[operator] = take_in
 
 
 def define(name: str, lift: Any, combine: Any, lower: Any, invert: Any, dtypes: Any) -> Any:
@@ -184,6 +201,20 @@ def lift(op, columns, i):
 def combine(op, a, b):
     """The partial of a's rows followed by b's."""
     return _COMBINE[type(op)](a, b)
+
+
+def append(op, a, columns, i):
+    """The partial of a's rows followed by row i."""
+    return combine(op, a, lift(op, columns, i)) if type(op) not in _TAKE_IN else _taken_in(op, a, columns, i)
+
+
+def prepend(op, a, columns, i):
+    """The partial of row i followed by a's rows."""
+    return combine(op, lift(op, columns, i), a) if type(op) not in _TAKE_IN else _taken_in(op, a, columns, i)
+
+
+def _taken_in(op, a, columns, i):
+    return _TAKE_IN[type(op)](a, *(c[i] for c in (columns if isinstance(columns, tuple) else (columns,))))
 
 
 def invert(op, a, b):
@@ -224,6 +255,26 @@ def _lift_overload(op, columns, i):
 def _combine_overload(op, a, b):
     f = _COMBINE[op.instance_class]
     return lambda op, a, b: f(a, b)
+
+
+def _take_in_overload(op, columns):
+    """One row as `take_in` of an operator takes it, or None: it has none."""
+    f = _TAKE_IN.get(op.instance_class)
+    if f is None:
+        return None
+    if isinstance(columns, types.BaseTuple):
+        return lambda op, a, columns, i: f(a, columns[0][i], columns[1][i])
+    return lambda op, a, columns, i: f(a, columns[i])
+
+
+@overload(append)
+def _append_overload(op, a, columns, i):
+    return _take_in_overload(op, columns) or (lambda op, a, columns, i: combine(op, a, lift(op, columns, i)))
+
+
+@overload(prepend)
+def _prepend_overload(op, a, columns, i):
+    return _take_in_overload(op, columns) or (lambda op, a, columns, i: combine(op, lift(op, columns, i), a))
 
 
 @overload(invert)

@@ -37,17 +37,26 @@ def combine_shape(a, b):
 
 @kernel
 def skewness(n, m2, m3, out):
-    """Of a sample. NaN where a moment is beyond floats. In one pass: column by column it took as long as the sweep."""
+    """Of a sample. NaN where a moment is beyond floats. Returns how many are null: of few rows, or of a constant.
+
+    In one pass, with one root: column by column it took as long as the sweep.
+    """
+    nulls = 0
     for i in range(out.size):
         k = np.float64(n[i])
-        value = np.sqrt(k * (k - 1.0)) / (k - 2.0) * (np.sqrt(k / m2[i]) * (m3[i] / m2[i]))
+        value = k / (k - 2.0) * (np.sqrt((k - 1.0) / m2[i]) * (m3[i] / m2[i]))
         out[i] = value if np.isfinite(value) else np.nan
+        nulls += (k < 3.0) | (m2[i] == 0.0)
+    return nulls
 
 
 @kernel
 def excess_kurtosis(n, m2, m4, out):
-    """Of a sample. NaN where a moment is beyond floats."""
+    """Of a sample. NaN where a moment is beyond floats. Returns how many are null: of few rows, or of a constant."""
+    nulls = 0
     for i in range(out.size):
         k = np.float64(n[i])
         value = (k - 1.0) / ((k - 2.0) * (k - 3.0)) * ((k + 1.0) * k * (m4[i] / m2[i] / m2[i]) - 3.0 * (k - 1.0))
         out[i] = value if np.isfinite(value) else np.nan
+        nulls += (k < 4.0) | (m2[i] == 0.0)
+    return nulls

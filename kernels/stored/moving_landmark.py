@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.operators import compensated  # noqa: F401  (an operator to sweep with)
-from kernels.operators.monoids import combine, lift, load, store
+from kernels.operators.monoids import append, combine, lift, load, prepend, store
 from kernels.operators.numbers import unsigned
 
 
@@ -41,7 +41,7 @@ def sweep(op, columns, lo, hi, mark, scratch, out):
         while i < lo.size and lo[unsigned(i)] < m:  # the landmark is in the window: 1 ns faster as a loop of its own
             a, b = unsigned(lo[unsigned(i)]), hi[unsigned(i)]
             while upto < b:
-                run = combine(op, run, lift(op, columns, unsigned(upto)))
+                run = append(op, run, columns, unsigned(upto))
                 upto += 1
             if lo[unsigned(i)] < b:
                 store(out, unsigned(i), combine(op, load(scratch, a - unsigned(base)), run))
@@ -56,5 +56,5 @@ def look_ahead(op, columns, first, end, scratch):
     acc = lift(op, columns, unsigned(end - 1))
     store(scratch, unsigned(end - 1 - first), acc)
     for p in range(end - 2, first - 1, -1):
-        acc = combine(op, lift(op, columns, unsigned(p)), acc)
+        acc = prepend(op, acc, columns, unsigned(p))
         store(scratch, unsigned(p - first), acc)

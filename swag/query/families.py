@@ -167,3 +167,12 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
     partials: for each part of the aggregate, its array or tuple of arrays. Empty windows hold anything in them.
     """
     return KINDS[aggregate.kind].lower(aggregate, n, partials)
+
+
+def lower_into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarray) -> np.ndarray | None:
+    """The same, into room for the answers."""
+    into = KINDS[aggregate.kind].into
+    if into is not None:
+        return into(aggregate, n, partials, out)
+    out[:], valid = lower(aggregate, n, partials)
+    return valid

@@ -113,6 +113,7 @@ class Now(NamedTuple):
 # From the aggregate, the rows of each window and the partials of each part to answers, and which of them are not null
 # (None: all). Empty windows hold anything in their partials. Kinds that are `timed` find a Now behind their partials.
 Lower = Callable[[Any, np.ndarray, list[Any]], tuple[np.ndarray, np.ndarray | None]]
+LowerInto = Callable[[Any, np.ndarray, list[Any], np.ndarray], np.ndarray | None]  # floats, into the room that is given
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ class Kind:
     tells_apart: values need not have an order, but two of them must be known to be equal or not. degrees: if all values
     of a column grow tenfold, answers that are floats grow by this power of ten, for each column; None: it can not be
     computed of decimals, which are whole numbers of their smallest units. lowers: where a kernel does the same as
-    `lower`, which way of kernels/windows/wide.py that is.
+    `lower`, which way of kernels/windows/wide.py that is. into: the same as `lower`, into room for the answers: half a
+    nanosecond less for each.
     """
 
     name: str
@@ -149,12 +151,23 @@ class Kind:
     tells_apart: bool = False
     degrees: tuple[int, ...] | None = None
     lowers: int | None = None
+    into: LowerInto | None = None
 
     def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
         """What each column of an aggregate may be, by its name."""
         each = self.reads if isinstance(self.reads, tuple) else (self.reads,) * len(columns)
         found = dict(zip(columns, each, strict=True))
         return found | {name: read for name, read in zip(columns, each, strict=True) if read != "anything"}
+
+
+def into_new(into: LowerInto) -> Lower:
+    """`lower` of a kind that has `into`."""
+
+    def lower(aggregate: Any, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+        out = np.empty(n.shape)
+        return out, into(aggregate, n, partials, out)
+
+    return lower
 
 
 KINDS: dict[str, Kind] = {}

@@ -122,8 +122,7 @@ def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any,
         sweep(block, partials)
         for aggregate, output in outputs.items():
             slot = output.slot(block)
-            slot[:], valid = families.lower(aggregate, block.n, [partials])
-            output.settle(block, slot, valid)
+            output.settle(block, slot, families.lower_into(aggregate, block.n, [partials], slot))
 
     return answer
 

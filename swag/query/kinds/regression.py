@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.operators import regression
 from swag.query.aggregates import Aggregate, of
-from swag.query.kind import Kind, of_two, register
+from swag.query.kind import Kind, into_new, of_two, register
 
 
 def slope(y: str, x: str) -> Aggregate:
@@ -42,14 +42,16 @@ def r2(y: str, x: str) -> Aggregate:
     return of("r2", y, x)
 
 
-def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+def into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarray) -> np.ndarray:
     """The columns are y and x: so are the partials, as those of the co-moments of the two."""
+    arrays = (np.ascontiguousarray(each).reshape(-1) for each in partials[0][1:])
+    regression.slopes(*arrays, out.reshape(-1))
+    return n > 0
+
+
+def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """intercept and r2, of the same partials."""
     _, mean_y, mean_x, yy, xx, xy = partials[0]
-    if aggregate.kind == "slope":
-        slopes = np.empty(n.shape)
-        arrays = (np.ascontiguousarray(each).reshape(-1) for each in (mean_y, mean_x, yy, xx, xy))
-        regression.slopes(*arrays, slopes.reshape(-1))
-        return slopes, n > 0
     with np.errstate(all="ignore"):
         finite = np.isfinite(mean_x) & np.isfinite(mean_y)
         constant = (xx == 0) & finite
@@ -61,6 +63,6 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
 
 
 SLOPE, INTERCEPT, R2 = of_two(slope, "REGR_SLOPE"), of_two(intercept, "REGR_INTERCEPT"), of_two(r2, "REGR_R2")
-register(Kind("slope", lower, "comoments", columns=(2, 2), degrees=(1, -1), statements=SLOPE))
+register(Kind("slope", into_new(into), "comoments", columns=(2, 2), degrees=(1, -1), statements=SLOPE, into=into))
 register(Kind("intercept", lower, "comoments", columns=(2, 2), degrees=(1, 0), statements=INTERCEPT))
 register(Kind("r2", lower, "comoments", columns=(2, 2), degrees=(0, 0), statements=R2))

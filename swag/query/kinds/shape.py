@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.operators import shape
 from swag.query.aggregates import Aggregate, of
-from swag.query.kind import Kind, of_one, register
+from swag.query.kind import Kind, into_new, of_one, register
 
 
 def skew(column: str) -> Aggregate:
@@ -31,14 +31,15 @@ def kurtosis(column: str) -> Aggregate:
     return of("kurtosis", column)
 
 
-def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+def into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarray) -> np.ndarray | None:
     m2, highest = partials[0][2], partials[0][-1]
-    out, skewed = np.empty(n.shape), aggregate.kind == "skew"
+    skewed = aggregate.kind == "skew"
     arrays = (np.ascontiguousarray(each).reshape(-1) for each in (n, m2, highest))
     with np.errstate(all="ignore"):
-        (shape.skewness if skewed else shape.excess_kurtosis)(*arrays, out.reshape(-1))
-    return out, (n >= (3 if skewed else 4)) & (m2 != 0)
+        nulls = (shape.skewness if skewed else shape.excess_kurtosis)(*arrays, out.reshape(-1))
+    return (n >= (3 if skewed else 4)) & (m2 != 0) if nulls else None
 
 
-register(Kind("skew", lower, "skew", degrees=(0,), statements=of_one(skew, "SKEWNESS", "SKEW")))
-register(Kind("kurtosis", lower, "shape", degrees=(0,), statements=of_one(kurtosis, "KURTOSIS")))
+SKEW, KURTOSIS = of_one(skew, "SKEWNESS", "SKEW"), of_one(kurtosis, "KURTOSIS")
+register(Kind("skew", into_new(into), "skew", degrees=(0,), statements=SKEW, into=into))
+register(Kind("kurtosis", into_new(into), "shape", degrees=(0,), statements=KURTOSIS, into=into))

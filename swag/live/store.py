@@ -260,7 +260,7 @@ class Store:
             if slots.size == 1:
                 column.data[slots[0]] = values_of(name, fields)[order[0]]
             else:
-                timeline.scatter(fixed(values_of(name, fields)), order, slots, column.data)
+                timeline.scatter(values_of(name, fields), order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         """Rows of the main space that no window reaches go. coming: so many more of each key are about to be taken."""

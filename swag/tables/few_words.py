@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.tables.columns import fixed
-
 FEW = 64  # rows
 WORDS = (pa.int64(), pa.float64())  # types that are written as they are
 TYPES = {np.dtype(np.int64): WORDS[0], np.dtype(np.float64): WORDS[1]}
@@ -35,16 +33,16 @@ def table_of_words(words: dict[str, np.ndarray]) -> pa.Table:
 def _array(values: Any) -> np.ndarray | None:
     """An array of words, if that is what Arrow would make of these values."""
     if type(values) is np.ndarray:
-        plain = values.ndim == 1 and values.dtype in TYPES and values.flags.c_contiguous
-        return fixed(values) if plain else None
-    if type(values) is not list or len(values) > FEW:
-        return None
-    kinds = set(map(type, values))
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind not in PLAIN:
-        return None
-    array = np.array(values)
-    if array.dtype != PLAIN[kind]:  # whole numbers beyond 64 bits
-        return None
+        if values.ndim != 1 or values.dtype not in TYPES or not values.flags.c_contiguous:
+            return None
+        array = values.view()
+    else:
+        kinds = set(map(type, values)) if type(values) is list and len(values) <= FEW else set()
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if kind not in PLAIN:
+            return None
+        array = np.array(values)
+        if array.dtype != PLAIN[kind]:  # whole numbers beyond 64 bits
+            return None
     array.flags.writeable = False
     return array

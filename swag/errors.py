@@ -152,8 +152,10 @@ class BadSnapshot(SwagError, ValueError):
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint: the known name that a misspelt one is close to, in quotes; nothing where none is."""
+    """A hint: the known name that a misspelt one is close to, in quotes; nothing where none is, or it is no text."""
     import difflib
 
+    if not isinstance(name, str):
+        return ""
     close = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1, cutoff=0.5)
     return next((f'"{each}"' for each in known if close and each.lower() == close[0]), "")

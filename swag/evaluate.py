@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from kernels.compile.ahead import rehearsed
-from swag.arguments import as_list, key_columns
+from swag.arguments import as_list, is_option, key_columns
 from swag.errors import BadQuery, BadType, nearest
 from swag.first_use import few
 from swag.over.answering import evaluate_over
@@ -65,7 +65,7 @@ def evaluate(
     if not isinstance(ts, str):
         raise BadType(f"ts={ts!r} is not the name of a column.", 'ts="ts"')
     default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
-    if out != ARROW:
+    if not is_option(out, (ARROW,)):
         check_out(out)
     alone = one_alone(asked, at)
     if alone is not None:
@@ -79,7 +79,8 @@ def evaluate(
         if at is not None:
             raise BadQuery("SELECT * gives events as they are, not at requests.", "leave `at` out")
         return as_frame(chosen_events(asked[0], table, ts, default), out)
-    if progress is None and at is None and table.num_rows * len(asked) < BRIEF:
+    plain = all(query.is_plain for query in asked)  # of ticks there may be many more than of rows
+    if progress is None and at is None and plain and table.num_rows * len(asked) < BRIEF:
         answers = _evaluate(asked, table, at, ts, default, Progress())
     else:
         with shown(progress) as steps:

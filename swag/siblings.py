@@ -4,9 +4,9 @@ Another distribution that is named `kernels` exists, and is installed where mode
 """
 
 import importlib.util
+import sys
 
-MARK = "swag"  # in the docstring that our packages begin with
-OURS = ("kernels", "frames")
+OURS = {"kernels": "behind swag's windows", "frames": "a part of swag"}  # what their docstrings begin with says so
 
 
 def check() -> None:
@@ -25,7 +25,10 @@ def check() -> None:
 
 def _found(name: str) -> str | None:
     """Where something else of this name lies, if there is."""
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except ValueError:  # it is imported already, as something that says nothing of where it is from
+        return f"{sys.modules[name]!r}"
     if spec is None:
         return "none"
     origin = spec.origin or next(iter(spec.submodule_search_locations or []), "something without a file")
@@ -37,7 +40,7 @@ def _found(name: str) -> str | None:
     source = get_source(name)
     if source is None:  # compiled code alone, without a source: nothing to read the mark in
         return None
-    return None if MARK in source[:300] else origin
+    return None if OURS[name] in source[:300] else origin
 
 
 check()

@@ -24,7 +24,7 @@ def imported(first: Path) -> "subprocess.CompletedProcess[str]":
 def test_another_package_of_the_name_is_told(name: str, shape: str, tmp_path: Path) -> None:
     found = tmp_path / name / "__init__.py" if shape == "package" else tmp_path / f"{name}.py"
     found.parent.mkdir(exist_ok=True)
-    found.write_text('"""Kernels from a hub."""\nraise RuntimeError("must not be imported")\n')
+    found.write_text('"""Kernels from a hub, how swag they are."""\nraise RuntimeError("must not be imported")\n')
     ran = imported(tmp_path)
     last = ran.stderr.strip().splitlines()[-1]
     assert ran.returncode == 1

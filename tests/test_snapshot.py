@@ -58,6 +58,23 @@ def test_answers_after_loading_are_those_of_before(tmp_path, options):
     assert without_bytes(loaded.stats()) == without_bytes(engine.stats())
 
 
+@pytest.mark.parametrize("aggregate", [sw.sum("x"), sw.var("x")], ids=str)
+def test_landmark_intervals_answer_to_the_last_bit_where_rows_come_unevenly(tmp_path, aggregate):
+    """Their groups follow the widths that were looked up, which are as many as there are numbers of rows."""
+    rng = np.random.default_rng(1)
+    ts, x = np.cumsum(rng.integers(1, 4, 300)), rng.normal(size=300)
+    engine = sw.Engine(algorithm="l-int")
+    engine.register(sw.Query(aggregate, sw.Range(20), name="q"))
+    for rows in np.array_split(np.arange(300), 10):
+        engine.append({"ts": ts[rows], "x": x[rows]})
+        before = engine.lookup("q")
+        engine.save(tmp_path / "snapshot")
+        loaded = sw.Engine.load(tmp_path / "snapshot")
+        assert loaded.lookup("q") == before
+    assert loaded.append({"ts": [1000, 1001], "x": [0.1, 0.2]}) == engine.append({"ts": [1000, 1001], "x": [0.1, 0.2]})
+    assert loaded.lookup("q", at=900) == engine.lookup("q", at=900)
+
+
 def test_an_engine_without_events_can_be_saved(tmp_path):
     engine = sw.Engine(lateness=5)
     engine.register(sw.Query(sw.sum("x"), sw.Rows(2), name="s"))

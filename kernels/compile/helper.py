@@ -49,7 +49,7 @@ def in_turn(calls: list[Any], number: int, count: int) -> list[Any]:
 
 
 def _is_missing(kernel: Any, types: tuple[Any, ...]) -> bool:
-    from kernels.compile.jit import is_local
+    from kernels.compile.shared_code import is_local
 
     if is_local(types) or not hasattr(kernel._cache, "path"):  # not to be kept
         return False

@@ -16,11 +16,10 @@ from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
-from numba.core.types import NamedTuple, NamedUniTuple
 
 from kernels.compile import ahead, claims, rehearsal
 from kernels.compile.folder import cache_folder
-from kernels.compile.shared_code import share
+from kernels.compile.shared_code import is_local, share
 
 # Kernels are called from Python and by each other, never by a C address: a wrapper for that is not worth its compiling.
 FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -173,14 +172,6 @@ class _OnDemand:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
-
-
-def is_local(sig: Any) -> bool:
-    """Is there an operator among the arguments that only this process knows?"""
-    arguments = getattr(sig, "args", sig)
-    return any(
-        isinstance(arg, NamedTuple | NamedUniTuple) and getattr(arg.instance_class, "local", False) for arg in arguments
-    )
 
 
 def kernel(function: Callable[..., Any]) -> Any:

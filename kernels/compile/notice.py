@@ -7,7 +7,8 @@ from typing import Any
 from numba.core import event
 
 from kernels.compile import claims
-from kernels.compile.folder import cache_folder
+from kernels.compile.folder import cache_folder, can_be_kept
+from kernels.compile.shared_code import is_local
 
 MOMENT = 1.0  # seconds of compiling that nobody minds
 
@@ -35,7 +36,7 @@ class Listener(event.Listener):  # type: ignore[misc]
         if self.depth == 0:
             self.started = time.monotonic()
             if not self.told and not quiet and self.spent > MOMENT:
-                self._tell(event.data["dispatcher"].py_func.__module__)
+                self._tell(event.data["dispatcher"].py_func.__module__, event.data["args"])
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
@@ -45,14 +46,17 @@ class Listener(event.Listener):  # type: ignore[misc]
         if event.is_failed:
             claims.release_all()
 
-    def _tell(self, module: str) -> None:
+    def _tell(self, module: str, arguments: Any) -> None:
         self.told = True
         if is_watched() and module.startswith("kernels."):
+            if is_local(arguments):
+                lasts = "for functions of your own: a few seconds, in each process that uses them"
+            elif can_be_kept():
+                lasts = f"for this machine: once, a few seconds; kept in {cache_folder()}"
+            else:
+                lasts = f"for this process: a few seconds; they can not be kept in {cache_folder()} ($SWAG_CACHE_DIR)"
             what = module.removeprefix("kernels.")
-            text = (
-                f"swag: compiling kernels ({what}, …) for this machine: once, a few seconds; kept in {cache_folder()}"
-            )
-            print(text, file=sys.stderr, flush=True)
+            print(f"swag: compiling kernels ({what}, …) {lasts}", file=sys.stderr, flush=True)
 
 
 listener = Listener()

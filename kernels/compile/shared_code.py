@@ -10,7 +10,7 @@ Kernels write into what they were given to write into, and into nothing else: ru
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.types import Array, BaseNamedTuple, BaseTuple, unliteral
+from numba.core.types import Array, BaseNamedTuple, BaseTuple, NamedTuple, NamedUniTuple, unliteral
 
 
 def share(dispatcher: Any) -> Any:
@@ -45,3 +45,11 @@ def writable(kind: Any) -> Any:
         return kind
     named = kind.instance_class if isinstance(kind, BaseNamedTuple) else None
     return BaseTuple.from_types(tuple(map(writable, kind.types)), named)
+
+
+def is_local(sig: Any) -> bool:
+    """Is there an operator among the arguments that only this process knows?"""
+    arguments = getattr(sig, "args", sig)
+    return any(
+        isinstance(arg, NamedTuple | NamedUniTuple) and getattr(arg.instance_class, "local", False) for arg in arguments
+    )

@@ -137,7 +137,7 @@ class Query:
             given = [each.partition("=")[2] for each in given]
         usual = {"name": None, "where": None, "having": None, "index": True, "every": None, "source": None}
         options = {name: getattr(self, name) for name in (*usual, "by", "stream")}
-        given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name) and one != ()]
+        given += [f"{name}={shown(one)}" for name, one in options.items() if one is not usual.get(name)]
         return called(self, given)
 
     def __str__(self) -> str:

@@ -143,7 +143,8 @@ class Since:
 
     def __post_init__(self) -> None:
         period = self.period.strip().lower() if isinstance(self.period, str) else self.period
-        found = next((each for each, words in SPELT.items() if period in words), None)
+        texts = SPELT.items() if isinstance(period, str) else ()
+        found = next((each for each, words in texts if period in words), None)
         if found is None:
             raise BadQuery(f"Since({self.period!r}): a period is one of 1h, 1d, 1w, 1mo.", 'sw.Since("1d")')
         if self.tz is not None:

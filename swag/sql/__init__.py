@@ -27,7 +27,7 @@ def sql(text: str) -> list[Any]:
 
     >>> import swag as sw
     >>> sw.sql("SELECT SUM(volume) AS v FROM trades [RANGE 5 MINUTES]")
-    [sw.Query(sw.sum("volume"), sw.Range("5m"), name="v", stream="trades")]
+    [sw.Query(sw.sum("volume"), sw.Range("5m"), name="v", by=(), stream="trades")]
     """
     from swag.sql.statements import queries_of
 

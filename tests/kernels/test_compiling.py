@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -17,6 +18,7 @@ from numba.core.errors import TypingError
 
 from kernels.compile import ahead, claims, helper, notice
 from kernels.compile.jit import kernel
+from kernels.operators import monoids
 
 ROOT = Path(__file__).parent.parent.parent
 ENGINE = """
@@ -130,6 +132,7 @@ def test_what_can_not_be_pickled_is_compiled_without_help(monkeypatch: pytest.Mo
 
 HOLD = """
 import sys
+from kernels.operators import monoids
 from kernels.compile import claims
 assert claims.take(sys.argv[1])
 print("held", flush=True)
@@ -187,12 +190,17 @@ class Terminal(io.StringIO):
         return True
 
 
-def told(stderr: io.StringIO, monkeypatch: pytest.MonkeyPatch, spent: float, quiet: bool = False) -> str:
-    """What is written when a kernel is compiled, after so many seconds of compiling."""
+def told(
+    stderr: io.StringIO, monkeypatch: pytest.MonkeyPatch, spent: float, quiet: bool = False, arguments: tuple = ()
+) -> str:
+    """What is written when a kernel is compiled for some arguments, after so many seconds of compiling."""
     listener = notice.Listener()
     listener.spent = spent
     event = types.SimpleNamespace(
-        data={"dispatcher": types.SimpleNamespace(py_func=types.SimpleNamespace(__module__="kernels.rings.timeline"))},
+        data={
+            "dispatcher": types.SimpleNamespace(py_func=types.SimpleNamespace(__module__="kernels.rings.timeline")),
+            "args": arguments,
+        },
         is_failed=False,
     )
     with monkeypatch.context() as patched:
@@ -208,6 +216,17 @@ def test_compiling_is_told_once_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     said = told(Terminal(), monkeypatch, spent=2.0)
     assert said.startswith("swag: compiling kernels (rings.timeline, …) for this machine: once")
     assert said.count("\n") == 1
+
+
+def test_what_is_compiled_again_in_every_process_is_not_said_to_be_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = monoids.define("Own", monoids.lift_value, monoids.add, monoids.lift_value, None, np.int64)
+    said = told(Terminal(), monkeypatch, spent=2.0, arguments=(numba.typeof(own),))
+    assert "functions of your own" in said and "in each process" in said and "once" not in said
+    monkeypatch.setenv("SWAG_CACHE_DIR", str(tmp_path / "none"))
+    said = told(Terminal(), monkeypatch, spent=2.0)
+    assert "can not be kept" in said and "once" not in said
 
 
 def test_nothing_is_said_in_a_pipe_or_of_a_moment_or_beside_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:

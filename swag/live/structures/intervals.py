@@ -11,7 +11,7 @@ import numpy as np
 from kernels.operators import monoids
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from kernels.windows import dyadic, landmark, running
-from swag.durable.state import State, own_arrays
+from swag.durable.state import State, nested, own_arrays, part, parts, with_arrays
 from swag.live.arena import Arena, Column, NewRows
 from swag.live.space import Space
 from swag.live.turns import require_alone
@@ -295,8 +295,23 @@ class Landmark(Structure):
         if group is None or group.depth < depth:
             require_alone()
             group = LandmarkGroup(wmin, 1 << (depth - 1).bit_length(), self)
+            group.fill(self)
             self.groups[wmin] = group
         return group
+
+    def state(self) -> State:
+        """Its groups in their order, too: who answers a window, and from which row on, decides the last digits."""
+        header, arrays = super().state()
+        groups = nested(header, {"groups": [group.state() for group in self.groups.values()]})
+        return with_arrays(groups, arrays)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.groups = {}
+        for each in parts(state, "groups") if "groups" in state[0] else ():  # those of before were not saved
+            group = LandmarkGroup(each[0]["wmin"], each[0]["depth"], self)
+            group.restore(each)
+            self.groups[group.wmin] = group
 
     @property
     def bytes_apart(self) -> int:
@@ -306,16 +321,19 @@ class Landmark(Structure):
 class LandmarkGroup:
     """The landmark intervals of widths in [wmin, 2 wmin), over the last `depth` rows of each key.
 
-    It owns an arena of its own, as it keeps fewer rows than the space. It is not saved: it is a function of the rows.
+    It owns an arena of its own, as it keeps fewer rows than the space.
     """
 
     def __init__(self, wmin: int, depth: int, owner: Landmark) -> None:
         self.wmin, self.depth = wmin, depth
         self.arena = Arena()
         self.lanes = [allocated(self.arena, owner.op, owner.dtypes) for _ in range(3)]
+
+    def fill(self, owner: Landmark) -> None:
+        """A new group takes the rows that are kept."""
         rings = owner.rings
         self.arena.add_keys(rings.shape[0])
-        kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], depth)
+        kept = np.minimum(rings[:, TAIL] - rings[:, HEAD], self.depth)
         self.arena.rings[:, TAIL] = rings[:, TAIL] - kept
         self.arena.rings[:, HEAD] = self.arena.rings[:, TAIL]
         keys = np.flatnonzero(kept)
@@ -355,6 +373,17 @@ class LandmarkGroup:
         first = np.maximum(np.maximum(displaced - displaced % self.wmin, stretch), rings[keys, HEAD])
         rings[keys, TAIL] = np.where(again > 0, np.minimum(rings[keys, TAIL], first), rings[keys, TAIL])
         self.update(owner, keys, owner.rings[keys, TAIL] - rings[keys, TAIL])
+
+    def state(self) -> State:
+        columns = [column.data for lane in self.lanes for column in lane]
+        arrays = {f"lanes/{i}": data for i, data in enumerate(columns)}
+        return with_arrays(nested({"wmin": self.wmin, "depth": self.depth}, {"arena": self.arena.state()}), arrays)
+
+    def restore(self, state: State) -> None:
+        """It was made and not filled."""
+        self.arena.restore(part(state, "arena"))
+        for i, column in enumerate(column for lane in self.lanes for column in lane):
+            column.data = state[1][f"lanes/{i}"]
 
 
 def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:

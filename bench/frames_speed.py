@@ -5,6 +5,7 @@ python -m bench.frames_speed [--quick] [--events 10000000] [--keys 1000] [--roun
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ SPECS = {
     "boundary, breaks": (fr.Boundary("x", breaks=[-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]), 150.0),
     "boundary, at most 20 rows": (fr.Boundary("x", WIDTH, max_rows=20), 60.0),
 }
+
+OWN = {  # built-in kinds, stated in functions of one's own: frame, and what is compared with it
+    "threshold": (
+        fr.Threshold("x", ">", HIGH),
+        fr.Custom("x", open=lambda e, s: e.x > HIGH, close=lambda e, s: not e.x > HIGH),
+    ),
+    "aggregate": (
+        fr.Aggregate(sw.sum("v"), ">=", LOAD),
+        fr.Custom(
+            "v", state=0.0, update=lambda e, s: s + e.v, open=lambda e, s: True,
+            close=lambda e, s: 2 * (s + e.v >= LOAD), unfinished=False,
+        ),
+    ),
+}  # fmt: skip
 
 ISLANDS = {
     "threshold": """
@@ -115,6 +130,19 @@ def detection(report: Report, size: int, keys: int, rounds: int) -> None:
             for other in ("DuckDB", "Polars"):
                 if other in best:
                     report.findings.append(Finding(name, f"over {other}", best[other] / best["frames"], "x", 2.0))
+
+
+def custom(report: Report, size: int, keys: int, rounds: int) -> None:
+    """Frames by functions of one's own, one open at a time, beside the built-in kind that they restate."""
+    events = signal(size, keys)
+    for kind, specs in OWN.items():
+        ways = {way: partial(fr.detect, spec, events, key="k") for way, spec in zip(("built in", "own"), specs)}
+        found = {find().num_rows for find in ways.values()}  # compiles
+        assert len(found) == 1
+        best = interleaved(ways, rounds)
+        name = f"{kind} by functions of one's own ({found.pop():,} frames)"
+        report.findings.append(Finding(name, "events per second, wall", size / best["own"] / 1e6, "M/s"))
+        report.findings.append(Finding(name, "over the built-in kind", best["built in"] / best["own"], "x", 0.5))
 
 
 def against_recursion(report: Report, size: int, keys: int, rounds: int) -> None:
@@ -209,6 +237,7 @@ def measure(args: argparse.Namespace) -> Report:
     if not args.quick:
         machine.touch_memory()
     detection(report, size, keys, rounds)
+    custom(report, size, keys, rounds)
     for some in (100,) if args.quick else (100, 1000):
         against_recursion(report, 20_000 if args.quick else 1_000_000, some, 2 if args.quick else 7)  # ours: 10 ms
     filling(report, size, keys, size // 100, rounds)

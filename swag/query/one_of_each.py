@@ -1,4 +1,4 @@
-"""An aggregate of every kind there is, of what its kind says it can be computed of: for whoever has to meet them all."""
+"""One aggregate of every kind there is, of what its kind says it can be of: for whoever has to meet them all."""
 
 from collections.abc import Container, Mapping, Sequence
 

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import frames as fr
 import swag as sw
+from frames.specs.kinds import KINDS as FRAMES
 from swag.cli import demo_job as demo
-from swag.cli import main
+from swag.cli import main, warm_jobs
+from swag.query.kind import KINDS
+from swag.query.windows import WINDOWS
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -75,6 +79,20 @@ def test_what_warm_rehearses_runs_through_and_reaches_all_kinds_of_kernels() -> 
     assert ran.stderr == ""
     rooms = {name.split(".")[1] for name in ran.stdout.split()}
     assert rooms >= {"frames", "key_filters", "keys", "rings", "stored", "ticks", "windows"}
+
+
+def test_every_kind_is_among_the_jobs_of_warm() -> None:
+    """Aggregates, windows and frames: what is new is compiled beforehand, too."""
+    asked = warm_jobs.queries()
+    assert {query.aggregate.kind for query in asked} == KINDS.keys() - {"aggregate"}  # of users' own functions
+    assert {type(query.window) for query in asked} == set(WINDOWS)
+    assert {type(spec) for spec in warm_jobs.specs()} == {*FRAMES} - {fr.Custom}, "swag/cli/warm_jobs.py lists one"
+
+
+def test_an_engine_takes_nearly_all_that_is_rehearsed() -> None:
+    asked = warm_jobs.queries()
+    taken = set(warm_jobs.kept(asked, None))
+    assert {type(query.window) for query in asked if query not in taken} == {sw.Unbounded}
 
 
 def test_bench_without_a_checkout_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import swag as sw
 from swag.live import store
+from swag.query.kind import KINDS as kind_of
 from tests import oracle
+from tests.every_kind import options_of, others
 from tests.examples import share
 
 FLOATS = st.one_of(
@@ -90,7 +92,9 @@ KINDS = [
     *((kind, (c,), {}) for kind in ("count_distinct", "mode") for c in "xisb"),
     ("count_distinct", ("s",), {"approx": True}),
 ]
-NO_R_INT = {"min", "max", "product", "arg_max", "arg_min"}
+KINDS += [(each.kind, each.columns, options_of(each)) for each in others((name for name, *_ in KINDS), "y")]
+NOT_TAKEN_OFF = ("min", "max", "product", "arg_max", "arg_min")  # partials that R-INT refuses
+NO_R_INT = {kind.name for kind in kind_of.values() if kind.family in NOT_TAKEN_OFF}
 WINDOWS = st.one_of(
     st.integers(1, 12).flatmap(
         lambda n: st.tuples(st.just("rows"), st.just(n), st.integers(0, n - 1), st.just("right"))

@@ -17,6 +17,7 @@ import swag as sw
 from swag.stored import blocks as chunks
 from swag.stored import evaluation, ordered_rows
 from tests import oracle
+from tests.every_kind import options_of, others
 from tests.kernels.harness import JIT
 from tests.oracle import Agg, Q, agg, mismatches
 
@@ -81,6 +82,9 @@ AGGREGATES: list[tuple[sw.Aggregate, Agg]] = [
     (sw.age(), agg("age")),
     *((make(c), agg(make.__name__, c)) for make in (sw.count_distinct, sw.mode) for c in "xisb"),
     (sw.count_distinct("x", approx=True), agg("count_distinct", "x")),
+]
+AGGREGATES += [
+    (each, agg(each.kind, *each.columns, **options_of(each))) for each in others((a.kind for a, _ in AGGREGATES), "y")
 ]
 WHERE = {None: None, "i > 0": lambda e: e["i"] is not None and e["i"] > 0, "k = 'b'": lambda e: e["k"] == "b"}
 

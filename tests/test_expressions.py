@@ -382,3 +382,10 @@ def test_expressions_answer_at_ticks(tmp_path: Path) -> None:
     assert sorted(zip(found["tick"].to_pylist(), found["k"].to_pylist(), strict=True)) == sorted(
         zip(ticks["tick"].to_pylist(), ticks["k"].to_pylist(), strict=True)
     )
+
+
+@pytest.mark.parametrize("term", [sw.max("x") - sw.min("x"), sw.sum("x").over(sw.Rows(3))])
+def test_what_is_no_bare_aggregate_is_named_by_its_query(term):
+    with pytest.raises(sw.BadQuery, match="name of its query") as found:
+        term.alias("r")
+    assert 'name="r"' in found.value.hint

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 FLOORS = [  # from the ground up; rooms of one floor do not know each other
     ["kernels.compile"],
@@ -29,8 +31,21 @@ FLOORS = [  # from the ground up; rooms of one floor do not know each other
     ["swag"],
     ["swag.spark"],
     ["swag.cli"],
-    ["frames"],
+    ["frames.patterns", "frames.state"],
+    ["frames.specs"],
+    ["frames.scans", "frames.tables"],
+    ["frames.finding"],
+    ["frames.owning.origin", "frames.theory"],
+    ["frames.detection"],
+    ["frames.owning"],
+    ["frames.detector", "frames.filling"],
+    ["frames.continuous", "frames.space", "frames.pictures", "frames.filler", "frames.chunks", "frames.metrics"],
+    ["frames.query"],
+    ["frames.match_query"],
+    ["frames.for_swag", "frames"],
+    ["frames.spark"],
 ]
+LOADS_FRAMES = "swag.query.over_frames"  # the one module that reaches up, when it is asked to
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -61,7 +76,16 @@ def imports(name: str) -> set[str]:
                 found.add(inside if inside in sources() else node.module)
         elif isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
+        elif isinstance(node, ast.Call) and name != LOADS_FRAMES:
+            found |= imported_by_name(node)
     return {each for each in found if each in sources() and each != name}
+
+
+def imported_by_name(call: ast.Call) -> set[str]:
+    """import_module("swag.engine"), wherever it comes from."""
+    called = ast.unparse(call.func).split(".")[-1]
+    named = call.args and isinstance(call.args[0], ast.Constant) and called in ("import_module", "__import__")
+    return {str(call.args[0].value)} if named and isinstance(call.args[0], ast.Constant) else set()
 
 
 def room_of(module: str) -> str:
@@ -110,17 +134,31 @@ def test_nobody_reads_what_another_class_keeps_private():
     foreign = []
     for module, tree in sources().items():
         own = private_names(tree)
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Attribute) or not is_private(node.attr):
-                continue
-            of = node.value.id if isinstance(node.value, ast.Name) else None
-            if of in ("self", "cls", *LIBRARIES) or node.attr in own or is_theirs(node, module):
+        for value, name, node in reads(tree):
+            of = value.id if isinstance(value, ast.Name) else None
+            if not is_private(name) or of in ("self", "cls", *LIBRARIES) or name in own or is_theirs(value, module):
                 continue
             foreign.append(f"{module}, line {node.lineno}: {ast.unparse(node)}")
         foreign += [f"{module} imports {name}" for name in private_imports(tree)]
     assert foreign == []
 
 
+def reads(tree: ast.Module) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+    """What attributes are read of: w.x, getattr(w, "x"), vars(w)["x"], w.__dict__["x"]."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.value, node.attr, node
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and len(node.args) > 1:
+            if isinstance(node.args[1], ast.Constant):
+                yield node.args[0], str(node.args[1].value), node
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "vars" and node.value.args:
+                yield node.value.args[0], str(node.slice.value), node
+            elif isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+                yield node.value.value, str(node.slice.value), node
+
+
+BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "object.__getattribute__", "object.__setattr__")
 LIBRARIES = ("parser",)  # swag/sql drives sqlglot's own parser, whose methods begin so
 
 
@@ -129,9 +167,9 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in public
 
 
-def is_theirs(node: ast.Attribute, module: str) -> bool:
+def is_theirs(value: ast.expr, module: str) -> bool:
     """Of Spark (`rows.sparkSession._jvm`, say), or of Numba, whose insides kernels.compile is made of."""
-    of_spark = any(isinstance(each, ast.Attribute) and each.attr == "sparkSession" for each in ast.walk(node.value))
+    of_spark = any(isinstance(each, ast.Attribute) and each.attr == "sparkSession" for each in ast.walk(value))
     return of_spark or module.startswith("kernels.compile.")
 
 
@@ -164,3 +202,47 @@ def test_the_page_of_the_architecture_names_every_room_and_module():
     there = {f"{path.parent.relative_to(ROOT)}/{path.name}" for top in ("swag", "frames", "kernels")
              for path in (ROOT / top).rglob("*.py") if path.name != "__init__.py"}  # fmt: skip
     assert listed == there
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    return any(ast.unparse(each).partition("(")[0] in ("kernel", "helper") for each in function.decorator_list)
+
+
+WIDEST = 7  # parameters of a kernel: more of them are a structure that is missing
+
+
+def test_kernels_take_few_parameters() -> None:
+    wide = []
+    for module, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and is_kernel(node):
+                taken = node.args
+                count = len(taken.posonlyargs + taken.args + taken.kwonlyargs) + (taken.vararg is not None)
+                wide += [f"{module}.{node.name}: {count}"] * (count > WIDEST)
+    assert wide == []
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """But for the two that users meet as sw.Aggregate and fr.Aggregate."""
+    where: dict[str, list[str]] = {}
+    for module, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(module)
+    twice = {name: modules for name, modules in where.items() if len(modules) > 1}
+    assert twice == {"Aggregate": ["swag.query.aggregates", "frames.specs.aggregate"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["w._x", 'getattr(w, "_x")', 'getattr(w, "_x", None)', 'vars(w)["_x"]', 'w.__dict__["_x"]', 'setattr(w, "_x", 1)'],
+)
+def test_however_it_is_read_it_is_seen(text: str) -> None:
+    assert ("w", "_x") in {(ast.unparse(value), name) for value, name, _ in reads(ast.parse(text))}
+
+
+@pytest.mark.parametrize("text", ['importlib.import_module("swag.engine")', 'import_module("swag.engine")'])
+def test_however_it_is_imported_it_is_seen(text: str) -> None:
+    (statement,) = ast.parse(text).body
+    assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    assert imported_by_name(statement.value) == {"swag.engine"}

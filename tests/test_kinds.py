@@ -24,12 +24,14 @@ DRAWN = {
 
 @pytest.mark.parametrize("where", DRAWN)
 def test_every_kind_is_drawn(where: str) -> None:
-    assert not KINDS.keys() - DRAWN[where], f"add it to those that {where} draws from"
+    missing = ", ".join(KINDS.keys() - DRAWN[where])
+    assert not missing, f"{where} does not draw {missing}: tests/every_kind.py should find columns for it"
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: str(kind.name))
 def test_every_kind_can_be_answered(kind: Kind) -> None:
-    assert kind.name in {*ELSEWHERE, *oracle_aggregates.AGGREGATES, *oracle_aggregates.TIMED, *oracle_aggregates.COUNTS}
+    defined = {*ELSEWHERE, *oracle_aggregates.AGGREGATES, *oracle_aggregates.TIMED, *oracle_aggregates.COUNTS}
+    assert kind.name in defined, "tests/oracle_aggregates.py says what its answer is"
     assert kind.family or kind.name in BY_KIND, "BY_KIND of swag/stored/evaluation.py says how"
     assert kind.statements or kind.name == "aggregate"
     for name, function in kind.statements.items():

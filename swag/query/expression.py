@@ -100,6 +100,13 @@ class Operators:
         """The first that is not null."""
         return Expression("coalesce", (self, *others))
 
+    def alias(self, name: str) -> Any:
+        """Refused: only what is one aggregate has a name of its own."""
+        raise BadQuery(
+            f"{self} is called by the name of its query: only an aggregate by itself has a name of its own.",
+            f"sw.Query(…, name={shown(name)}), or over frames fr.FrameQuery(spec, {{{shown(name)}: …}})",
+        )
+
     def over(self, window: Window) -> Any:
         """Over a window of its own, rather than the query's."""
         if not isinstance(window, WINDOWS):

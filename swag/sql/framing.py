@@ -48,7 +48,8 @@ def frame_clause(parser: Any) -> Any:
         return frames_package().State(column, **_lengths(parser))
     if parser._match(TokenType.FROM):
         return _between(parser)
-    parser.expected("WHERE, UNTIL, WHILE, DELTA, GRID, SESSION, STATE or FROM", ANY_FRAME)
+    *words, last = FRAMES
+    parser.expected(f"{', '.join(words)} or {last}", ANY_FRAME)
 
 
 def _lengths(parser: Any) -> dict[str, Any]:

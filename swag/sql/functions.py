@@ -13,8 +13,8 @@ EXAMPLES: dict[str, str] = {
     "COALESCE": "COALESCE(SUM(x), 0)",
 }  # of every function, with the column named x
 
-# The usual ones: all there are would fill a screen.
-THERE_ARE = "COUNT, SUM, AVG, MIN, MAX, FIRST, LAST, MEDIAN, QUANTILE, VAR, STD, WMEAN, COV, CORR, ABS, COALESCE"
+_FIRST_NAMES = {function.build: name for name, function in reversed(AGGREGATES.items())}  # of several for the same
+THERE_ARE = ", ".join([*sorted(_FIRST_NAMES.values()), "ABS", "COALESCE"])
 _FILTERED = "SUM(x) FILTER (WHERE …)"
 _OWN = f"sw.aggregate(…) in Python, or one of {THERE_ARE}"
 NOT_OURS: dict[str, str] = {

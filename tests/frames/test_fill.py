@@ -13,6 +13,7 @@ import swag as sw
 from frames import theory
 from swag.stored import blocks
 from tests import oracle
+from tests.every_kind import options_of, others
 from tests.examples import share
 from tests.frames.cases import LATEST, SUM_OF_SQUARES, equal, streams, table
 
@@ -28,6 +29,7 @@ FURTHER = [
     sw.last_n("x", 3), sw.decayed_sum("x", 2), sw.decayed_mean("x", 2), sw.decayed_count(3), sw.age(),
     sw.count_distinct("x"), sw.count_distinct("k"), sw.mode("i"), sw.mode("k"), sw.count_distinct("i", approx=True),
 ]  # fmt: skip
+FURTHER += others((each.kind for each in AGGREGATES + FURTHER), "i")
 
 
 @st.composite
@@ -103,8 +105,7 @@ def test_summaries_of_further_aggregates_are_as_of_the_end_of_the_frame(frames, 
             own = theory.in_order([row for row in rows if inside(frame, row, key, before, after)])
             window = oracle.Window(own, frame["end"] + after)
             for aggregate in FURTHER:
-                options = {name: getattr(aggregate, name) for name in ("half_life", "n")}
-                agg = oracle.agg(aggregate.kind, *aggregate.columns, **options)
+                agg = oracle.agg(aggregate.kind, *aggregate.columns, **options_of(aggregate))
                 wanted = oracle.aggregate(agg, window)
                 assert oracle.same(wanted, found[str(aggregate)], oracle.tolerance(agg, window)), (aggregate, own)
 

@@ -8,6 +8,7 @@ import swag as sw
 from frames import theory
 from frames.scans.kinds import SCANS
 from frames.specs.kinds import KINDS
+from tests.frames.cases import CUSTOM, SPECS
 
 EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "c"])}
 
@@ -91,4 +92,7 @@ def test_bounds_beyond_the_numbers():
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 def test_every_kind_has_a_scan_and_a_definition(kind):
     assert kind in SCANS
+    assert getattr(fr, kind.__name__) is kind, "frames/__init__.py lists it"
+    examples = {type(spec) for spec in (*SPECS.values(), *CUSTOM.values())}
+    assert kind in examples, "SPECS of tests/frames/cases.py has an example, which the properties try"
     assert theory.holds.dispatch(kind) is not theory.holds.dispatch(object)

@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from swag.query.kind import KINDS
+from tests.every_kind import options_of, others
 from tests.fuzz.asking import WHERE, Ask, Of
 from tests.oracle import Range, Rows
 from tests.oracle_ticks import Every
@@ -57,14 +59,11 @@ OF_ALL_KINDS = [
     Of("age"), Of("decayed_mean", ("y",), half_life=3), Of("decayed_count", half_life=7), Of("first_n", ("s",), n=2),
     Of("last_n", ("x",), n=3), *(Of(kind, (c,)) for kind in ("count_distinct", "mode") for c in "xnsb"),
 ]  # fmt: skip
-NO_CONDITION = {
-    "first_n",
-    "last_n",
-    "age",
-    "any",
-    "all",
-    "mode",
-}  # of lists there are none, nor of all others against numbers
+OF_ALL_KINDS += [
+    Of(each.kind, each.columns, **options_of(each)) for each in others((of.kind for of in OF_ALL_KINDS), "y")
+]
+# Of lists there are no conditions, nor of these others against numbers.
+NO_CONDITION = {"mode", *(kind.name for kind in KINDS.values() if kind.answers in ("lists", "durations", "booleans"))}
 AGGREGATES = st.sampled_from(OF_ALL_KINDS)
 EXACT = st.sampled_from(
     [

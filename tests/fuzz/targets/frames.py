@@ -43,6 +43,12 @@ SUMMARIES = [
 EXACT = ("sw.count", "sw.min", "sw.max", "sw.first", "sw.last", "sw.sum('i')", "sw.quantile")
 
 
+DRAWN = (fr.Threshold, fr.Boundary, fr.Delta, fr.Aggregate, fr.Session, fr.Between)
+OTHERS = [  # what the properties try of kinds that are not drawn below; what patterns compute may lie on either side
+    text
+    for text in map(repr, (spec for spec in known.SPECS.values() if not isinstance(spec, (*DRAWN, fr.Pattern))))
+    if "max_" not in text and "extent=" not in text
+]
 LONGEST = st.sampled_from(["", "", ", max_rows=3", ", max_duration=3", ", max_rows=4, max_duration=5"])
 PREDICATE = st.sampled_from(["x > 1", "i < 1 OR x < 0", "x >= 0 AND i > 0", "i IS NULL", "x <> 1"])
 
@@ -56,7 +62,9 @@ def specs(draw: st.DrawFn) -> str:
 @st.composite
 def kinds(draw: st.DrawFn) -> str:
     """Frames of any length but for those of Threshold."""
-    kind = draw(st.sampled_from(["Threshold", "Boundary", "Delta", "Aggregate", "Session", "Between", "predicate"]))
+    kind = draw(st.sampled_from([*(each.__name__ for each in DRAWN), "predicate", "another"]))
+    if kind == "another":
+        return draw(st.sampled_from(OTHERS))
     column = draw(COLUMN)
     if kind == "Session":
         return f"fr.Session({draw(st.integers(0, 3))})"

@@ -7,6 +7,7 @@
 Null compares as null, and so does NaN: it satisfies no comparison, negated or not.
 """
 
+import datetime
 import math
 import operator
 from decimal import Context, Decimal
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.tables.columns import one_chunk
-from swag.tables.constants import Number, is_number
+from swag.tables.constants import Number, is_number, plain
 
 _ARROW = {
     ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
@@ -81,6 +82,27 @@ def nearest(number: Number, kind: pa.DataType) -> Any:
         return Decimal(units).scaleb(-kind.scale, Context(prec=99))
     info = np.iinfo(kind.to_pandas_dtype())
     return math.floor(min(max(number, info.min), info.max))
+
+
+def same(value: Any, kind: pa.DataType) -> pa.Array | None:
+    """A value as the one that it equals among those of a type, in a column of one row; None: it equals none of them.
+
+    A whole number stands for a time or a duration of so many units. NaN is NaN here.
+    """
+    try:
+        value = own = plain(value)
+        if pa.types.is_date(kind) and isinstance(value, datetime.datetime):
+            own = value.date() if value == datetime.datetime.combine(value, datetime.time()) else None
+        elif is_number(value) and value == value and _is_numeric(kind):
+            own = nearest(value, kind)
+            own = own if own == value else None
+        found = pa.array([own], kind)
+        if found.null_count or (pa.types.is_temporal(kind) and isinstance(value, int)):
+            return None if found.null_count else found
+        read = found[0].as_py()
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):  # it is of a type that has nothing in common
+        return None
+    return found if read == own or (read != read and own != own) else None
 
 
 def scalar(constant: Any) -> pa.Scalar:

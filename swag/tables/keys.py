@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from kernels.keys import hashing
 from swag.durable.state import State
-from swag.errors import BadEvents, BadQuery, BadType, SwagError
+from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.comparing import same
+from swag.tables.times.points import is_point
 
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
@@ -201,15 +203,11 @@ class KeyTable:
         """A key as a column of one row; None if no key can have this value."""
         if self._parts:
             return self._one_struct(key)
-        try:
-            if pa.types.is_timestamp(self.type):  # a zone is not guessed, nor is an hour cut off
-                key = pa.scalar(Clock(self.type).instant(key, "key")).cast(self.type)
-            found = pa.array([key], self.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
-            if isinstance(why, SwagError):
-                raise
+        if not pa.types.is_timestamp(self.type):
+            return same(key, self.type)
+        if not is_point(key):
             return None
-        return found
+        return pa.array([Clock(self.type).instant(key, "key")]).cast(self.type)  # no zone is guessed, no hour cut off
 
     def _one_struct(self, key: Any) -> pa.Array | None:
         """A key of several columns, a tuple, as a column of one struct; None if no key can have such values."""

@@ -27,6 +27,7 @@ _ARROW = {
 _PYTHON = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
+_EXACTLY_CAST = (pa.types.is_time, pa.types.is_duration)  # Python's may be coarser, and Arrow refuses what is cut off
 _BEHIND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
 
@@ -90,19 +91,23 @@ def same(value: Any, kind: pa.DataType) -> pa.Array | None:
     A whole number stands for a time or a duration of so many units. NaN is NaN here.
     """
     try:
-        value = own = plain(value)
-        if pa.types.is_date(kind) and isinstance(value, datetime.datetime):
-            own = value.date() if value == datetime.datetime.combine(value, datetime.time()) else None
-        elif is_number(value) and value == value and _is_numeric(kind):
-            own = nearest(value, kind)
-            own = own if own == value else None
-        found = pa.array([own], kind)
-        if found.null_count or (pa.types.is_temporal(kind) and isinstance(value, int)):
-            return None if found.null_count else found
+        if isinstance(value, pa.Scalar) and any(of(value.type) and of(kind) for of in _EXACTLY_CAST):
+            return pa.array([value.cast(kind)])
+        value = plain(value)
+        if pa.types.is_date(kind) and isinstance(value, datetime.datetime) and value == _midnight(value):
+            value = value.date()
+        near = nearest(value, kind) if is_number(value) and math.isfinite(value) and _is_numeric(kind) else value
+        found = pa.array([near], kind)
+        if pa.types.is_temporal(kind) and isinstance(value, int):
+            return found
         read = found[0].as_py()
-    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):  # it is of a type that has nothing in common
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):  # the two types have nothing in common
         return None
-    return found if read == own or (read != read and own != own) else None
+    return found if read is not None and (read == value or (read != read and value != value)) else None
+
+
+def _midnight(instant: datetime.datetime) -> datetime.datetime:
+    return datetime.datetime.combine(instant, datetime.time())
 
 
 def scalar(constant: Any) -> pa.Scalar:

@@ -123,10 +123,11 @@ def test_keys_of_other_types_are_refused(kind: pa.DataType) -> None:
 
 MOMENTS = (dt.datetime, dt.date)
 NEAR = [
-    1.9, 1.0, 3.0, 3.5, Decimal("1.1"), Decimal(3), 2**53 + 1, 2**64 - 1, -1, math.nan, -math.inf, Decimal("NaN"), 0.1, True,
+    1.9, 1.0, 3.0, 3.5, Decimal("1.1"), Decimal(3), 2**53 + 1, 2**64 - 1, -1, math.nan, -math.inf, Decimal("NaN"),
     dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 13), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.date(2020, 1, 1),
-    dt.time(1, 2, 3, 5), dt.time(1, 2, 3, tzinfo=dt.UTC), dt.timedelta(seconds=3, microseconds=1), b"a", "a", "a ", "1.25",
-    np.float32(1.5), np.datetime64("2020-01-01"), np.datetime64("2020-01-01T00:00:00.000000001"), np.timedelta64(3, "s"),
+    dt.time(1, 2, 3, 5), dt.time(1, 2, 3, tzinfo=dt.UTC), dt.timedelta(seconds=3, microseconds=1), b"a", "a", "a ",
+    0.1, True, "1.25", np.float32(1.5), np.timedelta64(3, "s"), np.datetime64("2020-01-01"),
+    np.datetime64("2020-01-01T00:00:00.000000001"),
 ]  # fmt: skip
 
 

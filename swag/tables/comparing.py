@@ -28,6 +28,7 @@ _PYTHON = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
 _EXACTLY_CAST = (pa.types.is_time, pa.types.is_duration)  # Python's may be coarser, and Arrow refuses what is cut off
+_ANY_WORD = pa.decimal128(20, 0)
 _BEHIND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
 
@@ -153,9 +154,11 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
 
 
 def _exactly(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
-    """Integers with floats, or floats with integers."""
+    """Integers with floats, floats with integers, or integers of which only some fit int64 with others."""
     if pa.types.is_floating(left.type):
         op, left, right = _BEHIND[op], right, left
+    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
+        return _ARROW[op](left.cast(_ANY_WORD), right.cast(_ANY_WORD))
     if not (pa.types.is_integer(left.type) and pa.types.is_floating(right.type)):
         return _ARROW[op](left, right)
     known = np.asarray(pc.and_(left.is_valid(), pc.fill_null(pc.invert(pc.is_nan(right)), False)))
@@ -165,9 +168,9 @@ def _exactly(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
 
 def _signs(whole: np.ndarray, other: np.ndarray) -> np.ndarray:
     """-1, 0 or 1: how each integer compares with a float that is not NaN."""
-    floor = np.floor(other)
-    inside = (floor >= -(2.0**63)) & (floor < 2.0**63)
-    below = np.where(inside, floor, 0).astype(np.int64)
+    floor, ends = np.floor(other), (0.0, 2.0**64) if whole.dtype == np.uint64 else (-(2.0**63), 2.0**63)
+    inside = (floor >= ends[0]) & (floor < ends[1])
+    below = np.where(inside, floor, 0).astype(np.uint64 if whole.dtype == np.uint64 else np.int64)
     signs = (whole > below).astype(np.int8) - (whole < below)
     signs -= (signs == 0) & (other > floor)
     return np.where(inside, signs, np.where(other > 0, -1, 1))

@@ -104,12 +104,9 @@ class Detector:
         given = key if len(self._by) > 1 and isinstance(key, tuple) else (key,)
         if len(given) != len(self._by):
             raise BadQuery(f"key={key!r} is no key of {', '.join(self._by)}.", f"a tuple of {len(self._by)} values")
-        kind = self._core.keys.type
-        value = given[0] if len(self._by) == 1 else dict(zip(self._by, given, strict=True))
-        try:
-            column = pa.array([value], kind)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            raise BadType(f"key={key!r} is no value of type {kind}.", "a value of the key column") from None
+        column = self._core.keys.one(given if len(given) > 1 else given[0], self._by[0])
+        if column is None:
+            raise BadType(f"key={key!r} is no value of type {self._core.keys.type}.", "a value of the key column")
         return self._core.advance_key(column, self._core.clock.instant(t, "t"))
 
     def finish(self) -> pa.Table:

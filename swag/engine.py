@@ -25,6 +25,7 @@ from swag.sql import to_register
 from swag.tables.answers import own_name, pieces_table
 from swag.tables.key_columns import apart
 from swag.tables.times.durations import Duration, length
+from swag.tables.wide_rows import Entities
 from swag.ticks.arrivals import Arrivals
 from swag.ticks.emitted import emitted_table
 from swag.ticks.grouped_stream import GroupedStream
@@ -312,7 +313,6 @@ class Engine:
             known[self.ts] = streams.time.clock.type
         return self._arrivals.refused.hand_out({name: known.get(name, pa.null()) for name in streams.reading.columns})
 
-    @beside
     def features(self, entities: Any, at: Any = None, queries: Iterable[str] | None = None) -> pa.Table:
         """All features of some keys: the columns of `entities`, one row each, then a column per query.
 
@@ -331,7 +331,13 @@ class Engine:
         >>> engine.features({"card": ["b", "?"], "shop": ["x", "x"]}).to_pylist()[0]
         {'card': 'b', 'shop': 'x', 'spent': 7.0, 'sales': 2}
         """
-        return self._features.of(entities, at, queries)
+        names = None if queries is None else tuple(as_list(queries, "queries", 'queries=["spent"]'))
+        return self._features_of(Entities(entities), at, names)
+
+    @beside
+    def _features_of(self, entities: Entities, at: Any, names: tuple[str, ...] | None) -> pa.Table:
+        """What users hand in may be readable once only, so it has been read by now: this may run twice."""
+        return self._features.of(entities, at, names)
 
     def _known(self, name: str) -> Query:
         return self._streams.known(name)

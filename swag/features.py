@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.arguments import as_list, check_name
+from swag.arguments import check_name
 from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
 from swag.live.composites import answer_before_events
 from swag.live.features import FeaturePlan
@@ -90,10 +90,9 @@ class Features:
         self._streams = streams
         self._prepared: dict[Any, Prepared] = {}
 
-    def of(self, entities: Any, at: Any, names: Any) -> pa.Table:
+    def of(self, front: Entities, at: Any, names: tuple[str, ...] | None) -> pa.Table:
         """See Engine.features."""
-        front = Entities(entities)
-        asked = self._known(front.names, None if names is None else tuple(as_list(names, "queries", EXAMPLE)))
+        asked = self._known(front.names, names)
         clock = self._streams.time.clock
         if clock is None:
             return self._before_events(front.table, asked)

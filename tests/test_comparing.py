@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import swag as sw
 from swag.query.as_json import query_from_json, query_to_json
 from swag.tables.comparing import compared, within
+from swag.tables.predicate import holds
 
 OPS = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne,
@@ -61,6 +62,78 @@ def test_integers_with_floats(pairs, op):
     whole, floats = pa.array([a for a, _ in pairs], pa.int64()), pa.array([b for _, b in pairs], pa.float64())
     assert compared(op, whole, floats).to_pylist() == by_definition(op, pairs)
     assert compared(op, floats, whole).to_pylist() == by_definition(op, [(b, a) for a, b in pairs])
+
+
+NATURAL = st.one_of(
+    st.integers(0, 2**64 - 1), st.sampled_from([0, 3, 2**53 + 1, MOST, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1])
+)
+
+
+@given(rows=st.lists(st.tuples(*(st.none() | each for each in (NATURAL, NATURAL, WHOLE, FLOATS))), max_size=6),
+       op=st.sampled_from(list(OPS)))  # fmt: skip
+def test_whole_numbers_beyond_int64_with_columns_of_numbers(rows, op):
+    kinds = (pa.uint64(), pa.uint64(), pa.int64(), pa.float64())
+    columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
+    for i in (1, 2, 3):
+        pairs = [(row[0], row[i]) for row in rows]
+        assert compared(op, columns[0], columns[i]).to_pylist() == by_definition(op, pairs)
+        assert compared(op, columns[i], columns[0]).to_pylist() == by_definition(op, [(b, a) for a, b in pairs])
+
+
+NATURALS, SIGNED, DOUBLES = [3, 2**63, 2**64 - 1], [3, -1, -(2**63)], [2.0**63, 2.0**63, 2.0**64]
+
+
+@given(number=NATURAL, high=NATURAL, op=st.sampled_from(list(OPS)))
+def test_constants_beyond_int64_are_as_exact_as_others(number, high, op):
+    table = pa.table({"u": pa.array(NATURALS, pa.uint64()), "i": SIGNED, "x": DOUBLES})
+    for name in table.column_names:
+        values = table[name].to_pylist()
+        wanted = [OPS[op](exact(value), number) for value in values]
+        for predicate, those in (
+            (f"{name} {op} {number}", wanted),
+            (f"CASE WHEN {name} {op} {number} THEN 1 ELSE 0 END = 1", wanted),
+            (f"{name} BETWEEN {number} AND {high}", [number <= exact(value) <= high for value in values]),
+            (f"{name} IN (1, {number})", [exact(value) == number for value in values]),
+            (f"CASE {name} WHEN {number} THEN TRUE END", [exact(value) == number for value in values]),
+            (f"{name} IS NOT DISTINCT FROM {number}", [exact(value) == number for value in values]),
+            (f"NULLIF({name}, {number}) IS NULL", [exact(value) == number for value in values]),
+        ):
+            assert holds(predicate, table).tolist() == those, predicate
+
+
+@pytest.mark.parametrize("name", ["u", "v", "i", "x"])
+def test_numbers_of_other_columns_that_are_no_less_distinct(name):
+    table = pa.table({"u": pa.array([2**64 - 1, 3, None, None], pa.uint64()), "i": [-1, 3, None, 1],
+                      "v": pa.array([2**64 - 2, 3, None, 1], pa.uint64()), "x": [2.0**64, 3.0, None, 1.0]})  # fmt: skip
+    same = [name == "u", True, True, name == "u"]
+    assert holds(f"u IS NOT DISTINCT FROM {name}", table).tolist() == same
+    assert holds(f"u IS DISTINCT FROM {name}", table).tolist() == [not each for each in same]
+
+
+def test_filters_of_whole_numbers_beyond_int64_alone_and_many_at_once():
+    table = pa.table({"ts": [1, 2, 3], "u": pa.array(NATURALS, pa.uint64()), "i": SIGNED})
+    bounds = [2, 3, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
+    queries = [
+        sw.Query(sw.count(), sw.Rows(9), name=f"{name} {op} {bound}", where=f"{name} {op} {bound}")
+        for name in ("u", "i") for op in OPS for bound in bounds
+    ]  # fmt: skip
+    wanted = {
+        f"{name} {op} {bound}": sum(OPS[op](value, bound) for value in values)
+        for name, values in (("u", NATURALS), ("i", SIGNED)) for op in OPS for bound in bounds
+    }  # fmt: skip
+    engine = sw.Engine()
+    engine.register(queries)
+    engine.append(table)
+    assert engine.lookup_all().to_pylist() == [wanted]
+    assert {
+        name: value for name, value in sw.evaluate(queries, table).to_pylist()[-1].items() if name != "ts"
+    } == wanted
+
+
+def test_constants_beyond_int64_are_floats_where_they_are_computed_with():
+    table = pa.table({"i": [1, -1], "x": [0.5, 2.0]})
+    assert holds("i * 10000000000000000000 > 9999999999999999999", table).tolist() == [True, False]
+    assert holds("x + -18446744073709551615 < 0 AND ABS(18446744073709551615) > x", table).tolist() == [True, True]
 
 
 @given(x=WHOLE, y=FLOATS, number=NUMBERS, op=st.sampled_from([">", ">=", "<", "<="]))

@@ -237,6 +237,22 @@ def test_features_take_keys_of_other_types_and_nothing_that_is_none():
     assert engine.features({"shop": [1]}).column_names == ["shop"]  # nothing is by shop
 
 
+def test_features_of_what_can_be_read_once_only_are_those_of_a_table():
+    queries = [sw.Query(sw.count(), sw.Range(5), name="n"), sw.Query(sw.sum("x"), sw.Range(5), name="s")]
+    table = pa.table({"card": [1, 2, 1]})
+    made = [
+        lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+        lambda: {"card": iter([1, 2, 1])},
+    ]
+    for entities in made:
+        engine = sw.Engine(key="card")
+        engine.register(queries)
+        engine.append({"ts": [1, 2], "card": [1, 1], "x": [3, 4]})
+        wanted = [{"card": 1, "s": 7}, {"card": 2, "s": None}, {"card": 1, "s": 7}]
+        for _ in range(2):  # the first time, what these features need is worked out
+            assert engine.features(entities(), queries=iter(["s"])).to_pylist() == wanted
+
+
 def test_a_filter_is_a_feature_only_if_named_and_null_where_it_does_not_hold():
     engine = sw.Engine(key="card")
     engine.register(sw.Query(sw.sum("x"), sw.Rows(9), name="hot", having=(">", 3)))

@@ -1,10 +1,13 @@
 """Keys of every type, alone and beside others, go through every way to ask: they are told apart, or refused."""
 
+import datetime as dt
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -114,3 +117,89 @@ def test_keys_of_other_types_are_refused(kind: pa.DataType) -> None:
             with pytest.raises(sw.BadType, match="can not be grouped by"):
                 call()
         engine.append({"ts": [1], "k": ["a"], "j": [1], "x": [1]})  # nothing is left of what was refused
+
+
+# -- keys that are asked for ------------------------------------------------------------------------------------------
+
+MOMENTS = (dt.datetime, dt.date)
+NEAR = [
+    1.9, 1.0, 3.0, 3.5, Decimal("1.1"), Decimal(3), 2**53 + 1, 2**64 - 1, -1, math.nan, -math.inf, Decimal("NaN"),
+    dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 13), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.date(2020, 1, 1),
+    dt.time(1, 2, 3, 5), dt.time(1, 2, 3, tzinfo=dt.UTC), dt.timedelta(seconds=3, microseconds=1), b"a", "a", "a ",
+    0.1, True, "1.25", np.float32(1.5), np.timedelta64(3, "s"), np.datetime64("2020-01-01"),
+    np.datetime64("2020-01-01T00:00:00.000000001"),
+]  # fmt: skip
+
+
+def equal(asked: Any, key: Any) -> bool:
+    """As SQL has it; what is of another sort than the key is no key."""
+    if isinstance(asked, np.generic):
+        asked = asked.item() if not isinstance(asked, np.datetime64) or asked == asked.astype("M8[us]") else None
+    if isinstance(asked, bool) != isinstance(key, bool):
+        return False
+    if type(asked) is dt.datetime and type(key) is dt.date:
+        return asked == dt.datetime.combine(key, dt.time())
+    return bool(asked == key or (asked != asked and key != key))
+
+
+def counting(key: pa.Array) -> sw.Engine:
+    engine = sw.Engine(key="k")
+    engine.register(sw.Query(sw.count(), sw.Rows(9), name="n"))
+    engine.append(pa.table({"ts": range(len(key)), "k": key}))
+    return engine
+
+
+@pytest.mark.parametrize("kind", GROUPED, **ids)
+def test_a_key_is_found_by_what_equals_it_and_by_nothing_else(kind: pa.DataType) -> None:
+    keys = [in_units(kind, key) for key in GROUPED[kind]]
+    engine = counting(column(kind, GROUPED[kind]))
+    temporal = isinstance(keys[0], (*MOMENTS, dt.time, dt.timedelta))
+
+    def of_their_own(asked: Any) -> bool:
+        """Whole numbers count units of time; a time without the zone that keys have is refused."""
+        moments = isinstance(asked, MOMENTS) and isinstance(keys[0], dt.datetime)
+        return (temporal and type(asked) is int) or moments or isinstance(asked, np.datetime64)
+
+    for asked in NEAR:
+        if not of_their_own(asked):
+            assert engine.lookup("n", key=asked) == sum(equal(asked, key) for key in keys), asked
+    for other, values in GROUPED.items():
+        given = [in_units(other, value) for value in values]
+        if not of_their_own(given[0]):
+            wanted = [sum(equal(asked, key) for key in keys) for asked in given]
+            assert engine.features({"k": column(other, values)})["n"].to_pylist() == wanted, other
+
+
+def test_what_is_cut_off_is_no_key() -> None:
+    day, hour = dt.date(2024, 3, 1), 3600 * 10**9
+    for key, asked, found in (
+        (pa.array([1]), [1.9, 1.0, 2.5], [0, 1, 0]),
+        (pa.array([day]), [dt.datetime(2024, 3, 1, 13), dt.datetime(2024, 3, 1)], [0, 1]),
+        (pa.array([day], pa.date64()), np.array(["2024-03-01T13", "2024-03-01T00"], "M8[ns]"), [0, 1]),
+        (pa.array([dt.time(1)], pa.time32("s")), [dt.time(1, 0, 0, 5), dt.time(1)], [0, 1]),
+        (pa.array([dt.time(1)], pa.time64("us")), pa.array([hour + 5, hour], pa.time64("ns")), [0, 1]),
+        (pa.array([2.0**53]), [2**53 + 1, 2**53], [0, 1]),
+    ):
+        assert counting(key).features({"k": asked})["n"].to_pylist() == found
+
+
+def test_what_is_no_point_in_time_is_no_key_where_keys_are_times() -> None:
+    for zone in (None, "UTC"):
+        engine = counting(pa.array([5], pa.timestamp("s", zone)))
+        for asked in ("a", "", 1.5, 2**64, True, dt.time(1), pd.NaT, b"a", [1]):
+            assert engine.lookup("n", key=asked) == 0
+        assert engine.features({"k": ["a", None]})["n"].to_pylist() == [0, 0]
+        assert engine.lookup("n", key=5) == engine.features({"k": [5]})["n"][0].as_py() == 1
+
+
+@pytest.mark.parametrize("by", ["k", ("k", "j")])
+def test_whole_numbers_of_any_width_are_the_same_key(by: str | tuple[str, ...]) -> None:
+    query, narrow, wide = sw.Query(sw.count(), sw.Rows(9), name="n"), [1, 2, -1], [1, 2**32 + 1, -1]
+    for own, other in ((pa.int64(), pa.int8()), (pa.int8(), pa.int64()), (pa.uint32(), pa.int64())):
+        table = pa.table({"ts": [1, 2, 3], "k": pa.array([1, 1, 7], own), "j": ["a"] * 3})
+        asked = pa.table({"ts": [9] * 3, "k": pa.array(narrow if other == pa.int8() else wide, other), "j": ["a"] * 3})
+        engine = sw.Engine(key=by)
+        engine.register(query)
+        engine.append(table)
+        assert sw.evaluate(query, table, at=asked, key=by)["n"].to_pylist() == [2, 0, 0]
+        assert engine.features(asked)["n"].to_pylist() == [2, 0, 0]

@@ -125,7 +125,9 @@ def alone(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def beside(method: Callable[P, R]) -> Callable[P, R]:
-    """The same, for threads that only look: beside each other, unless something has to be made ready for the answer."""
+    """The same, for threads that only look: beside each other, unless something has to be made ready for the answer.
+
+    It may then run twice, with the same arguments, so none of these may be something that can be read once only."""
 
     @wraps(method)
     def shared(*args: P.args, **options: P.kwargs) -> R:

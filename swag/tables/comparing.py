@@ -7,6 +7,7 @@
 Null compares as null, and so does NaN: it satisfies no comparison, negated or not.
 """
 
+import datetime
 import math
 import operator
 from decimal import Context, Decimal
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.tables.columns import one_chunk
-from swag.tables.constants import Number, is_number
+from swag.tables.constants import Number, is_number, plain
 
 _ARROW = {
     ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
@@ -26,6 +27,8 @@ _ARROW = {
 _PYTHON = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
+_EXACTLY_CAST = (pa.types.is_time, pa.types.is_duration)  # Python's may be coarser, and Arrow refuses what is cut off
+_ANY_WORD = pa.decimal128(20, 0)
 _BEHIND = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
 
 
@@ -83,6 +86,31 @@ def nearest(number: Number, kind: pa.DataType) -> Any:
     return math.floor(min(max(number, info.min), info.max))
 
 
+def same(value: Any, kind: pa.DataType) -> pa.Array | None:
+    """A value as the one that it equals among those of a type, in a column of one row; None: it equals none of them.
+
+    A whole number stands for a time or a duration of so many units. NaN is NaN here.
+    """
+    try:
+        if isinstance(value, pa.Scalar) and any(of(value.type) and of(kind) for of in _EXACTLY_CAST):
+            return pa.array([value.cast(kind)])
+        value = plain(value)
+        if pa.types.is_date(kind) and isinstance(value, datetime.datetime) and value == _midnight(value):
+            value = value.date()
+        near = nearest(value, kind) if is_number(value) and math.isfinite(value) and _is_numeric(kind) else value
+        found = pa.array([near], kind)
+        if pa.types.is_temporal(kind) and isinstance(value, int):
+            return found
+        read = found[0].as_py()
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):  # the two types have nothing in common
+        return None
+    return found if read is not None and (read == value or (read != read and value != value)) else None
+
+
+def _midnight(instant: datetime.datetime) -> datetime.datetime:
+    return datetime.datetime.combine(instant, datetime.time())
+
+
 def scalar(constant: Any) -> pa.Scalar:
     """A constant as Arrow has it; an integer that does not fit int64 as a float."""
     large = isinstance(constant, int) and not -(2**63) <= constant < 2**63
@@ -126,9 +154,11 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
 
 
 def _exactly(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
-    """Integers with floats, or floats with integers."""
+    """Integers with floats, floats with integers, or integers of which only some fit int64 with others."""
     if pa.types.is_floating(left.type):
         op, left, right = _BEHIND[op], right, left
+    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
+        return _ARROW[op](left.cast(_ANY_WORD), right.cast(_ANY_WORD))
     if not (pa.types.is_integer(left.type) and pa.types.is_floating(right.type)):
         return _ARROW[op](left, right)
     known = np.asarray(pc.and_(left.is_valid(), pc.fill_null(pc.invert(pc.is_nan(right)), False)))
@@ -138,9 +168,9 @@ def _exactly(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
 
 def _signs(whole: np.ndarray, other: np.ndarray) -> np.ndarray:
     """-1, 0 or 1: how each integer compares with a float that is not NaN."""
-    floor = np.floor(other)
-    inside = (floor >= -(2.0**63)) & (floor < 2.0**63)
-    below = np.where(inside, floor, 0).astype(np.int64)
+    floor, ends = np.floor(other), (0.0, 2.0**64) if whole.dtype == np.uint64 else (-(2.0**63), 2.0**63)
+    inside = (floor >= ends[0]) & (floor < ends[1])
+    below = np.where(inside, floor, 0).astype(np.uint64 if whole.dtype == np.uint64 else np.int64)
     signs = (whole > below).astype(np.int8) - (whole < below)
     signs -= (signs == 0) & (other > floor)
     return np.where(inside, signs, np.where(other > 0, -1, 1))

@@ -90,10 +90,10 @@ def _value(node: Any) -> Any:
 
 
 def constant(node: Any) -> pa.Scalar:
-    """The Arrow scalar of a constant in a predicate: a number, text, TRUE, FALSE or NULL."""
+    """The Arrow scalar of a constant in a predicate: a number (uint64, if need be), text, TRUE, FALSE or NULL."""
     node = node.unnest()
     if is_node(node, "Neg"):
-        return pc.negate(constant(node.this))
+        return pc.negate(as_computed(constant(node.this)))
     if is_node(node, "Boolean"):
         return pa.scalar(bool(node.this))
     if is_node(node, "Null"):
@@ -102,8 +102,14 @@ def constant(node: Any) -> pa.Scalar:
         raise BadQuery(f"{written(node)} is not a constant.", "IN takes a list of numbers or of quoted text")
     if node.is_string:
         return pa.scalar(node.this)
-    whole = node.this.isdigit() and int(node.this) < 2**63
-    return pa.scalar(int(node.this)) if whole else pa.scalar(float(node.this))
+    if not node.this.isdigit() or int(node.this) >= 2**64:
+        return pa.scalar(float(node.this))
+    return pa.scalar(int(node.this), pa.int64() if int(node.this) < 2**63 else pa.uint64())
+
+
+def as_computed(value: pa.Scalar) -> pa.Scalar:
+    """A constant as it is computed with: a whole number that is too large for int64 is a float."""
+    return pa.scalar(float(value.as_py())) if value.type == pa.uint64() else value
 
 
 def _as_part(node: Any) -> str:

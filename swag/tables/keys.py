@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from kernels.keys import hashing
 from swag.durable.state import State
-from swag.errors import BadEvents, BadQuery, BadType, SwagError
+from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.columns import Clock, Field, decoded, decoded_type, is_discrete, one_chunk
+from swag.tables.comparing import same
+from swag.tables.times.points import is_point
 
 INT64 = pa.int64()
 BITS = 31  # of the place of a value among those of its column
@@ -90,7 +92,7 @@ class KeyTable:
 
     def find(self, keys: pa.ChunkedArray | pa.Array, name: str) -> np.ndarray:
         """The id of every key, -1 for those never seen."""
-        return self._through_dictionary(self._checked(keys, name), self._find)
+        return self._through_dictionary(self._checked(keys, name, finding=True), self._find)
 
     def find_any(self, columns: list[Any], names: tuple[str, ...]) -> np.ndarray:
         """The id of every key, by its columns as users have them, of Arrow or arrays of words: -1 for those never seen,
@@ -111,15 +113,15 @@ class KeyTable:
         array = pa.array(column) if isinstance(column, np.ndarray) else one_chunk(column)
         if not array.null_count and array.type == self.type and len(array):  # the usual one
             return self._find(array)
-        if not array.null_count and self._is_own(array.type):
+        if not array.null_count and self._finds(array.type):
             return self._through_dictionary(array, self._find)
         found = np.full(len(array), -1)
         there = np.flatnonzero(np.asarray(pc.is_valid(array)))
         values = decoded(array.take(pa.array(there)))
-        if self._is_own(values.type):
+        if self._finds(values.type):
             found[there] = self._find(values) if there.size else there
             return found
-        for row, value in zip(there, values.to_pylist(), strict=True):  # of another type: one by one, as a lookup does
+        for row, value in zip(there, values, strict=True):  # of another type: one by one, as a lookup does
             one = self.one(value, name)
             found[row] = -1 if one is None else self._find(one)[0]
         return found
@@ -127,6 +129,11 @@ class KeyTable:
     def _is_own(self, kind: pa.DataType) -> bool:
         kind = decoded_type(kind)
         return bool(kind == self.type or (is_string(kind) and is_string(self.type)))
+
+    def _finds(self, kind: pa.DataType) -> bool:
+        """Are keys found by values of this type as they are? Whole numbers that int64 holds may be of any width."""
+        types = decoded_type(kind), self.type
+        return self._is_own(kind) or all(pa.types.is_integer(each) and each != pa.uint64() for each in types)
 
     def forget_after(self, count: int) -> None:
         """Take back the newest keys, down to `count` of them."""
@@ -201,15 +208,11 @@ class KeyTable:
         """A key as a column of one row; None if no key can have this value."""
         if self._parts:
             return self._one_struct(key)
-        try:
-            if pa.types.is_timestamp(self.type):  # a zone is not guessed, nor is an hour cut off
-                key = pa.scalar(Clock(self.type).instant(key, "key")).cast(self.type)
-            found = pa.array([key], self.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
-            if isinstance(why, SwagError):
-                raise
+        if not pa.types.is_timestamp(self.type):
+            return same(key, self.type)
+        if not is_point(key):
             return None
-        return found
+        return pa.array([Clock(self.type).instant(key, "key")]).cast(self.type)  # no zone is guessed, no hour cut off
 
     def _one_struct(self, key: Any) -> pa.Array | None:
         """A key of several columns, a tuple, as a column of one struct; None if no key can have such values."""
@@ -256,13 +259,13 @@ class KeyTable:
         else:
             self._add(_texts(arrays["ends"], arrays["text"]), raw=True)
 
-    def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str) -> pa.Array:
-        """The key column in one chunk; refused if it has nulls, or another type than keys have had so far."""
+    def _checked(self, keys: pa.ChunkedArray | pa.Array, name: str, finding: bool = False) -> pa.Array:
+        """The key column in one chunk; refused if it has nulls, or is of another type than keys have had so far."""
         array = keys if isinstance(keys, pa.Array) else one_chunk(keys)
         if self._parts and pa.types.is_struct(array.type):
             return array  # its columns are checked one by one
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if kind != self.type and not (len(array) == 0 or (is_string(kind) and is_string(self.type))):
+        if len(array) and not (self._finds(kind) if finding else self._is_own(kind)):
             raise BadType(
                 f'key column "{name}" is {kind}, but keys have been {self.type} so far.', f"cast it to {self.type}"
             )

@@ -77,6 +77,15 @@ def test_what_is_no_key_is_refused(key):
         fr.Detector(fr.Threshold("x", ">", 0)).punctuate(1, key="a")
 
 
+def test_what_only_comes_near_a_key_is_none():
+    for by, near, own in (("k", 1.9, 1.0), (("k", "j"), (1.9, "a"), (1.0, "a"))):
+        detector = fr.Detector(fr.Threshold("x", ">", 0), key=by)
+        detector.push({"ts": [1, 2], "k": [1, 1], "j": ["a", "a"], "x": [1, 0]})
+        with pytest.raises(sw.BadType, match="is no value of type"):
+            detector.punctuate(5, key=near)
+        assert detector.punctuate(5, key=own).num_rows == 1
+
+
 @pytest.mark.parametrize("fragments", [False, True])
 @given(data=st.data(), rows=streams(most=18), after=st.integers(-2, 3))
 @settings(max_examples=30, deadline=None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.errors import BadQuery
-from swag.tables.conjuncts import constant, is_node, written
+from swag.tables.conjuncts import as_computed, constant, is_node, written
 from swag.tables.expressions import casting, logic, texts, times
 from swag.tables.expressions.functions import CALLS, OPERATIONS, THERE_ARE, Operation
 from swag.tables.expressions.rows import Part, applied
@@ -27,6 +27,7 @@ TYPES: dict[str, pa.DataType] = {
     "TIMESTAMP_S": pa.timestamp("s"), "TIMESTAMP_MS": pa.timestamp("ms"), "TIMESTAMP_NS": pa.timestamp("ns"),
     "TIME": pa.time64("us"),
 }  # fmt: skip
+COMPARED = {"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ", "NullSafeNEQ", "Nullif", "In"}
 AGGREGATES = {"Sum", "Avg", "Count", "Min", "Max", "First", "Last", "Median", "Quantile", "Stddev", "Variance"}
 
 
@@ -58,7 +59,8 @@ class Compiler:
         operation = CALLS.get(node.name.upper()) if kind == "Anonymous" else OPERATIONS.get(kind)
         if operation is None:
             raise unsupported(node)
-        return self._called(operation, node, [self.part(each) for each in _operands(operation, node)])
+        part = self.compared if kind in COMPARED else self.part
+        return self._called(operation, node, [part(each) for each in _operands(operation, node)])
 
     def _called(self, operation: Operation, node: Any, parts: list[Part]) -> Part:
         kernel, what = operation.kernel, written(node)
@@ -77,6 +79,13 @@ class Compiler:
         return lambda rows: rows.column(name)
 
     def constant(self, node: Any) -> Part:
+        value = as_computed(constant(node))
+        return lambda rows: value
+
+    def compared(self, node: Any) -> Part:
+        """What is compared with something: a constant as exactly as it is written."""
+        if not is_node(node.unnest(), "Literal"):
+            return self.part(node)
         value = constant(node)
         return lambda rows: value
 
@@ -85,7 +94,7 @@ class Compiler:
         literal = is_node(node.this, "Literal") and not node.this.is_string
         if not literal:
             return self.with_kernel(OPERATIONS["Neg"].kernel, node, node.this)
-        value = pa.scalar(-(2**63)) if node.this.this == str(2**63) else pc.negate(constant(node.this))
+        value = pa.scalar(-(2**63)) if node.this.this == str(2**63) else constant(node)
         return lambda rows: value
 
     def joined(self, join: Callable[[list[Part]], Part], node: Any) -> Part:
@@ -103,7 +112,7 @@ class Compiler:
         """CASE x WHEN value is CASE WHEN x = value."""
         if subject is None:
             return self.part(value)
-        return self.with_kernel(logic.compare("="), value, subject, value)
+        return self._called(OPERATIONS["EQ"], value, [self.compared(subject), self.compared(value)])
 
     def choice(self, node: Any) -> Part:
         _understood(node, {"this", "true", "false"})
@@ -117,7 +126,8 @@ class Compiler:
     def between(self, node: Any) -> Part:
         _understood(node, {"this", "low", "high", "symmetric"})
         kernel = logic.between_either if node.args.get("symmetric") else logic.between
-        return self.with_kernel(kernel, node, node.this, node.args["low"], node.args["high"])
+        parts = [self.compared(each) for each in (node.this, node.args["low"], node.args["high"])]
+        return self._called(Operation(kernel, ()), node, parts)
 
     def test(self, node: Any) -> Part:
         """IS NULL, IS TRUE, IS FALSE."""

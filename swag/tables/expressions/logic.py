@@ -16,7 +16,7 @@ from swag.tables import arithmetic
 from swag.tables.comparing import compared
 from swag.tables.expressions import instants
 from swag.tables.expressions.rows import BatchRows, Part, RowFailed
-from swag.tables.expressions.types import alike
+from swag.tables.expressions.types import alike, is_numeric
 
 NOTHING = pa.NULL  # pa.scalar would import pandas, half a second that all would pay
 
@@ -49,7 +49,8 @@ def is_false(value: Any) -> Any:
 
 def same(a: Any, b: Any) -> Any:
     """a IS NOT DISTINCT FROM b: two nulls are the same, and so are two NaN."""
-    a, b = alike(a, b)
+    if not (is_numeric(a.type) and is_numeric(b.type)):  # numbers of any types are compared exactly
+        a, b = alike(a, b)
     missing = pc.and_(pc.is_null(a, nan_is_null=True), pc.is_null(b, nan_is_null=True))
     missing = pc.and_(missing, pc.equal(pc.is_null(a), pc.is_null(b)))
     return pc.or_(missing, pc.fill_null(compare("=")(a, b), False))

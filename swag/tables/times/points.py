@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.arguments import LARGEST
+from swag.arguments import LARGEST, is_whole
 from swag.errors import BadQuery, BadType
 from swag.tables.times.durations import NANOSECONDS
 
@@ -45,6 +45,18 @@ def point(at: Any, kind: pa.DataType, unit: str, what: str) -> int:
             "round it, or cast ts to a finer unit",
         )
     return whole_number(units, what)
+
+
+def is_point(at: Any) -> bool:
+    """Does it stand for a point in time, of whatever zone and however fine?"""
+    if isinstance(at, pa.Scalar) and pa.types.is_integer(at.type):
+        at = at.as_py()
+    if is_whole(at):
+        return bool(SMALLEST <= at <= LARGEST)
+    try:
+        return _read(at, "at") is not None
+    except BadType:
+        return False
 
 
 def _read(at: Any, what: str) -> tuple[int | Fraction, bool | None] | None:

@@ -4,7 +4,8 @@
     messages --> kept, while a frame to come, or one that waits, may reach back to them -----> a row for each frame
 
 The clock is that of the slower one. Of a key whose messages come in order, a later one says that those before it have
-come; of all keys, the watermark or `engine.advance` does. Messages are kept as they are, and aggregated when their
+come; of all keys, the watermark or `engine.advance` does. Where the stream is the one that frames are found in, its
+events are the messages, too: these come in order always, as they have waited for the watermark. Messages are kept as they are, and aggregated when their
 frame is complete, as `sw.evaluate` does it: edges may be moved, so that frames overlap and an event is in several.
 """
 
@@ -23,6 +24,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadType, OutOfOrder, SwagError
 from swag.live import intake
+from swag.live.arena import Batch
 from swag.query.families import check_columns
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, column, decoded_type, instants
@@ -51,8 +53,8 @@ class EndedFrames(NamedTuple):
 
 class FilledFrames(RunningFrames):
     """As its base, with two streams. It also owns the frames that have ended and wait to be filled (`frames`), the
-    messages that may be in a frame (`messages`), the keys of both (`known`), of each key the time of its latest message
-    (`latest`), and up to when all messages have come (`complete`).
+    messages that may be in a frame (`messages`), the keys of both (`known`), of each key whose messages come in order
+    the time of the latest (`latest`), and up to when all messages have come (`complete`).
     """
 
     def __init__(self, query: "FrameQuery", ts: str, by: tuple[str, ...]) -> None:
@@ -64,18 +66,29 @@ class FilledFrames(RunningFrames):
         self.latest = NO_TIME
         self.complete = EARLIEST
         self._clock: Clock | None = None
-        self._checked: TimedRows | None = None
+        self._checked: tuple[TimedRows, bool] | None = None  # and whether those of a key are in order
         self._left = 0  # messages that were there when they were last looked through
 
     @property
     def other(self) -> str | None:
-        return self.query.fill_from
+        return None if self.query.fills_itself else self.query.fill_from
 
     # -- the stream that frames are found in --------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         self._check_clock(clock)
-        self._check_spec(table, clock)
+        if self.query.fills_itself:
+            super().check(table, clock)
+        else:
+            self._check_spec(table, clock)
+
+    def take(
+        self, rows: TimedRows, keys: KeyTable | None, clock: Clock, by_key: Batch | None = None
+    ) -> tuple[pa.Table | None, SwagError | None]:
+        found = super().take(rows, keys, clock, by_key)
+        if self.query.fills_itself:
+            self._add(self._read(rows.table), ordered=True)
+        return found
 
     def _check_clock(self, clock: Clock) -> None:
         """Both streams have one sort of time, in which margins can be told."""
@@ -103,6 +116,8 @@ class FilledFrames(RunningFrames):
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
         frames, clock = self.frames, self.core.clock
+        if self.query.fills_itself:
+            self.complete = max(self.complete, closed)
         if frames is None or clock is None:
             self._purge(closed)
             return None, None
@@ -154,13 +169,18 @@ class FilledFrames(RunningFrames):
             check_columns(aggregate, types)
             if where is not None:
                 holds(where, own)
+        new = self._read(own)
+        if ordered:
+            self._check_order(new.ts, new.ids, clock)
+        self._checked = new, ordered
+
+    def _read(self, table: pa.Table) -> TimedRows:
+        """Messages, their keys numbered as those of frames are."""
+        own = table.select(list(self.reading.columns))
         times = instants(column(own, self.ts, "ts is"), self.ts)
         self.known, ids = key_ids(own, self.key, self.known)
-        ids = ids if ids.size else np.zeros(times.size, NO_KEY.dtype)
         self.latest = extended(self.latest, 1 if self.known is None else self.known.count, EARLIEST)
-        if ordered:
-            self._check_order(times, ids, clock)
-        self._checked = TimedRows(own, times, ids)
+        return TimedRows(own, times, ids if ids.size else np.zeros(times.size, NO_KEY.dtype))
 
     def _check_order(self, times: np.ndarray, ids: np.ndarray, clock: Clock) -> None:
         """Messages of a key come in order, and none that was promised not to come."""
@@ -179,14 +199,19 @@ class FilledFrames(RunningFrames):
 
     def take_other(self, closed: int, clock: Clock) -> None:
         if self._checked is not None:
-            new, self._checked, self._clock = self._checked, None, clock
-            np.maximum.at(self.latest, new.ids, new.ts)
-            if self.messages is not None:
-                tables = pa.concat_tables([self.messages.table, new.table], promote_options="permissive")
-                both = (np.concatenate(each) for each in zip(self.messages[1:], new[1:], strict=True))
-                new = TimedRows(tables, *both)
-            self.messages = new
+            (new, ordered), self._checked, self._clock = self._checked, None, clock
+            self._add(new, ordered)
         self.complete = max(self.complete, closed)
+
+    def _add(self, new: TimedRows, ordered: bool) -> None:
+        """ordered: of a key nothing is to come that is before its latest message. Else `complete` alone says that."""
+        if ordered:
+            np.maximum.at(self.latest, new.ids, new.ts)
+        if self.messages is not None:
+            tables = pa.concat_tables([self.messages.table, new.table], promote_options="permissive")
+            both = (np.concatenate(each) for each in zip(self.messages[1:], new[1:], strict=True))
+            new = TimedRows(tables, *both)
+        self.messages = new
 
     def _purge(self, closed: int) -> None:
         """Keep a message if a frame that waits, is open, or is still to come may reach back to it."""

@@ -113,6 +113,11 @@ class FrameQuery(OverFrames):
         return self.fill_from is not None and self.fill_from == self.stream
 
     @property
+    def other(self) -> str | None:
+        """The stream that frames are filled from, if that is another one."""
+        return None if self.fills_itself else self.fill_from
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read of the events that frames are found in, other than ts and the key."""
         own = self.aggregated if self.fill_from is None or self.fills_itself else ()

@@ -69,10 +69,6 @@ class FilledFrames(RunningFrames):
         self._checked: tuple[TimedRows, bool] | None = None  # and whether those of a key are in order
         self._left = 0  # messages that were there when they were last looked through
 
-    @property
-    def other(self) -> str | None:
-        return None if self.query.fills_itself else self.query.fill_from
-
     # -- the stream that frames are found in --------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
@@ -192,7 +188,7 @@ class FilledFrames(RunningFrames):
         if early.size:
             row = int(order[early].min())
             raise OutOfOrder(
-                f'event {row} of "{self.other}" has ts {clock.show(int(times[row]))}, and later ones of its key have '
+                f'event {row} of "{self.query.other}" has ts {clock.show(int(times[row]))}, and later ones of its key have '
                 "come, or were promised to be the next.",
                 "sort the batch by ts, or Engine(lateness=…)",
             )
@@ -255,7 +251,7 @@ class FilledFrames(RunningFrames):
         """What is kept of frames, and why, in lines."""
         ended = 0 if self.frames is None else self.frames.ids.size
         return [
-            f"{self.core.numbers.size:,} open, {ended:,} wait to be filled from {self.other}",
+            f"{self.core.numbers.size:,} open, {ended:,} wait to be filled from {self.query.fill_from}",
             f"{self.kept:,} of its events are kept, as frames may reach back to them",
         ]
 

@@ -60,7 +60,7 @@ class RunningFrames(ContinuousFrames):
 
     @property
     def other(self) -> str | None:
-        return None
+        return self.query.other
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         self._check_spec(table, clock)

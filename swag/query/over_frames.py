@@ -117,6 +117,11 @@ class OverFrames(ABC):
         """Its name."""
 
     @property
+    def other(self) -> str | None:
+        """The stream that frames are filled from, if that is another one."""
+        return None
+
+    @property
     @abstractmethod
     def readers(self) -> "list[Query]":
         """What is read of events, as simple queries that read the same."""

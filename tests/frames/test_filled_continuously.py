@@ -97,20 +97,102 @@ def test_an_engine_says_the_same_of_each_frame_as_soon_as_both_streams_have_pass
         engine.advance(10_000)
         tables.append(engine.emitted("q"))
     assert engine.stats()["late"] == 0
-    in_order = [sorted(rows, key=lambda row: row["ts"]) for rows in came]
-    check_ended(engine, tables, asked, key, *in_order)
+    reports, messages = (pa.Table.from_pylist(sorted(rows, key=lambda row: row["ts"]), schema)
+                         for rows, schema in zip(came, (REPORTS, MESSAGES), strict=True))  # fmt: skip
+    check_ended(engine, tables, sw.evaluate(asked, reports, key=key, messages=messages), spec, key)
 
 
-def check_ended(engine, tables, asked, key, reports, messages):
-    """These rows are of the frames that have ended."""
+def check_ended(engine, tables, wanted, spec, key):
+    """These rows are of the frames that have ended. Of a partition, the last one of a key has not."""
     rows = pa.concat_tables([each for each in tables if each.num_rows] or tables[-1:])
-    messages = pa.Table.from_pylist(messages, MESSAGES)
-    wanted = sw.evaluate(asked, pa.Table.from_pylist(reports, REPORTS), key=key, messages=messages)
-    open_ = set(engine.changes("q")["value"].to_pylist())
-    known = [row["frame_id"] not in open_ and row["end"] is not None for row in wanted.to_pylist()]
-    ended = wanted.filter(pa.array(known, pa.bool_()))
-    if rows.num_rows or ended.num_rows:
-        assert_same(rows.sort_by("frame_id"), ended)
+    said, open_ = wanted.to_pylist(), set(engine.changes("q")["value"].to_pylist())
+    if isinstance(spec, fr.Threshold) and spec.partition:
+        open_ |= set({row.get(key): row["frame_id"] for row in said}.values())
+    known = [row["frame_id"] not in open_ and row["end"] is not None for row in said]
+    if rows.num_rows or any(known):
+        assert_same(rows.sort_by("frame_id"), wanted.filter(pa.array(known, pa.bool_())))
+
+
+@given(data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4))
+@settings(max_examples=share(20), deadline=None)
+def test_frames_filled_from_their_own_stream_are_what_they_are_with_it_given_twice(data, streams, before, after):
+    """By the name that queries call it, or by none."""
+    spec, key = data.draw(st.sampled_from(SPECS)), data.draw(st.sampled_from([None, "k"]))
+    values = data.draw(st.sampled_from([{"n": sw.count(), "x": sw.sum("x")}, {"most": sw.max("k"), "x": sw.median("x")}]))
+    asked = fr.FrameQuery(spec, values, stream="reports", fill_from="reports", before=before, after=after, name="q")
+    reports, tables = pa.Table.from_pylist(streams[0], REPORTS), []
+    lateness = data.draw(st.none() | st.integers(0, 3))
+    engine = sw.Engine(key=key, lateness=lateness)
+    engine.register(asked)
+    for part in cut(data.draw, streams[0]):
+        name = data.draw(st.sampled_from([None, "reports"]))
+        engine.append(pa.Table.from_pylist(part, REPORTS), stream=name)
+        tables.append(engine.emitted("q"))
+        engine = reloaded(engine) if data.draw(st.booleans()) else engine
+    if not streams[0]:
+        return
+    engine.advance(10_000)
+    tables.append(engine.emitted("q"))
+    check_ended(engine, tables, sw.evaluate(asked, reports, key=key), spec, key)
+    other = fr.FrameQuery(spec, values, fill_from="again", before=before, after=after)
+    if before or after:
+        assert sw.evaluate(asked, reports, key=key).equals(sw.evaluate(other, reports, key=key, again=reports))
+
+
+def test_frames_own_their_events_in_the_stream_that_they_are_found_in_unless_edges_are_moved():
+    reports = {"ts": [1, 1, 2, 2, 3, 3], "x": [0, 9, 9, 9, 9, 0]}
+    text = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM a"
+    assert sw.evaluate(text, reports)["n"].to_pylist() == [4]
+    assert sw.evaluate(text + " BEFORE 1", reports, a=reports)["n"].to_pylist() == [6]
+    with pytest.raises(sw.BadQuery, match="a=… is another table"):
+        sw.evaluate(text + " BEFORE 1", reports, a={"ts": [1], "x": [2]})
+
+
+def test_messages_that_may_still_be_late_are_waited_for():
+    engine = sw.Engine(key="k", lateness=8)
+    engine.register(fr.FrameQuery(fr.State("x"), {"n": sw.count()}, fill_from="m", name="q"))
+    for ts, x in ([5, 8], 0), ([20, 40], 1):
+        engine.append({"ts": ts, "k": ["a"] * 2, "x": [x] * 2})
+    engine.append({"ts": [4, 13], "k": ["a"] * 2}, stream="m")
+    assert engine.emitted("q").num_rows == 0
+    engine.append({"ts": [6, 7, 14, 17], "k": ["a"] * 4}, stream="m")
+    assert engine.emitted("q")["n"].to_pylist() == [2]
+
+
+FROM_A = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM m"
+OTHERS = [
+    "SELECT COUNT(*) AS c FROM m [ROWS 9]", "SELECT COUNT(*) AS c FROM b [RANGE 9, EVERY 3]",
+    "SELECT COUNT(*) AS c FROM (SELECT * FROM b WHERE x > 1) [ROWS 3]", FROM_A.replace("FROM a", "FROM b"),
+    fr.FrameQuery(fr.State("x"), sw.count(), stream="m", name="c"), "SELECT COUNT(*) FROM c [FRAME STATE x] FILL FROM a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_one_engine_has_one_stream_that_its_queries_read(other, tmp_path):
+    for first, second in (FROM_A, other), (other, FROM_A):
+        engine = sw.Engine()
+        name = engine.register(first)
+        with pytest.raises(sw.BadQuery, match="an engine has one stream|An engine has one stream"):
+            engine.register(second)
+        engine = reloaded(engine)
+        with pytest.raises(sw.BadQuery, match="an engine for each"):
+            engine.register(second)
+        engine.unregister(name if isinstance(name, str) else name[0])
+        engine.register(second)
+
+
+def test_names_of_streams_are_free_where_they_tell_nothing_apart():
+    engine = sw.Engine()
+    engine.register("SELECT COUNT(*) AS one FROM a [ROWS 9]")
+    engine.register("SELECT COUNT(*) AS two FROM b [ROWS 9, FREQUENCY 2]")
+    engine.register("SELECT MAX(two) AS three FROM two [ROWS 2]")
+    assert engine.append({"ts": [1], "x": [1]}, stream="a") == engine.append({"ts": [1], "x": [1]}, stream="b") == 1
+    assert engine.lookup("one") == 2
+    engine.unregister("one")
+    engine.register(fr.FrameQuery(fr.State("x"), sw.count(), fill_from="a", name="c"))
+    engine.register(sw.Query(sw.sum("x"), sw.Rows(9), name="four"))
+    with pytest.raises(sw.BadQuery, match='"one" reads "a", which frames of "c" are filled from'):
+        engine.register("SELECT COUNT(*) AS one FROM a [ROWS 9]")
 
 
 def test_messages_that_no_frame_can_reach_are_let_go():

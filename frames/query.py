@@ -57,8 +57,8 @@ class FrameQuery(OverFrames):
 
     `fill_from`: the name of another stream, whose events are aggregated: those of the frame's key with
     start - before <= ts <= end + after. sw.evaluate takes it by that name, sw.evaluate(query, reports, messages=table),
-    an engine as engine.append(events, stream="messages"). It may be the stream that frames are found in, `stream`, which
-    is not given again: then margins reach beyond a frame's own events.
+    an engine as engine.append(events, stream="messages"). It may be the stream that frames are found in, `stream`,
+    which is not given again: then margins reach beyond a frame's own events.
     """
 
     spec: Spec

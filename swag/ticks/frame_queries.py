@@ -78,6 +78,11 @@ class FrameQueries:
         for name, each in self.running.items():
             self._put(name, *each.decide(closed))
 
+    def let_go(self) -> None:
+        """Of what no frame can reach any more."""
+        for each in self.running.values():
+            each.let_go()
+
     def _put(self, name: str, rows: pa.Table | None, why: SwagError | None) -> None:
         self._outbox[name] += [] if rows is None else [rows]
         self._errors[name] += [] if why is None else [why]

@@ -108,6 +108,8 @@ class OtherStreams:
         for name in {str(each.other) for each in self.readers()}:
             self.now[name] = max(self.now.get(name, EARLIEST), instant)
             self._pass(name, clock, instant)
+        for stream in self.streams.every_stream:
+            stream.frames.let_go()
 
     def _pass(self, name: str, clock: Clock, promised: int = EARLIEST) -> None:
         """Up to when all events of a stream have come, and what that decides."""
@@ -162,8 +164,8 @@ class Names(NamedTuple):
         hint = "an engine for each stream that queries read"
         for name in self.own.keys() & self.other.keys():
             return BadQuery(
-                f'"{self.own[name]}" reads "{name}", which frames of "{self.other[name]}" are filled from. An engine has '
-                "one stream that its queries read, and others that frames are filled from.",
+                f'"{self.own[name]}" reads "{name}", which frames of "{self.other[name]}" are filled from. An engine '
+                "has one stream that its queries read, and others that frames are filled from.",
                 hint,
             )
         if not self.other or len(self.own) < 2:

@@ -20,11 +20,17 @@ REPORTS = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.int64()})
 MESSAGES = pa.schema({"ts": pa.int64(), "k": pa.string(), "bytes": pa.int64(), "t": pa.string()})
 SPEC = fr.Threshold("x", ">", 0, min_rows=2)
 SPECS = [
-    SPEC, fr.Threshold("x", ">", 0, partition=True, min_rows=2), fr.State("x"), fr.Threshold("x", ">", 0, extent="open"),
-    fr.Delta("x", 0, op=">", extent="open"), fr.Session(2, max_rows=3), fr.Pattern("A B", {"A": "x > 0", "B": "x <= 0"}),
+    SPEC, fr.Threshold("x", ">", 0, partition=True, min_rows=2), fr.State("x"),
+    fr.Threshold("x", ">", 0, extent="open"), fr.Delta("x", 0, op=">", extent="open"), fr.Session(2, max_rows=3),
+    fr.Pattern("A B", {"A": "x > 0", "B": "x <= 0"}),
 ]  # fmt: skip
 VALUES = {"n": sw.count(), "sum": sw.sum("bytes"), "most": sw.max("t"), "median": sw.median("bytes")}
-MERGED = {"n": sw.count(), "sum": sw.sum("bytes"), "first": sw.first("bytes"), "odd": sw.count("bytes").filter("t = 'u'")}
+MERGED = {
+    "n": sw.count(),
+    "sum": sw.sum("bytes"),
+    "first": sw.first("bytes"),
+    "u": sw.sum("ts").filter("t = 'u'"),
+}
 
 
 @st.composite
@@ -68,7 +74,9 @@ def test_stored_frames_hold_the_events_from_before_their_start_to_after_their_en
         assert row["n"] == len(inside) and row["sum"] == (sum(inside) if inside else None)
 
 
-@given(data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4), kept=st.sampled_from([0, 99]))
+@given(
+    data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4), kept=st.sampled_from([0, 9])
+)
 @settings(max_examples=share(60), deadline=None)
 def test_an_engine_says_the_same_of_each_frame_as_soon_as_both_streams_have_passed_it(
     data, streams, before, after, kept
@@ -118,7 +126,7 @@ def check_ended(engine, tables, wanted, spec, key):
 def test_frames_filled_from_their_own_stream_are_what_they_are_with_it_given_twice(data, streams, before, after):
     """By the name that queries call it, or by none."""
     spec, key = data.draw(st.sampled_from(SPECS)), data.draw(st.sampled_from([None, "k"]))
-    values = data.draw(st.sampled_from([{"n": sw.count(), "x": sw.sum("x")}, {"most": sw.max("k"), "x": sw.median("x")}]))
+    values = data.draw(st.sampled_from([{"n": sw.count(), "x": sw.sum("x")}, {"k_": sw.max("k"), "x": sw.median("x")}]))
     asked = fr.FrameQuery(spec, values, stream="reports", fill_from="reports", before=before, after=after, name="q")
     reports, tables = pa.Table.from_pylist(streams[0], REPORTS), []
     lateness = data.draw(st.none() | st.integers(0, 3))
@@ -163,7 +171,8 @@ FROM_A = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM m"
 OTHERS = [
     "SELECT COUNT(*) AS c FROM m [ROWS 9]", "SELECT COUNT(*) AS c FROM b [RANGE 9, EVERY 3]",
     "SELECT COUNT(*) AS c FROM (SELECT * FROM b WHERE x > 1) [ROWS 3]", FROM_A.replace("FROM a", "FROM b"),
-    fr.FrameQuery(fr.State("x"), sw.count(), stream="m", name="c"), "SELECT COUNT(*) FROM c [FRAME STATE x] FILL FROM a",
+    fr.FrameQuery(fr.State("x"), sw.count(), stream="m", name="c"),
+    "SELECT COUNT(*) FROM c [FRAME STATE x] FILL FROM a",
 ]  # fmt: skip
 
 
@@ -172,7 +181,7 @@ def test_one_engine_has_one_stream_that_its_queries_read(other, tmp_path):
     for first, second in (FROM_A, other), (other, FROM_A):
         engine = sw.Engine()
         name = engine.register(first)
-        with pytest.raises(sw.BadQuery, match="an engine has one stream|An engine has one stream"):
+        with pytest.raises(sw.BadQuery, match="n engine has one stream"):
             engine.register(second)
         engine = reloaded(engine)
         with pytest.raises(sw.BadQuery, match="an engine for each"):

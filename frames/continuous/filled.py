@@ -24,6 +24,7 @@ from kernels.frames.framing import (
     BEGIN,
     COUNT,
     END,
+    GAP_END,
     GAP_ROWS,
     GAP_SLOT,
     GAP_START,
@@ -164,7 +165,7 @@ class FilledFrames(RunningFrames):
             return (pa.concat_tables(fine) if fine else None), why
 
     def _rows_of(self, frames: EndedFrames) -> pa.Table:
-        said = self.messages.answers(Spans(np.asarray(frames.table.column("frame_id")), *frames[1:]))
+        said = self.messages.answers(Spans(instants(frames.table.column("start"), "start"), *frames[1:]))
         if said is None:
             return self._filled(frames.table)
         return self.query.with_answers(frames.table, *self.query.computed(said))
@@ -252,7 +253,7 @@ class FilledFrames(RunningFrames):
 
     def let_go(self) -> None:
         """Of messages that no frame which waits, is open, or is still to come may reach back to. Those that lie in an
-        open frame alone, and that none is to come before, are folded into it."""
+        open frame (or a run that may become one) alone, and that none is to come before, are folded into it."""
         clock = self.core.clock
         if self.messages.count == 0 or clock is None:
             return
@@ -272,18 +273,14 @@ class FilledFrames(RunningFrames):
         self._left = self.messages.count
 
     def _begins(self, of_core: np.ndarray) -> np.ndarray:
-        """From when on a frame of each key may begin that is not certain yet, or whose end waits for an event."""
+        """From when on a frame of each key may begin of which nothing has come, or whose end waits for an event."""
         found = np.full(of_core.size, min(self.closed, np.iinfo(np.int64).max - 1) + 1)
         core, keys = self.core, np.flatnonzero(of_core >= 0)
         if core.scan is None:
             return found
         keys = keys[of_core[keys] < core.scan.keyed.shape[0]]
         own = core.scan.keyed[of_core[keys]]
-        begins = np.maximum(own[:, LAST], found[keys])
-        for slot, rows, start in ((SLOT, ROWS, START), (GAP_SLOT, GAP_ROWS, GAP_START)):
-            undecided = (own[:, rows] > 0) & ((own[:, slot] < 0) | (not self.query.spec.in_runs))
-            begins[undecided] = np.minimum(begins, own[:, start])[undecided]
-        found[keys] = begins
+        found[keys] = np.maximum(own[:, LAST], found[keys])
         if core.ends is not None:
             waiting = self._by_known(of_core)[core.ends.keys(core.keys)]
             there = waiting >= 0
@@ -291,17 +288,23 @@ class FilledFrames(RunningFrames):
         return found
 
     def _open_spans(self, of_core: np.ndarray, clock: Clock) -> Spans:
-        """The frames that are open and certain, as far as they go by now."""
+        """The frames that are open, and the runs and gaps that may become some, as far as they go by now."""
         if self.core.scan is None:
             return Spans(*[NO_TIME] * 4)
-        frames = self.core.scan.frames
-        keys = self._by_known(of_core)[frames[:, KEY]]
-        spans = Spans(self.core.numbers, keys, *self._moved(frames[:, BEGIN], frames[:, END], clock)[:2])
+        frames, keyed = self.core.scan.frames, self.core.scan.keyed
+        found = [frames[:, [KEY, BEGIN, END]]]
+        for slot, rows, ends in ((SLOT, ROWS, [START, LAST]), (GAP_SLOT, GAP_ROWS, [GAP_START, GAP_END])):
+            keys = np.flatnonzero((keyed[:, rows] > 0) & ((keyed[:, slot] < 0) | (not self.query.spec.in_runs)))
+            found.append(np.column_stack([keys, keyed[keys][:, ends]]))
+        numbers, starts, until = np.concatenate(found).T
+        keys = self._by_known(of_core)[numbers]
+        spans = Spans(starts, keys, *self._moved(starts, until, clock)[:2])
         return spans.some(keys >= 0)
 
     def _by_known(self, of_core: np.ndarray) -> np.ndarray:
         """The other way round; -1: no message or frame of that key has come."""
-        found = np.full(max(self.core.key_count, int(of_core.max(initial=0)) + 1), -1)
+        scan = self.core.scan
+        found = np.full(max(self.core.key_count, 0 if scan is None else scan.keyed.shape[0]), -1)
         there = np.flatnonzero(of_core >= 0)
         found[of_core[there]] = there
         return found

@@ -3,8 +3,10 @@
     messages of a key   . . [o o o o o o . . . .        [: the start of an open frame, moved by `before`
     folded                   [----------)               up to where they certainly lie in it, and in no later frame
 
-Where aggregates merge, the messages of an open frame that is certain are folded as soon as none before them can come,
-so memory does not follow the length of frames. Others, and those that a frame to come may reach back to, are kept.
+Where aggregates merge, messages of a frame that is open, or of a run that may become one, are folded as soon as none
+before them can come, so memory does not follow the length of frames. Whose they are is known by the start: something is
+folded only where a frame has got past its start, and then the next one starts later. Messages that a frame to come may
+reach back to are kept as they are, and so are all where an aggregate needs them.
 """
 
 from collections.abc import Sequence
@@ -18,17 +20,16 @@ from frames.continuous.partials import Asked, Partials
 from frames.continuous.summaries import is_merged
 from frames.finding.layout import LaidOut, laid_out
 from frames.scans.scan import extended
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, part, table_from_array, table_to_array, with_arrays
 from swag.tables.columns import decoded_type
 from swag.tables.waiting import TimedRows
 
-NO_FRAME = -1
-
 
 class Spans(NamedTuple):
-    """Frames by their keys: from when to when messages lie in them, both inside."""
+    """Frames by when they start, and their keys: from when to when messages lie in them, both inside."""
 
-    numbers: np.ndarray
+    starts: np.ndarray
     keys: np.ndarray
     first: np.ndarray
     last: np.ndarray
@@ -52,7 +53,7 @@ class LaidMessages(CountedRows):
 
 class Messages:
     """Owns the messages that are kept (`rows`), the partials of open frames by key (`partials`, None where messages are
-    needed themselves, or no types are known), and of which frame each of these is (`folded`).
+    needed themselves, or no types are known), and when the frame starts that each of these is of (`folded`).
 
     Asked of it: to `add` messages; to `let_go` of some, which are folded into an open frame if they lie in one; and the
     `answers` of frames all of whose messages have come.
@@ -89,7 +90,7 @@ class Messages:
             return None
         slots, keys = np.arange(spans.keys.size), self._grown(spans.keys, self.rows.ids)
         found = self.partials.like(slots.size)
-        begun = np.flatnonzero(self.folded[spans.keys] == spans.numbers)
+        begun = np.flatnonzero(self.folded[spans.keys] == spans.starts)
         found.put(begun, self.partials, spans.keys[begun])
         laid = LaidMessages(self.rows, keys)
         found.fold(laid, spans, slots)
@@ -97,7 +98,7 @@ class Messages:
 
     def let_go(self, upto: np.ndarray, spans: Spans) -> None:
         """Of each key those before some time go. spans: open frames, at most one of a key, that they may lie in; what
-        does is all there, and in no other frame."""
+        does lies in no other frame, and none is to come before it."""
         if self.rows is None:
             return
         rows = self.rows
@@ -112,15 +113,15 @@ class Messages:
         laid = LaidMessages(rows, self._grown(spans.keys, rows.ids))
         first, last = laid.positions(spans)
         spans = spans.some(last > first)
-        partials.clear(spans.keys[self.folded[spans.keys] != spans.numbers])
-        self.folded[spans.keys] = spans.numbers
+        partials.clear(spans.keys[self.folded[spans.keys] != spans.starts])
+        self.folded[spans.keys] = spans.starts
         partials.fold(laid, spans, spans.keys)
 
     def _grown(self, *keys: np.ndarray) -> int:
         """How many keys there are, for all of which there is room from now on."""
         assert self.partials is not None
         count = max(self.folded.size, *(int(each.max(initial=0)) + 1 for each in keys))
-        self.folded = extended(self.folded, count, NO_FRAME)
+        self.folded = extended(self.folded, count, EARLIEST)
         self.partials.grow(count)
         return count
 

@@ -216,6 +216,63 @@ def test_messages_that_no_frame_can_reach_are_let_go():
     assert "wait to be filled from messages" in engine.explain()
 
 
+@pytest.mark.parametrize("lateness", [None, 5])
+@pytest.mark.parametrize("spec", [
+    fr.State("x"), fr.Threshold("x", "<", 0, partition=True), fr.Delta("x", 1, op=">", extent="open"),
+])  # fmt: skip
+def test_messages_of_an_open_frame_are_kept_as_partials_however_long_it_is(spec, lateness):
+    engine, size = sw.Engine(key="k", lateness=lateness), 500
+    values = {"n": sw.count(), "sum": sw.sum("b"), "last": sw.last("b")}
+    engine.register(fr.FrameQuery(spec, values, fill_from="messages", before=3, after=-2, name="q"))
+    with patch("frames.continuous.filled.SMALL", 0):
+        for at in range(0, 20 * size, size):
+            ts = list(range(at, at + size))
+            engine.append({"ts": ts, "k": ["a"] * size, "x": [1] * size})
+            engine.append({"ts": ts, "k": ["a"] * size, "b": ts}, stream="messages")
+            assert engine.stats()["kept"] <= 3 * size
+            engine = reloaded(engine) if at == size else engine
+    engine.append({"ts": [at + size, at + size + 1], "k": ["a"] * 2, "x": [-9, -9]})
+    engine.advance(10 * at)
+    (row,) = engine.emitted("q").to_pylist()
+    end = row["end"] - 2 - (spec.extent == "open")
+    assert (row["n"], row["sum"], row["last"]) == (end + 1, end * (end + 1) // 2, end)
+    assert engine.stats()["kept"] < 9
+
+
+def test_no_more_is_kept_than_is_asked_for_once_time_has_passed():
+    engine = sw.Engine(key="k")
+    engine.register(fr.FrameQuery(SPEC, sw.median("b"), fill_from="messages", name="q"))
+    engine.append({"ts": [1], "k": ["a"], "x": [0]})
+    engine.append({"ts": range(1000), "k": ["a"] * 1000, "b": range(1000)}, stream="messages")
+    engine.advance(1000)
+    assert engine.stats()["kept"] == 0
+
+
+def test_a_gap_has_the_messages_of_its_beginning():
+    """And so has a frame that has ended, but for the event that tells where."""
+    for spec in fr.Threshold("x", ">", 5, partition=True), fr.Delta("x", 0, op=">", extent="open"):
+        engine = sw.Engine()
+        engine.register(fr.FrameQuery(spec, {"n": sw.count(), "middle": sw.median("b")}, fill_from="m", name="q"))
+        with patch("frames.continuous.filled.SMALL", 0):
+            for ts in range(4):
+                engine.append({"ts": [ts], "x": [9 * (ts == 3)]})
+                engine.append({"ts": [ts], "b": [ts]}, stream="m")
+                engine.append({"ts": [ts], "b": [ts]}, stream="m")
+            engine.append({"ts": [9], "x": [0]})
+            engine.advance(10)
+        assert engine.emitted("q").to_pylist()[0]["n"] == (6 if isinstance(spec, fr.Threshold) else 8)
+
+
+def test_a_sum_that_does_not_fit_takes_no_other_frame_with_it():
+    engine = sw.Engine()
+    engine.register(fr.FrameQuery(fr.State("x"), {"sum": sw.sum("b")}, fill_from="m", name="q"))
+    engine.append({"ts": [1, 2, 3, 4], "x": [0, 1, 2, 3]})
+    engine.append({"ts": [1, 2, 2, 3, 9], "b": [7, 2**62, 2**62, 8, 0]}, stream="m")
+    with pytest.raises(OverflowError):
+        engine.emitted("q")
+    assert engine.emitted("q")["sum"].to_pylist() == [7, 8]
+
+
 @pytest.mark.parametrize("spec", [
     fr.Threshold("x", ">", 0, extent="open"), fr.Pattern("A+", {"A": "x > 0"}, extent="open"),
     fr.Pattern("A B", {"A": "x > 0", "B": "x <= 0"}),

@@ -57,7 +57,8 @@ class FrameQuery(OverFrames):
 
     `fill_from`: the name of another stream, whose events are aggregated: those of the frame's key with
     start - before <= ts <= end + after. sw.evaluate takes it by that name, sw.evaluate(query, reports, messages=table),
-    an engine as engine.append(events, stream="messages").
+    an engine as engine.append(events, stream="messages"). It may be the stream that frames are found in, `stream`,
+    which is not given again: then margins reach beyond a frame's own events.
     """
 
     spec: Spec
@@ -91,6 +92,8 @@ class FrameQuery(OverFrames):
             if abs(distance(getattr(self, name), name)) > LARGEST:
                 raise BadQuery(f"{name}={getattr(self, name)!r} does not fit int64.", FILLING)
             object.__setattr__(self, name, written(getattr(self, name)))
+        if self.fills_itself and not (distance(self.before, "before") or distance(self.after, "after")):
+            object.__setattr__(self, "fill_from", None)  # a frame owns its events
         if self.fill_from is not None:
             check_name(self.fill_from, "fill_from", FILLING)
             if self.fragments:
@@ -105,9 +108,19 @@ class FrameQuery(OverFrames):
         return str(self) if self.name is None else self.name
 
     @property
+    def fills_itself(self) -> bool:
+        """Are frames filled from the very stream that they are found in?"""
+        return self.fill_from is not None and self.fill_from == self.stream
+
+    @property
+    def other(self) -> str | None:
+        """The stream that frames are filled from, if that is another one."""
+        return None if self.fills_itself else self.fill_from
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read of the events that frames are found in, other than ts and the key."""
-        own = self.aggregated if self.fill_from is None else ()
+        own = self.aggregated if self.fill_from is None or self.fills_itself else ()
         return tuple(dict.fromkeys([*self.spec.columns, *own]))
 
     @property
@@ -129,7 +142,7 @@ class FrameQuery(OverFrames):
     def readers(self) -> list[Query]:
         """What is read of events, as simple queries that read the same. The spec looks at its columns itself."""
         found = readers_of(self.spec, self.label)
-        return found if self.fill_from is not None else found + self.filling
+        return found + self.filling if self.fill_from is None or self.fills_itself else found
 
     @property
     def filling(self) -> list[Query]:
@@ -164,23 +177,36 @@ class FrameQuery(OverFrames):
     ) -> pa.Table:
         """One row per frame: frame_id, [key], start, end, rows, one column per value. streams: others, by name."""
         self._check_streams(streams)
+        self._check_again(streams, events)
         by, seen = key_of(key, self.spec), Fingerprint()
         table = joined(as_table(events), by)
         found = search(self.spec, table, ts, key_name(by), seen)
         frames = Origin.of_search(self.spec, ts, by).noted(apart(found.table(), by), seen, whole=True)
         if self.fill_from is not None:
-            return self.say(frames, joined(as_table(streams[self.fill_from]), by), ts, key, None)
+            return self.say(frames, joined(as_table(streams.get(self.fill_from, events)), by), ts, key, None)
         return self.say(frames, table, ts, key, of_found(found))
 
     def _check_streams(self, streams: Mapping[str, Any]) -> None:
         """Refuse streams that it does not read, and none where it reads one."""
         for name in streams:
-            if name != self.fill_from:
+            if name not in (self.fill_from, self.stream):
                 raise BadQuery(f'"{name}" is no stream that frames are filled from.', f"leave {name}=… out; {FILLING}")
-        if self.fill_from is not None and self.fill_from not in streams:
+        if self.fill_from is not None and not self.fills_itself and self.fill_from not in streams:
+            raise self._not_there()
+
+    def _not_there(self) -> BadQuery:
+        return BadQuery(
+            f'frames are filled from "{self.fill_from}", which is not there.',
+            f"sw.evaluate(…, {self.fill_from}=table); on the command line, from their own stream without margins",
+        )
+
+    def _check_again(self, streams: Mapping[str, Any], events: Any) -> None:
+        """Refuse another table under the name of the stream that frames are found in."""
+        again = events if self.stream is None else streams.get(self.stream, events)
+        if again is not events and not as_table(again).equals(as_table(events)):
             raise BadQuery(
-                f'frames are filled from "{self.fill_from}", which is not there.',
-                f"sw.evaluate(…, {self.fill_from}=table); on the command line, from their own stream",
+                f'frames are found in "{self.stream}", but {self.stream}=… is another table.',
+                f"leave {self.stream}=… out, or name the other stream apart",
             )
 
     def say(self, found: pa.Table, table: pa.Table, ts: str, key: Key, owner: Owner | None) -> pa.Table:
@@ -196,7 +222,7 @@ class FrameQuery(OverFrames):
 
     def _check_own(self) -> None:
         if self.fill_from is not None:
-            self._check_streams(NO_STREAMS)
+            raise self._not_there()
 
     def with_answers(self, found: pa.Table, answers: list[Any], passing: np.ndarray | None) -> pa.Table:
         """Frames, with a column per value; only those that pass."""

@@ -110,7 +110,9 @@ class Engine:
         queries = [each.named() if isinstance(each, OverFrames) else each for each in queries]
         for each in queries:
             self._check_grouping(each)
+        self._others.check(queries)
         self._arrivals.add(queries)
+        self._others.note(queries)
         return queries[0].label if isinstance(given, Query | OverFrames) else [q.label for q in queries]
 
     def _check_hold(self) -> None:
@@ -149,6 +151,7 @@ class Engine:
         if reader is not None:
             raise BadQuery(f'query "{name}" is read by "{reader}".', f'engine.unregister("{reader}") first')
         self._arrivals.remove(name)
+        self._others.forget()
 
     @property
     def queries(self) -> list[Query]:
@@ -167,7 +170,8 @@ class Engine:
     def append(self, events: Any, *, stream: str | None = None) -> int:
         """Take a batch, whole or not at all; returns how many events were taken.
 
-        stream: the name of another stream, which frames are filled from (FILL FROM). It has an order of its own.
+        stream: the name of another stream, which frames are filled from (FILL FROM). It has an order of its own. The
+        name by which queries read events means the same as none: those are the engine's own.
         """
         if stream is not None and not self._others.is_own(stream):
             return self._others.take(stream, events)

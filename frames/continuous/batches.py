@@ -8,7 +8,8 @@ Of the rows that came before, nothing but two partials is there: that of the gap
 that begins before the batch begins with one of them, or with both.
 """
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,55 +45,27 @@ class KeyPieces(NamedTuple):
         return KeyPieces(self.places[which], self.first[which], self.last[which])
 
 
-class KeyedBatch:
-    """Rows of a batch in order of key, and how many rows of each key the gap and the run before them have.
+class CountedRows(ABC):
+    """Rows in an order in which pieces are runs of them. Owns these, and the columns that were read so far.
 
-    Owns these, and the columns that were read so far. Asked of it: the pieces of frames that ended (`of_frames`), and
-    of the gaps and runs that are left (`left`); which rows of pieces count (`runs`), and the values of a column.
+    Asked of it: which rows of pieces count (`runs`), and the values of a column.
     """
 
-    def __init__(self, rows: TimedRows, scan: Scan, seen: np.ndarray, by_key: Batch | None = None) -> None:
-        """scan: which has not seen these yet. seen: a zero for each key. by_key: if somebody has put the rows in order
-        already."""
-        self.table, self.rows = rows.table, rows
-        if by_key is not None or rows.ids.size:
-            self.order, self.keys, self.starts = by_key or group(rows.ids, seen)
-        else:
-            self.order, self.keys = np.arange(rows.ts.size), ONE_KEY
-            self.starts = np.array([0, rows.ts.size])
-        self.run, self.gap = np.empty(self.keys.size, np.int64), np.empty(self.keys.size, np.int64)
-        frame_pieces.before(scan.keyed, scan.found.frames, self.keys, self.run, self.gap)
+    def __init__(self, table: pa.Table, order: np.ndarray) -> None:
+        self.table, self.order = table, order
         self._values: dict[str, np.ndarray] = {}
         self._counted: dict[Counted, tuple[np.ndarray, np.ndarray | None]] = {}
-        self._whole: tuple[KeyPieces, Runs] | None = None  # of the pieces that were asked for last
+        self._whole: tuple[Any, Runs] | None = None  # of the pieces that were asked for last
 
-    def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> KeyPieces:
-        """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
-        its place here."""
-        found = np.empty((3, slots.size), np.int64)
-        batch, before = (self.order, self.starts), (self.run, self.gap)
-        fits = frame_pieces.of_frames(frames, slots, carried, batch, before, places, found)
-        assert fits, "all that is undecided of a key is its last run: Spec.in_runs"
-        return KeyPieces(*found)
+    @abstractmethod
+    def positions(self, pieces: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Where the rows that pieces have begin and end in this order."""
 
-    def left(self, scan: Scan) -> tuple[KeyPieces, KeyPieces]:
-        """The gap and the run that each key has after this batch, which was scanned."""
-        runs, gaps = np.empty((3, self.keys.size), np.int64), np.empty((3, self.keys.size), np.int64)
-        of_runs, of_gaps = frame_pieces.left(scan.keyed, scan.found.frames, self.keys, self.starts, runs, gaps)
-        return KeyPieces(*gaps[:, :of_gaps]), KeyPieces(*runs[:, :of_runs])
-
-    def begins_with(self, pieces: KeyPieces) -> tuple[np.ndarray, np.ndarray]:
-        """Which pieces begin with the gap of before, and which hold the run of before, as a whole."""
-        run = self.run[pieces.places]
-        return pieces.first < -run, (run > 0) & (pieces.first < 0) & (pieces.last > -run)
-
-    def runs(self, pieces: KeyPieces, slots: np.ndarray, counted: Counted) -> Runs:
-        """The rows of this batch that pieces have, and that count: those of piece i go to slots[i]."""
+    def runs(self, pieces: Any, slots: np.ndarray, counted: Counted) -> Runs:
+        """The rows that pieces have, and that count: those of piece i go to slots[i]."""
         rows, before = self._that_count(counted)
         if self._whole is None or self._whole[0] is not pieces:
-            begin = self.starts[pieces.places]
-            first, last = begin + np.maximum(pieces.first, 0), begin + np.maximum(pieces.last, 0)
-            self._whole = pieces, _some(Runs(slots, first, last, self.order))
+            self._whole = pieces, _some(Runs(slots, *self.positions(pieces), self.order))
         runs = self._whole[1]
         return runs if before is None else _some(Runs(runs.slots, before[runs.first], before[runs.last], rows))
 
@@ -116,6 +89,50 @@ class KeyedBatch:
                 there = mask[self.order]
                 self._counted[counted] = self.order[there], np.concatenate([[0], np.cumsum(there)])
         return self._counted[counted]
+
+
+class KeyedBatch(CountedRows):
+    """Rows of a batch in order of key, and how many rows of each key the gap and the run before them have.
+
+    Asked of it: the pieces of frames that ended (`of_frames`), and of the gaps and runs that are left (`left`).
+    """
+
+    def __init__(self, rows: TimedRows, scan: Scan, seen: np.ndarray, by_key: Batch | None = None) -> None:
+        """scan: which has not seen these yet. seen: a zero for each key. by_key: if somebody has put the rows in order
+        already."""
+        self.rows = rows
+        if by_key is not None or rows.ids.size:
+            order, self.keys, self.starts = by_key or group(rows.ids, seen)
+        else:
+            order, self.keys = np.arange(rows.ts.size), ONE_KEY
+            self.starts = np.array([0, rows.ts.size])
+        super().__init__(rows.table, order)
+        self.run, self.gap = np.empty(self.keys.size, np.int64), np.empty(self.keys.size, np.int64)
+        frame_pieces.before(scan.keyed, scan.found.frames, self.keys, self.run, self.gap)
+
+    def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> KeyPieces:
+        """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
+        its place here."""
+        found = np.empty((3, slots.size), np.int64)
+        batch, before = (self.order, self.starts), (self.run, self.gap)
+        fits = frame_pieces.of_frames(frames, slots, carried, batch, before, places, found)
+        assert fits, "all that is undecided of a key is its last run: Spec.in_runs"
+        return KeyPieces(*found)
+
+    def left(self, scan: Scan) -> tuple[KeyPieces, KeyPieces]:
+        """The gap and the run that each key has after this batch, which was scanned."""
+        runs, gaps = np.empty((3, self.keys.size), np.int64), np.empty((3, self.keys.size), np.int64)
+        of_runs, of_gaps = frame_pieces.left(scan.keyed, scan.found.frames, self.keys, self.starts, runs, gaps)
+        return KeyPieces(*gaps[:, :of_gaps]), KeyPieces(*runs[:, :of_runs])
+
+    def begins_with(self, pieces: KeyPieces) -> tuple[np.ndarray, np.ndarray]:
+        """Which pieces begin with the gap of before, and which hold the run of before, as a whole."""
+        run = self.run[pieces.places]
+        return pieces.first < -run, (run > 0) & (pieces.first < 0) & (pieces.last > -run)
+
+    def positions(self, pieces: KeyPieces) -> tuple[np.ndarray, np.ndarray]:
+        begin = self.starts[pieces.places]
+        return begin + np.maximum(pieces.first, 0), begin + np.maximum(pieces.last, 0)
 
 
 def _some(runs: Runs) -> Runs:

@@ -4,8 +4,9 @@
     messages --> kept, while a frame to come, or one that waits, may reach back to them -----> a row for each frame
 
 The clock is that of the slower one. Of a key whose messages come in order, a later one says that those before it have
-come; of all keys, the watermark or `engine.advance` does. Messages are kept as they are, and aggregated when their
-frame is complete, as `sw.evaluate` does it: edges may be moved, so that frames overlap and an event is in several.
+come; of all keys, the watermark or `engine.advance` does. Where the stream is the one that frames are found in, its
+events are the messages, too: these come in order always, as they have waited for the watermark. Edges may be moved, so
+that frames overlap and an event is in several. What is kept of messages is in frames/continuous/messages.py.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,16 +14,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from frames.continuous.messages import Messages, Spans
 from frames.continuous.running import OURS, RunningFrames
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids
 from frames.scans.scan import extended
 from frames.state import keys_from_arrays, keys_to_arrays
 from frames.tables import frames_table, margins, noted_extent, shifted
-from kernels.frames.framing import COUNT, LAST, ROWS, START
+from kernels.frames.framing import (
+    BEGIN,
+    COUNT,
+    END,
+    GAP_END,
+    GAP_ROWS,
+    GAP_SLOT,
+    GAP_START,
+    KEY,
+    LAST,
+    ROWS,
+    SLOT,
+    START,
+)
 from kernels.operators.numbers import EARLIEST
-from swag.durable.state import State, table_from_array, table_to_array
+from swag.durable.state import State, nested, own_arrays, part, table_from_array, table_to_array
 from swag.errors import BadType, OutOfOrder, SwagError
 from swag.live import intake
+from swag.live.arena import Batch
 from swag.query.families import check_columns
 from swag.query.reading import Reading
 from swag.tables.columns import Clock, column, decoded_type, instants
@@ -50,9 +66,9 @@ class EndedFrames(NamedTuple):
 
 
 class FilledFrames(RunningFrames):
-    """As its base, with two streams. It also owns the frames that have ended and wait to be filled (`frames`), the
-    messages that may be in a frame (`messages`), the keys of both (`known`), of each key the time of its latest message
-    (`latest`), and up to when all messages have come (`complete`).
+    """As its base, with two streams. It also owns the frames that have ended and wait to be filled (`frames`), what is
+    kept of messages (`messages`), the keys of both (`known`), of each key whose messages come in order the time of the
+    latest (`latest`), and up to when all messages have come (`complete`), and all events (`closed`).
     """
 
     def __init__(self, query: "FrameQuery", ts: str, by: tuple[str, ...]) -> None:
@@ -60,22 +76,33 @@ class FilledFrames(RunningFrames):
         self.reading = Reading(query.filling, ts, *by)
         self.known: KeyTable | None = None
         self.frames: EndedFrames | None = None
-        self.messages: TimedRows | None = None
+        self.messages = Messages(query.asked, query.spec.in_runs)
         self.latest = NO_TIME
-        self.complete = EARLIEST
+        self.complete = self.closed = EARLIEST
         self._clock: Clock | None = None
-        self._checked: TimedRows | None = None
+        self._checked: tuple[TimedRows, bool] | None = None  # and whether those of a key are in order
         self._left = 0  # messages that were there when they were last looked through
 
-    @property
-    def other(self) -> str | None:
-        return self.query.fill_from
+    def _begin_anew(self, number: int = 0) -> None:
+        super()._begin_anew(number)
+        self.core.follower = None  # of its events nothing is said
 
     # -- the stream that frames are found in --------------------------------------------------------------------------
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         self._check_clock(clock)
-        self._check_spec(table, clock)
+        if self.query.fills_itself:
+            super().check(table, clock)
+        else:
+            self._check_spec(table, clock)
+
+    def take(
+        self, rows: TimedRows, keys: KeyTable | None, clock: Clock, by_key: Batch | None = None
+    ) -> tuple[pa.Table | None, SwagError | None]:
+        found = super().take(rows, keys, clock, by_key)
+        if self.query.fills_itself:
+            self._add(self._read(rows.table), ordered=True)
+        return found
 
     def _check_clock(self, clock: Clock) -> None:
         """Both streams have one sort of time, in which margins can be told."""
@@ -90,10 +117,10 @@ class FilledFrames(RunningFrames):
         """Frames that have ended wait until they are filled."""
         table = frames.select([name for name in frames.column_names if name in (*OURS, self.key)])
         self.known, ids = key_ids(table, self.key, self.known)
-        early, late = margins(self.query.before, self.query.after, clock.unit)
-        first, _ = shifted(instants(table.column("start"), "start"), -early)
-        late -= self.query.spec.extent == "open"  # then the end itself is outside
-        last, _ = shifted(instants(table.column("end"), "end"), late)
+        first, last, there = self._moved(
+            instants(table.column("start"), "start"), instants(table.column("end"), "end"), clock
+        )
+        first, last = np.where(there, first, 1), np.where(there, last, 0)
         new = EndedFrames(table, ids if ids.size else np.zeros(first.size, ids.dtype), first, last)
         if self.frames is not None:
             tables = pa.concat_tables([self.frames.table, table])
@@ -101,27 +128,51 @@ class FilledFrames(RunningFrames):
         self.frames = new
         return None, None
 
+    def _moved(self, starts: np.ndarray, ends: np.ndarray, clock: Clock) -> tuple[np.ndarray, ...]:
+        """From when to when messages lie in frames, both inside; and whether that is not out of all time."""
+        early, late = margins(self.query.before, self.query.after, clock.unit)
+        first, below = shifted(starts, -early)
+        last, above = shifted(ends, late - (self.query.spec.extent == "open"))  # then the end itself is outside
+        return first, last, (below <= 0) & (above >= 0)
+
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
-        frames, clock = self.frames, self.core.clock
-        if frames is None or clock is None:
-            self._purge(closed)
-            return None, None
-        self.latest = extended(self.latest, int(frames.ids.max(initial=0)) + 1, EARLIEST)
-        done = (self.latest[frames.ids] > frames.last) | (frames.last <= self.complete)
-        if not done.any():
-            return None, None
-        ready = frames.some(done)
-        self.frames = None if done.all() else frames.some(~done)
-        try:
-            found: tuple[pa.Table | None, SwagError | None] = self._filled(ready.table), None
-        except SwagError as why:
-            found = None, why
-        self._purge(closed)
+        self.closed = max(self.closed, closed)
+        if self.query.fills_itself:
+            self.complete = max(self.complete, closed)
+        found: tuple[pa.Table | None, SwagError | None] = None, None
+        if self.frames is not None:
+            self._make_room()
+            done = (self.latest[self.frames.ids] > self.frames.last) | (self.frames.last <= self.complete)
+            if done.any():
+                ready = self.frames.some(done)
+                self.frames = None if done.all() else self.frames.some(~done)
+                found = self._answered(ready)
+        if self.messages.count > 2 * self._left + SMALL:
+            self.let_go()
         return found
 
+    def _answered(self, frames: EndedFrames) -> tuple[pa.Table | None, SwagError | None]:
+        """Frames whose messages are all there, each with what is said of it; and what is wrong with those that lack."""
+        try:
+            return self._rows_of(frames), None
+        except SwagError as why:
+            fine = []
+            for row in np.eye(frames.ids.size, dtype=bool) if frames.ids.size > 1 else ():
+                try:
+                    fine.append(self._rows_of(frames.some(row)))
+                except SwagError:
+                    continue
+            return (pa.concat_tables(fine) if fine else None), why
+
+    def _rows_of(self, frames: EndedFrames) -> pa.Table:
+        said = self.messages.answers(Spans(instants(frames.table.column("start"), "start"), *frames[1:]))
+        if said is None:
+            return self._filled(frames.table)
+        return self.query.with_answers(frames.table, *self.query.computed(said))
+
     def _filled(self, frames: pa.Table) -> pa.Table:
-        """Frames whose events are all there, each with what is said of it."""
-        table = self._nothing_came() if self.messages is None else self.messages.table
+        """The same, of the messages themselves."""
+        table = self._nothing_came() if self.messages.rows is None else self.messages.rows.table
         noted = frames.replace_schema_metadata(noted_extent(self.query.spec.extent))
         return self.query.with_answers(frames, *self.query.answers(noted, table, self.ts, self.key, None))
 
@@ -147,20 +198,29 @@ class FilledFrames(RunningFrames):
         own = joined(intake.read(table, self.reading, keep=True), self.by)
         types = {name: decoded_type(own.schema.field(name).type) for name in self._aggregated}
         for name, kind in types.items():
-            known = kind if self.messages is None else decoded_type(self.messages.table.schema.field(name).type)
+            rows = self.messages.rows
+            known = kind if rows is None else decoded_type(rows.table.schema.field(name).type)
             if kind != known and not pa.types.is_null(kind) and not pa.types.is_null(known):
                 raise BadType(f'column "{name}" is {kind}, but has been {known} so far.', f"cast it to {known}")
         for aggregate, where in self._asked:
             check_columns(aggregate, types)
             if where is not None:
                 holds(where, own)
+        new = self._read(own)
+        if ordered:
+            self._check_order(new.ts, new.ids, clock)
+        self._checked = new, ordered
+
+    def _read(self, table: pa.Table) -> TimedRows:
+        """Messages, their keys numbered as those of frames are."""
+        own = table.select(list(self.reading.columns))
         times = instants(column(own, self.ts, "ts is"), self.ts)
         self.known, ids = key_ids(own, self.key, self.known)
-        ids = ids if ids.size else np.zeros(times.size, NO_KEY.dtype)
+        self._make_room()
+        return TimedRows(own, times, ids if ids.size else np.zeros(times.size, NO_KEY.dtype))
+
+    def _make_room(self) -> None:
         self.latest = extended(self.latest, 1 if self.known is None else self.known.count, EARLIEST)
-        if ordered:
-            self._check_order(times, ids, clock)
-        self._checked = TimedRows(own, times, ids)
 
     def _check_order(self, times: np.ndarray, ids: np.ndarray, clock: Clock) -> None:
         """Messages of a key come in order, and none that was promised not to come."""
@@ -172,48 +232,82 @@ class FilledFrames(RunningFrames):
         if early.size:
             row = int(order[early].min())
             raise OutOfOrder(
-                f'event {row} of "{self.other}" has ts {clock.show(int(times[row]))}, and later ones of its key have '
-                "come, or were promised to be the next.",
+                f'event {row} of "{self.query.other}" has ts {clock.show(int(times[row]))}, and later ones of its key '
+                "have come, or were promised to be the next.",
                 "sort the batch by ts, or Engine(lateness=…)",
             )
 
     def take_other(self, closed: int, clock: Clock) -> None:
         if self._checked is not None:
-            new, self._checked, self._clock = self._checked, None, clock
-            np.maximum.at(self.latest, new.ids, new.ts)
-            if self.messages is not None:
-                tables = pa.concat_tables([self.messages.table, new.table], promote_options="permissive")
-                both = (np.concatenate(each) for each in zip(self.messages[1:], new[1:], strict=True))
-                new = TimedRows(tables, *both)
-            self.messages = new
+            (new, ordered), self._checked, self._clock = self._checked, None, clock
+            self._add(new, ordered)
         self.complete = max(self.complete, closed)
 
-    def _purge(self, closed: int) -> None:
-        """Keep a message if a frame that waits, is open, or is still to come may reach back to it."""
-        if self.messages is None or self.messages.ts.size <= 2 * self._left + SMALL or self.core.clock is None:
-            return
-        rows = self.messages
-        keep = rows.ts >= self._needed(closed)[rows.ids]
-        if not keep.all():
-            table = rows.table.filter(pa.array(keep)).combine_chunks()
-            self.messages = TimedRows(table, rows.ts[keep], rows.ids[keep])
-        self._left = self.messages.ts.size
+    def _add(self, new: TimedRows, ordered: bool) -> None:
+        """ordered: of a key nothing is to come that is before its latest message. Else `complete` alone says that."""
+        if ordered:
+            np.maximum.at(self.latest, new.ids, new.ts)
+        self.messages.add(new)
 
-    def _needed(self, closed: int) -> np.ndarray:
-        """From when on messages of each key may still be in a frame."""
-        assert self.core.clock is not None
-        starts = np.full(self.latest.size, min(closed, np.iinfo(np.int64).max - 1) + 1)
-        ids = self._of_core()
-        there, keyed = ids >= 0, None if self.core.scan is None else self.core.scan.keyed
-        if keyed is not None:
-            own = keyed[np.minimum(ids[there], keyed.shape[0] - 1)]
-            open_ = np.where(own[:, ROWS] > 0, own[:, START], np.maximum(own[:, LAST], starts[there]))
-            starts[there] = np.where(ids[there] < keyed.shape[0], open_, starts[there])
-        early, _ = margins(self.query.before, self.query.after, self.core.clock.unit)
-        needed, _ = shifted(starts, -early)
+    # -- what of it is kept -------------------------------------------------------------------------------------------
+
+    def let_go(self) -> None:
+        """Of messages that no frame which waits, is open, or is still to come may reach back to. Those that lie in an
+        open frame (or a run that may become one) alone, and that none is to come before, are folded into it."""
+        clock = self.core.clock
+        if self.messages.count == 0 or clock is None:
+            return
+        self._make_room()
+        of_core = self._of_core()
+        upto, _ = shifted(self._begins(of_core), -margins(self.query.before, self.query.after, clock.unit)[0])
         if self.frames is not None:
-            np.minimum.at(needed, self.frames.ids, self.frames.first)
-        return needed
+            np.minimum.at(upto, self.frames.ids, self.frames.first)
+        open_ = self._open_spans(of_core, clock)
+        alone = (np.bincount(open_.keys)[open_.keys] == 1) & (self.messages.partials is not None)
+        np.minimum.at(upto, open_.keys[~alone], open_.first[~alone])
+        open_ = open_.some(alone)
+        come = np.maximum(self.complete, self.latest[open_.keys] - (self.latest[open_.keys] > EARLIEST))
+        inside, _ = shifted(np.minimum(come, open_.last), 1)
+        upto[open_.keys] = np.minimum(upto[open_.keys], np.maximum(inside, open_.first))
+        self.messages.let_go(upto, open_)
+        self._left = self.messages.count
+
+    def _begins(self, of_core: np.ndarray) -> np.ndarray:
+        """From when on a frame of each key may begin of which nothing has come, or whose end waits for an event."""
+        found = np.full(of_core.size, min(self.closed, np.iinfo(np.int64).max - 1) + 1)
+        core, keys = self.core, np.flatnonzero(of_core >= 0)
+        if core.scan is None:
+            return found
+        keys = keys[of_core[keys] < core.scan.keyed.shape[0]]
+        own = core.scan.keyed[of_core[keys]]
+        found[keys] = np.maximum(own[:, LAST], found[keys])
+        if core.ends is not None:
+            waiting = self._by_known(of_core)[core.ends.keys(core.keys)]
+            there = waiting >= 0
+            np.minimum.at(found, waiting[there], core.ends.starts()[there])
+        return found
+
+    def _open_spans(self, of_core: np.ndarray, clock: Clock) -> Spans:
+        """The frames that are open, and the runs and gaps that may become some, as far as they go by now."""
+        if self.core.scan is None:
+            return Spans(*[NO_TIME] * 4)
+        frames, keyed = self.core.scan.frames, self.core.scan.keyed
+        found = [frames[:, [KEY, BEGIN, END]]]
+        for slot, rows, ends in ((SLOT, ROWS, [START, LAST]), (GAP_SLOT, GAP_ROWS, [GAP_START, GAP_END])):
+            keys = np.flatnonzero((keyed[:, rows] > 0) & ((keyed[:, slot] < 0) | (not self.query.spec.in_runs)))
+            found.append(np.column_stack([keys, keyed[keys][:, ends]]))
+        numbers, starts, until = np.concatenate(found).T
+        keys = self._by_known(of_core)[numbers]
+        spans = Spans(starts, keys, *self._moved(starts, until, clock)[:2])
+        return spans.some(keys >= 0)
+
+    def _by_known(self, of_core: np.ndarray) -> np.ndarray:
+        """The other way round; -1: no message or frame of that key has come."""
+        scan = self.core.scan
+        found = np.full(max(self.core.key_count, 0 if scan is None else scan.keyed.shape[0]), -1)
+        there = np.flatnonzero(of_core >= 0)
+        found[of_core[there]] = there
+        return found
 
     def _of_core(self) -> np.ndarray:
         """By which number the engine knows each key; -1: it does not."""
@@ -229,33 +323,29 @@ class FilledFrames(RunningFrames):
     def explain(self) -> list[str]:
         """What is kept of frames, and why, in lines."""
         ended = 0 if self.frames is None else self.frames.ids.size
+        folded = "; those inside of open frames are kept as partials" * (self.messages.partials is not None)
         return [
-            f"{self.core.numbers.size:,} open, {ended:,} wait to be filled from {self.other}",
-            f"{self.kept:,} of its events are kept, as frames may reach back to them",
+            f"{self.core.numbers.size:,} open, {ended:,} wait to be filled from {self.query.fill_from}",
+            f"{self.messages.count:,} of its events are kept, as frames may reach back to them{folded}",
         ]
 
     @property
     def kept(self) -> int:
-        return self.core.waiting.count + (0 if self.messages is None else self.messages.ts.size)
+        return self.core.waiting.count + self.messages.count
 
     @property
     def bytes(self) -> int:
-        own = [*(self.messages or ()), *(self.frames or ()), self.latest]
-        return super().bytes + sum(each.nbytes for each in own)
+        own = [*(self.frames or ()), self.latest]
+        return super().bytes + self.messages.bytes + sum(each.nbytes for each in own)
 
     def state(self) -> State:
-        header, arrays = super().state()
-        header |= {"complete": self.complete}
+        header, arrays = nested(
+            {"complete": self.complete}, {"base": super().state(), "messages": self.messages.state()}
+        )
         arrays |= {
             "latest": self.latest,
             **{f"known/{name}": each for name, each in keys_to_arrays(self.known).items()},
         }
-        if self.messages is not None:
-            arrays |= {
-                "messages": table_to_array(self.messages.table),
-                "ts": self.messages.ts,
-                "ids": self.messages.ids,
-            }
         if self.frames is not None:
             spans = dict(zip(("of", "first", "last"), self.frames[1:], strict=True))
             arrays |= {"frames": table_to_array(self.frames.table), **spans}
@@ -265,16 +355,14 @@ class FilledFrames(RunningFrames):
         return header, arrays
 
     def restore(self, state: State) -> None:
-        super().restore(state)
+        super().restore(part(state, "base"))
+        self.messages.restore(part(state, "messages"))
         header, arrays = state
         self.complete, self.latest = header["complete"], arrays["latest"].copy()
         types = table_from_array(arrays["types"]).schema
         self._clock = Clock(types.field("ts").type) if "ts" in types.names else None
         if "key" in types.names:
-            own = {name.removeprefix("known/"): each for name, each in arrays.items() if name.startswith("known/")}
-            self.known = keys_from_arrays(types.field("key").type, own)
-        if "messages" in arrays:
-            self.messages = TimedRows(table_from_array(arrays["messages"]), arrays["ts"], arrays["ids"])
+            self.known = keys_from_arrays(types.field("key").type, own_arrays(arrays, "known"))
         if "frames" in arrays:
             self.frames = EndedFrames(
                 table_from_array(arrays["frames"]), *(arrays[name] for name in ("of", "first", "last"))

@@ -7,11 +7,12 @@ put     from slot to slot: a run that a frame has become
 
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from frames.continuous.batches import Counted, KeyedBatch, KeyPieces
+from frames.continuous.batches import Counted, CountedRows
 from kernels.windows.totals import count_rows
 from swag.durable.state import State
 from swag.live.unbounded.accumulators import Accumulator, What, accumulator, whats_of
@@ -66,7 +67,7 @@ class Partials:
             if each is not None:
                 each.grow(self.size)
 
-    def fold(self, batch: KeyedBatch, pieces: KeyPieces, slots: np.ndarray) -> None:
+    def fold(self, batch: CountedRows, pieces: Any, slots: np.ndarray) -> None:
         """The rows that pieces have in a batch come behind what their slots hold."""
         for counted, n in self.n.items():
             runs = batch.runs(pieces, slots, counted)

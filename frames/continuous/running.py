@@ -60,7 +60,7 @@ class RunningFrames(ContinuousFrames):
 
     @property
     def other(self) -> str | None:
-        return None
+        return self.query.other
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         self._check_spec(table, clock)
@@ -138,7 +138,7 @@ class RunningFrames(ContinuousFrames):
         """Nothing is known of any frame: at first, and when nobody can say how those that are open go on."""
         self.core = DetectorCore(self.query.spec, self.ts, self.key, self.query.fragments)
         self.summary: Any = (FrameSummary if self.query.spec.in_runs else EventSummary)(self._asked)
-        self.core.follower, self.core.next = self.summary if self._asked and self.other is None else None, number
+        self.core.follower, self.core.next = self.summary if self._asked else None, number
         self.told, self.ended = np.zeros((3, 0), np.int64), np.zeros((2, 0), np.int64)
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
@@ -148,6 +148,8 @@ class RunningFrames(ContinuousFrames):
     def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None: ...
 
     def take_other(self, closed: int, clock: Clock) -> None: ...
+
+    def let_go(self) -> None: ...
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from swag.query.query import Events, Query, Several, Source
+from swag.query.query import Events, Query, Several, Source, queries_in
 
 By = tuple[str, ...]  # the key columns of a grouping; none: the whole stream
 
@@ -29,6 +29,13 @@ def levels(query: Any) -> Iterator[Any]:
             yield from stage.queries
         elif not isinstance(stage, Events):
             yield stage
+
+
+def streams_of(query: Any) -> set[str]:
+    """What it calls the events that it reads, at the innermost; nothing if it does not say."""
+    *_, innermost = stages(query)
+    named = [innermost] if isinstance(innermost, Events) else queries_in(innermost)
+    return {each.stream for each in named if each.stream is not None}
 
 
 def _groupings(query: Any, default: By) -> list[By]:

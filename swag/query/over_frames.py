@@ -57,6 +57,10 @@ class ContinuousFrames(ABC):
         """Take those that were checked last, if any. closed: all of that stream up to that time have come."""
 
     @abstractmethod
+    def let_go(self) -> None:
+        """Forget at once what no frame can reach any more."""
+
+    @abstractmethod
     def nothing(self) -> pa.Table:
         """No rows, with the columns that they have."""
 
@@ -115,6 +119,11 @@ class OverFrames(ABC):
     @abstractmethod
     def label(self) -> str:
         """Its name."""
+
+    @property
+    def other(self) -> str | None:
+        """The stream that frames are filled from, if that is another one."""
+        return None
 
     @property
     @abstractmethod

@@ -10,9 +10,9 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, BadType
 from swag.query.every import Every
 from swag.query.expression import Expression, Operators
-from swag.query.groupings import stages
+from swag.query.groupings import streams_of
 from swag.query.kinds import last
-from swag.query.query import Events, Query, Several, Source, queries_in
+from swag.query.query import Events, Query, Several, Source
 from swag.query.windows import Rows
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
@@ -74,11 +74,10 @@ class Named:
         """Of the statement that was just read."""
         self._before |= {query.label: query for query in queries if isinstance(query, Query)}
 
-    def _streams(self) -> set[str | None]:
+    def _streams(self) -> set[str]:
         """The streams of events that queries read."""
-        asked = (query for query in self._queries.values() if isinstance(query, Query))
-        innermost = [list(stages(query))[-1] for query in asked]
-        return {each.stream for one in innermost for each in ([one] if isinstance(one, Events) else queries_in(one))}
+        asked = [query for query in self._queries.values() if isinstance(query, Query)]
+        return set().union(*map(streams_of, asked))
 
     def source(self, text: str, select: Select) -> Query | None:
         """The query that FROM names, if it is one's name."""

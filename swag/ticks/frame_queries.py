@@ -74,10 +74,14 @@ class FrameQueries:
             self._put(name, *each.take(TimedRows(table, ts, ids), keys, clock, by_key))
 
     def decide(self, closed: int) -> None:
-        """Every event up to `closed` has come: frames that are filled from another stream may be complete."""
+        """Every event up to `closed` has come: frames that are filled by time may be complete."""
         for name, each in self.running.items():
-            if each.other is not None:
-                self._put(name, *each.decide(closed))
+            self._put(name, *each.decide(closed))
+
+    def let_go(self) -> None:
+        """Of what no frame can reach any more."""
+        for each in self.running.values():
+            each.let_go()
 
     def _put(self, name: str, rows: pa.Table | None, why: SwagError | None) -> None:
         self._outbox[name] += [] if rows is None else [rows]

@@ -4,16 +4,22 @@
 
 With `lateness` all events of a stream up to that much behind its latest have come; else those are known to have come
 that are before the latest of their key, and those that `engine.advance` says.
+
+An engine has one stream of its own, which its queries read whatever they call it: only where it is to be told from
+another do they have to agree on its name.
 """
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State
 from swag.errors import BadQuery, BadType, nearest
-from swag.query.over_frames import ContinuousFrames
+from swag.query.groupings import streams_of
+from swag.query.over_frames import ContinuousFrames, OverFrames
+from swag.query.query import Query
 from swag.tables.columns import Clock, as_table, clock_of, column, instants, taken
 from swag.tables.times.durations import in_units
 from swag.ticks.arrivals import Arrivals
@@ -22,23 +28,45 @@ from swag.ticks.refused import due_before
 
 
 class OtherStreams:
-    """Owns the latest time of each other stream. Asked of it: to `take` a batch of one; that time passes for all."""
+    """Owns the latest time of each other stream. Asked of it: to `take` a batch of one; that time passes for all; and
+    whether queries go with those that are there (`check`), of which it is told (`note`, `forget`)."""
 
     def __init__(self, streams: GroupedStream, arrivals: Arrivals) -> None:
         self.streams, self.arrivals = streams, arrivals
         self.now: dict[str, int] = {}
+        self._names: Names | None = None  # of the queries that are registered, once somebody has asked
 
     def readers(self, name: str | None = None) -> list[ContinuousFrames]:
         """Who is filled from a stream, or from any."""
         running = [each for stream in self.streams.every_stream for each in stream.frames.running.values()]
         return [each for each in running if each.other is not None and name in (None, each.other)]
 
+    def check(self, new: Iterable[Query]) -> None:
+        """Refuse queries that would read another stream than the engine's own."""
+        known = self._known()
+        why = known.with_more(new).wrong
+        if why is not None and known.wrong is None:
+            raise why
+
+    def note(self, new: Iterable[Query]) -> None:
+        """These were registered."""
+        self._names = self._known().with_more(new)
+
+    def forget(self) -> None:
+        """Some query went."""
+        self._names = None
+
+    def _known(self) -> "Names":
+        if self._names is None:
+            self._names = Names({}, {}).with_more(self.streams.queries.values())
+        return self._names
+
     def is_own(self, name: Any) -> bool:
         """Is it the stream of the engine itself? Raises if it is none that anybody reads."""
         known = {str(each.other) for each in self.readers()}
         if isinstance(name, str) and name in known:
             return False
-        own = {query.stream for query in self.streams.queries.values() if query.stream is not None}
+        own = self._known().own.keys()
         if name in own:
             return True
         there = ", ".join(sorted(known | own)) or "there is one, without a name"
@@ -80,6 +108,8 @@ class OtherStreams:
         for name in {str(each.other) for each in self.readers()}:
             self.now[name] = max(self.now.get(name, EARLIEST), instant)
             self._pass(name, clock, instant)
+        for stream in self.streams.every_stream:
+            stream.frames.let_go()
 
     def _pass(self, name: str, clock: Clock, promised: int = EARLIEST) -> None:
         """Up to when all events of a stream have come, and what that decides."""
@@ -110,3 +140,39 @@ class OtherStreams:
 
     def restore(self, state: State) -> None:
         self.now = dict(state[0]["now"])
+
+
+class Names(NamedTuple):
+    """What queries call the stream that they read, and those that frames are filled from; each with one that does."""
+
+    own: dict[str, str]
+    other: dict[str, str]
+
+    def with_more(self, queries: Iterable[Query]) -> "Names":
+        """The same of more queries."""
+        own, other = dict(self.own), dict(self.other)
+        for each in queries:
+            own |= {name: each.label for name in streams_of(each) if name not in own}
+            if isinstance(each, OverFrames) and each.other is not None:
+                other.setdefault(each.other, each.label)
+        return Names(own, other)
+
+    @property
+    def wrong(self) -> BadQuery | None:
+        """Some read a stream that frames of others are filled from, or they call the one that they read by several
+        names. Where no frames are filled from another, names say nothing."""
+        hint = "an engine for each stream that queries read"
+        for name in self.own.keys() & self.other.keys():
+            return BadQuery(
+                f'"{self.own[name]}" reads "{name}", which frames of "{self.other[name]}" are filled from. An engine '
+                "has one stream that its queries read, and others that frames are filled from.",
+                hint,
+            )
+        if not self.other or len(self.own) < 2:
+            return None
+        (one, reader), (another, its), *_ = self.own.items()
+        return BadQuery(
+            f'"{reader}" reads "{one}", and "{its}" reads "{another}"; an engine has one stream that its queries read, '
+            f'beside those that frames are filled from ("{next(iter(self.other))}").',
+            f"FROM {one} in both if they are the same, else {hint}",
+        )

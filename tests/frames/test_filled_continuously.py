@@ -3,6 +3,7 @@
 import datetime as dt
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -11,13 +12,25 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from tests.examples import share
 from tests.frames.test_continuous import assert_same, cut
 
 FEWER = settings(max_examples=settings().max_examples // 3, deadline=None)
 REPORTS = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.int64()})
 MESSAGES = pa.schema({"ts": pa.int64(), "k": pa.string(), "bytes": pa.int64(), "t": pa.string()})
 SPEC = fr.Threshold("x", ">", 0, min_rows=2)
+SPECS = [
+    SPEC, fr.Threshold("x", ">", 0, partition=True, min_rows=2), fr.State("x"),
+    fr.Threshold("x", ">", 0, extent="open"), fr.Delta("x", 0, op=">", extent="open"), fr.Session(2, max_rows=3),
+    fr.Pattern("A B", {"A": "x > 0", "B": "x <= 0"}),
+]  # fmt: skip
 VALUES = {"n": sw.count(), "sum": sw.sum("bytes"), "most": sw.max("t"), "median": sw.median("bytes")}
+MERGED = {
+    "n": sw.count(),
+    "sum": sw.sum("bytes"),
+    "first": sw.first("bytes"),
+    "u": sw.sum("ts").filter("t = 'u'"),
+}
 
 
 @st.composite
@@ -61,41 +74,134 @@ def test_stored_frames_hold_the_events_from_before_their_start_to_after_their_en
         assert row["n"] == len(inside) and row["sum"] == (sum(inside) if inside else None)
 
 
-@pytest.mark.parametrize("lateness", [None, 2])
-@given(data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4))
-@FEWER
+@given(
+    data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4), kept=st.sampled_from([0, 9])
+)
+@settings(max_examples=share(60), deadline=None)
 def test_an_engine_says_the_same_of_each_frame_as_soon_as_both_streams_have_passed_it(
-    lateness, data, streams, before, after
+    data, streams, before, after, kept
 ):
-    """Whatever comes first, and however the streams are cut. Nothing that was said has to be taken back."""
-    asked, key = query(before, after), data.draw(st.sampled_from([None, "k"]))
-    engine = sw.Engine(key=key, lateness=lateness)
+    """Whatever comes first, however late it is, and however the streams are cut. Nothing that was said has to be taken
+    back. kept: so many messages are kept without a look at who may need them."""
+    spec, values = data.draw(st.sampled_from(SPECS)), data.draw(st.sampled_from([VALUES, MERGED]))
+    asked = fr.FrameQuery(spec, values, fill_from="messages", before=before, after=after, name="q")
+    key, lateness = data.draw(st.sampled_from([None, "k"])), data.draw(st.none() | st.integers(0, 8))
+    engine = sw.Engine(key=key, lateness=lateness, hold=lateness is None or data.draw(st.booleans()))
     engine.register(asked)
-    came = [list(rows) for rows in streams]
-    if lateness is not None:
-        came = [sorted(rows, key=lambda row: row["ts"] + data.draw(st.integers(0, 2))) for rows in streams]
+    jitter = st.integers(0, lateness or 0)
+    came = [sorted(rows, key=lambda row: row["ts"] + data.draw(jitter)) if lateness else list(rows) for rows in streams]
     parts = [cut(data.draw, rows) for rows in came]
     tables = []
-    while any(parts):
-        which = data.draw(st.sampled_from([i for i in (0, 1) if parts[i]]))
-        events = pa.Table.from_pylist(parts[which].pop(0), (REPORTS, MESSAGES)[which])
-        engine.append(events, stream=(None, "messages")[which])
+    with patch("frames.continuous.filled.SMALL", kept):
+        while any(parts):
+            which = data.draw(st.sampled_from([i for i in (0, 1) if parts[i]]))
+            events = pa.Table.from_pylist(parts[which].pop(0), (REPORTS, MESSAGES)[which])
+            engine.append(events, stream=(None, "messages")[which])
+            tables.append(engine.emitted("q"))
+            if data.draw(st.booleans()):
+                engine = reloaded(engine)
+        if not streams[0]:
+            return
+        engine.advance(10_000)
         tables.append(engine.emitted("q"))
-        if data.draw(st.booleans()):
-            engine = reloaded(engine)
+    assert engine.stats()["late"] == 0
+    reports, messages = (pa.Table.from_pylist(sorted(rows, key=lambda row: row["ts"]), schema)
+                         for rows, schema in zip(came, (REPORTS, MESSAGES), strict=True))  # fmt: skip
+    check_ended(engine, tables, sw.evaluate(asked, reports, key=key, messages=messages), spec, key)
+
+
+def check_ended(engine, tables, wanted, spec, key):
+    """These rows are of the frames that have ended. Of a partition, the last one of a key has not."""
+    rows = pa.concat_tables([each for each in tables if each.num_rows] or tables[-1:])
+    said, open_ = wanted.to_pylist(), set(engine.changes("q")["value"].to_pylist())
+    if isinstance(spec, fr.Threshold) and spec.partition:
+        open_ |= set({row.get(key): row["frame_id"] for row in said}.values())
+    known = [row["frame_id"] not in open_ and row["end"] is not None for row in said]
+    if rows.num_rows or any(known):
+        assert_same(rows.sort_by("frame_id"), wanted.filter(pa.array(known, pa.bool_())))
+
+
+@given(data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4))
+@settings(max_examples=share(20), deadline=None)
+def test_frames_filled_from_their_own_stream_are_what_they_are_with_it_given_twice(data, streams, before, after):
+    """By the name that queries call it, or by none."""
+    spec, key = data.draw(st.sampled_from(SPECS)), data.draw(st.sampled_from([None, "k"]))
+    values = data.draw(st.sampled_from([{"n": sw.count(), "x": sw.sum("x")}, {"k_": sw.max("k"), "x": sw.median("x")}]))
+    asked = fr.FrameQuery(spec, values, stream="reports", fill_from="reports", before=before, after=after, name="q")
+    reports, tables = pa.Table.from_pylist(streams[0], REPORTS), []
+    lateness = data.draw(st.none() | st.integers(0, 3))
+    engine = sw.Engine(key=key, lateness=lateness)
+    engine.register(asked)
+    for part in cut(data.draw, streams[0]):
+        name = data.draw(st.sampled_from([None, "reports"]))
+        engine.append(pa.Table.from_pylist(part, REPORTS), stream=name)
+        tables.append(engine.emitted("q"))
+        engine = reloaded(engine) if data.draw(st.booleans()) else engine
     if not streams[0]:
         return
     engine.advance(10_000)
-    rows = pa.concat_tables([each for each in (*tables, engine.emitted("q")) if each.num_rows] or [engine.emitted("q")])
-    assert engine.stats()["late"] == 0
-    ordered = [sorted(rows, key=lambda row: row["ts"]) for rows in came]
-    wanted = sw.evaluate(
-        asked, pa.Table.from_pylist(ordered[0], REPORTS), key=key, messages=pa.Table.from_pylist(ordered[1], MESSAGES)
-    )
-    still_open = set(engine.changes("q")["value"].to_pylist())
-    ended = wanted.filter(pa.array([number not in still_open for number in wanted["frame_id"].to_pylist()], pa.bool_()))
-    if rows.num_rows or ended.num_rows:
-        assert_same(rows.sort_by("frame_id"), ended)
+    tables.append(engine.emitted("q"))
+    check_ended(engine, tables, sw.evaluate(asked, reports, key=key), spec, key)
+    other = fr.FrameQuery(spec, values, fill_from="again", before=before, after=after)
+    if before or after:
+        assert sw.evaluate(asked, reports, key=key).equals(sw.evaluate(other, reports, key=key, again=reports))
+
+
+def test_frames_own_their_events_in_the_stream_that_they_are_found_in_unless_edges_are_moved():
+    reports = {"ts": [1, 1, 2, 2, 3, 3], "x": [0, 9, 9, 9, 9, 0]}
+    text = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM a"
+    assert sw.evaluate(text, reports)["n"].to_pylist() == [4]
+    assert sw.evaluate(text + " BEFORE 1", reports, a=reports)["n"].to_pylist() == [6]
+    with pytest.raises(sw.BadQuery, match="a=… is another table"):
+        sw.evaluate(text + " BEFORE 1", reports, a={"ts": [1], "x": [2]})
+
+
+def test_messages_that_may_still_be_late_are_waited_for():
+    engine = sw.Engine(key="k", lateness=8)
+    engine.register(fr.FrameQuery(fr.State("x"), {"n": sw.count()}, fill_from="m", name="q"))
+    for ts, x in ([5, 8], 0), ([20, 40], 1):
+        engine.append({"ts": ts, "k": ["a"] * 2, "x": [x] * 2})
+    engine.append({"ts": [4, 13], "k": ["a"] * 2}, stream="m")
+    assert engine.emitted("q").num_rows == 0
+    engine.append({"ts": [6, 7, 14, 17], "k": ["a"] * 4}, stream="m")
+    assert engine.emitted("q")["n"].to_pylist() == [2]
+
+
+FROM_A = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM m"
+OTHERS = [
+    "SELECT COUNT(*) AS c FROM m [ROWS 9]", "SELECT COUNT(*) AS c FROM b [RANGE 9, EVERY 3]",
+    "SELECT COUNT(*) AS c FROM (SELECT * FROM b WHERE x > 1) [ROWS 3]", FROM_A.replace("FROM a", "FROM b"),
+    fr.FrameQuery(fr.State("x"), sw.count(), stream="m", name="c"),
+    "SELECT COUNT(*) FROM c [FRAME STATE x] FILL FROM a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_one_engine_has_one_stream_that_its_queries_read(other, tmp_path):
+    for first, second in (FROM_A, other), (other, FROM_A):
+        engine = sw.Engine()
+        name = engine.register(first)
+        with pytest.raises(sw.BadQuery, match="n engine has one stream"):
+            engine.register(second)
+        engine = reloaded(engine)
+        with pytest.raises(sw.BadQuery, match="an engine for each"):
+            engine.register(second)
+        engine.unregister(name if isinstance(name, str) else name[0])
+        engine.register(second)
+
+
+def test_names_of_streams_are_free_where_they_tell_nothing_apart():
+    engine = sw.Engine()
+    engine.register("SELECT COUNT(*) AS one FROM a [ROWS 9]")
+    engine.register("SELECT COUNT(*) AS two FROM b [ROWS 9, FREQUENCY 2]")
+    engine.register("SELECT MAX(two) AS three FROM two [ROWS 2]")
+    assert engine.append({"ts": [1], "x": [1]}, stream="a") == engine.append({"ts": [1], "x": [1]}, stream="b") == 1
+    assert engine.lookup("one") == 2
+    engine.unregister("one")
+    engine.register(fr.FrameQuery(fr.State("x"), sw.count(), fill_from="a", name="c"))
+    engine.register(sw.Query(sw.sum("x"), sw.Rows(9), name="four"))
+    with pytest.raises(sw.BadQuery, match='"one" reads "a", which frames of "c" are filled from'):
+        engine.register("SELECT COUNT(*) AS one FROM a [ROWS 9]")
 
 
 def test_messages_that_no_frame_can_reach_are_let_go():
@@ -108,6 +214,63 @@ def test_messages_that_no_frame_can_reach_are_let_go():
     assert engine.stats()["kept"] < 10_000
     assert engine.emitted("q")["count()"].to_pylist()[1:] == [201] * 98
     assert "wait to be filled from messages" in engine.explain()
+
+
+@pytest.mark.parametrize("lateness", [None, 5])
+@pytest.mark.parametrize("spec", [
+    fr.State("x"), fr.Threshold("x", "<", 0, partition=True), fr.Delta("x", 1, op=">", extent="open"),
+])  # fmt: skip
+def test_messages_of_an_open_frame_are_kept_as_partials_however_long_it_is(spec, lateness):
+    engine, size = sw.Engine(key="k", lateness=lateness), 500
+    values = {"n": sw.count(), "sum": sw.sum("b"), "last": sw.last("b")}
+    engine.register(fr.FrameQuery(spec, values, fill_from="messages", before=3, after=-2, name="q"))
+    with patch("frames.continuous.filled.SMALL", 0):
+        for at in range(0, 20 * size, size):
+            ts = list(range(at, at + size))
+            engine.append({"ts": ts, "k": ["a"] * size, "x": [1] * size})
+            engine.append({"ts": ts, "k": ["a"] * size, "b": ts}, stream="messages")
+            assert engine.stats()["kept"] <= 3 * size
+            engine = reloaded(engine) if at == size else engine
+    engine.append({"ts": [at + size, at + size + 1], "k": ["a"] * 2, "x": [-9, -9]})
+    engine.advance(10 * at)
+    (row,) = engine.emitted("q").to_pylist()
+    end = row["end"] - 2 - (spec.extent == "open")
+    assert (row["n"], row["sum"], row["last"]) == (end + 1, end * (end + 1) // 2, end)
+    assert engine.stats()["kept"] < 9
+
+
+def test_no_more_is_kept_than_is_asked_for_once_time_has_passed():
+    engine = sw.Engine(key="k")
+    engine.register(fr.FrameQuery(SPEC, sw.median("b"), fill_from="messages", name="q"))
+    engine.append({"ts": [1], "k": ["a"], "x": [0]})
+    engine.append({"ts": range(1000), "k": ["a"] * 1000, "b": range(1000)}, stream="messages")
+    engine.advance(1000)
+    assert engine.stats()["kept"] == 0
+
+
+def test_a_gap_has_the_messages_of_its_beginning():
+    """And so has a frame that has ended, but for the event that tells where."""
+    for spec in fr.Threshold("x", ">", 5, partition=True), fr.Delta("x", 0, op=">", extent="open"):
+        engine = sw.Engine()
+        engine.register(fr.FrameQuery(spec, {"n": sw.count(), "middle": sw.median("b")}, fill_from="m", name="q"))
+        with patch("frames.continuous.filled.SMALL", 0):
+            for ts in range(4):
+                engine.append({"ts": [ts], "x": [9 * (ts == 3)]})
+                engine.append({"ts": [ts], "b": [ts]}, stream="m")
+                engine.append({"ts": [ts], "b": [ts]}, stream="m")
+            engine.append({"ts": [9], "x": [0]})
+            engine.advance(10)
+        assert engine.emitted("q").to_pylist()[0]["n"] == (6 if isinstance(spec, fr.Threshold) else 8)
+
+
+def test_a_sum_that_does_not_fit_takes_no_other_frame_with_it():
+    engine = sw.Engine()
+    engine.register(fr.FrameQuery(fr.State("x"), {"sum": sw.sum("b")}, fill_from="m", name="q"))
+    engine.append({"ts": [1, 2, 3, 4], "x": [0, 1, 2, 3]})
+    engine.append({"ts": [1, 2, 2, 3, 9], "b": [7, 2**62, 2**62, 8, 0]}, stream="m")
+    with pytest.raises(OverflowError):
+        engine.emitted("q")
+    assert engine.emitted("q")["sum"].to_pylist() == [7, 8]
 
 
 @pytest.mark.parametrize("spec", [

@@ -38,7 +38,7 @@ def evaluate(
     query.check_key(keys)
     said = StructType(schema.spark_fields(types)[-len(query.values) :])
     if query.fill_from is not None:
-        return _filled(query, stream, FrameStream.of(streams[query.fill_from], ts, keys, layout), said)
+        return _filled(query, stream, FrameStream.of(streams.get(query.fill_from, events), ts, keys, layout), said)
     stream = stream.cut()
     found = detected(stream, query.spec, skips=True)
     found = _front(found, keys, all_columns(found)[-1:], found.columns[-1:])

@@ -102,6 +102,7 @@ class FilledFrames(RunningFrames):
         return None, None
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
+        super().decide(closed)  # what time ends is to be filled, too
         frames, clock = self.frames, self.core.clock
         if frames is None or clock is None:
             self._purge(closed)

@@ -74,10 +74,9 @@ class FrameQueries:
             self._put(name, *each.take(TimedRows(table, ts, ids), keys, clock, by_key))
 
     def decide(self, closed: int) -> None:
-        """Every event up to `closed` has come: frames that are filled from another stream may be complete."""
+        """Every event up to `closed` has come: time ends frames, and those filled from another stream are complete."""
         for name, each in self.running.items():
-            if each.other is not None:
-                self._put(name, *each.decide(closed))
+            self._put(name, *each.decide(closed))
 
     def _put(self, name: str, rows: pa.Table | None, why: SwagError | None) -> None:
         self._outbox[name] += [] if rows is None else [rows]

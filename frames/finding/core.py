@@ -33,6 +33,7 @@ from swag.tables.waiting import TimedRows, Waiting
 
 SKIP = " skip"  # beside frames that wait for their end: see frames/finding/ties.py
 
+
 class Closed(NamedTuple):
     """All events have come: up to `until` of the keys that have some now, and of `key`; up to `upto` of all keys."""
 

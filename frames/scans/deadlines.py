@@ -19,8 +19,8 @@ class Deadlines:
 
     def __init__(self, lengths: AllowedLengths, silence: int, gaps: bool) -> None:
         """silence: longer ones end a run. gaps: a run that is not certain to be a frame may be part of one."""
-        spans = [-1 if span == ENDLESS else span for span in (silence, int(lengths.max_span))]
-        self.limits = RunLimits(*spans, lengths.max_rows, max(spans) >= 0, lengths.open, gaps)
+        silence, span = (-1 if each == ENDLESS else each for each in (silence, int(lengths.max_span)))
+        self.limits = RunLimits(silence, span, lengths.max_rows, max(silence, span) >= 0, lengths.open, gaps)
         self.forget()
 
     def forget(self) -> None:

@@ -61,7 +61,10 @@ def over_from(limits, last, start):
 @kernel
 def ended(ids, until, state, limits, queue, found):
     """List the keys among these whose runs are over now that all of their events up to `until` have come, each once;
-    of the others, those that time will end are queued. Returns how many were listed. until: EARLIEST if nothing was promised."""
+    of the others, those that time will end are queued. Returns how many were listed.
+
+    until: EARLIEST, here and below, if nothing was promised.
+    """
     marks, n = queue.marks, 0
     for i in range(ids.size):
         k = np.uint64(ids[i])
@@ -69,7 +72,7 @@ def ended(ids, until, state, limits, queue, found):
         if rows <= 0 or marks[k] & LISTED:
             continue
         over = over_from(limits, state[k, LAST], state[k, START]) if limits.timed else LATEST
-        if rows >= limits.max_rows or (EARLIEST < until and over <= until):
+        if rows >= limits.max_rows or (until > EARLIEST and over <= until):
             if not waits:
                 marks[k] |= LISTED
                 found[n] = k
@@ -85,7 +88,7 @@ def due(until, state, limits, queue, found, n):
     """List behind the first n the keys of the queue whose runs are over, now that all events up to `until` have come;
     others that were thought to be are put off. Returns how many are listed."""
     marks = queue.marks
-    while EARLIEST < until and queue.size[0] > 0 and queue.when[0] <= until:
+    while until > EARLIEST and queue.size[0] > 0 and queue.when[0] <= until:
         k = np.uint64(pop(queue))
         marks[k] &= LISTED
         if state[k, ROWS] <= 0 or marks[k] & LISTED:

@@ -1,6 +1,6 @@
 """Time ends frames: once no event that is still to come can belong to one, it comes out, and nobody waits for the next.
 
-      session(3)   1 2 . . .|       punctuated up to 5: whatever comes is more than 3 after 2
+session(3)   1 2 . . .|       punctuated up to 5: whatever comes is more than 3 after 2
 """
 
 import itertools
@@ -96,13 +96,17 @@ def test_a_punctuation_of_one_key_ends_its_frames(name, data, rows):
         assert sorted(found + told(detector.finish(), "k")) == sorted(told(fr.detect(spec, table(rows), key="k"), "k"))
 
 
-@pytest.mark.parametrize("name", ["session", "threshold, split, short", "sum <, split", "quantile, rows", "between, split"])
+@pytest.mark.parametrize(
+    "name", ["session", "threshold, split, short", "sum <, split", "quantile, rows", "between, split"]
+)
 @given(data=st.data(), rows=streams(most=12, keys=2))
 @settings(max_examples=share(6), deadline=None)
 def test_in_an_engine_time_that_passes_ends_frames(name, data, rows):
     rows, key = theory.in_order(rows), data.draw(st.sampled_from([None, "k"]))
     late = data.draw(st.sampled_from([None, 2]))
-    query = fr.FrameQuery(SPECS[name], {"n": sw.count(), "first": sw.first("i"), "mid": sw.median("x")}, "i <> 2", name="q")
+    query = fr.FrameQuery(
+        SPECS[name], {"n": sw.count(), "first": sw.first("i"), "mid": sw.median("x")}, "i <> 2", name="q"
+    )
     engine, found, at = sw.Engine(key=key, lateness=late), [], -5
     engine.register(query)
     for t in sorted(data.draw(st.sets(st.integers(-1, 14), max_size=4))) + [40]:
@@ -133,7 +137,9 @@ def test_an_engine_tells_that_time_ended_a_frame():
     assert engine.emitted("q")["k"].to_pylist() == ["a"]
 
 
-@pytest.mark.parametrize("spec", [fr.Session(10), fr.Threshold("x", ">", 0, max_duration=10), fr.State("x", max_rows=1)])
+@pytest.mark.parametrize(
+    "spec", [fr.Session(10), fr.Threshold("x", ">", 0, max_duration=10), fr.State("x", max_rows=1)]
+)
 def test_of_users_that_come_once_nothing_is_kept(spec):
     engine, out, sizes = sw.Engine(key="k", lateness=5), 0, []
     engine.register(fr.FrameQuery(spec, [sw.count()], name="q"))

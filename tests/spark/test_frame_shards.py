@@ -114,7 +114,9 @@ def test_time_ends_frames_of_keys_that_never_come_back(spec, values):
         found += stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker=i % 2)
     found += stream.trigger({}, worker=0)
     upto = stream.job.time.from_watermark(stream.before)
-    assert sorted(row["start"] for row in found) == [100 + 10 * (i // 2) for i in range(24) if 102 + 10 * (i // 2) <= upto]
+    assert sorted(row["start"] for row in found) == [
+        100 + 10 * (i // 2) for i in range(24) if 102 + 10 * (i // 2) <= upto
+    ]
     assert all(row["rows"] == 1 and (values is None or row["count()"] == 1) for row in found)
 
 

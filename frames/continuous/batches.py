@@ -110,6 +110,15 @@ class KeyedBatch(CountedRows):
         self.run, self.gap = np.empty(self.keys.size, np.int64), np.empty(self.keys.size, np.int64)
         frame_pieces.before(scan.keyed, scan.found.frames, self.keys, self.run, self.gap)
 
+    def join(self, keys: np.ndarray, scan: Scan) -> None:
+        """These keys belong to it, too. Those that have no rows in it are as they were before it."""
+        more = np.setdiff1d(keys, self.keys)
+        run, gap = np.empty(more.size, np.int64), np.empty(more.size, np.int64)
+        frame_pieces.before(scan.keyed, scan.found.frames, more, run, gap)
+        self.run, self.gap = np.concatenate([self.run, run]), np.concatenate([self.gap, gap])
+        self.keys = np.concatenate([self.keys, more])
+        self.starts = np.concatenate([self.starts, np.full(more.size, self.starts[-1])])
+
     def of_frames(self, frames: np.ndarray, slots: np.ndarray, carried: int, places: np.ndarray) -> KeyPieces:
         """The pieces of frames that ended in this batch. carried: slots below it were taken before; places: by key,
         its place here."""

@@ -46,6 +46,10 @@ class EventSummary:
         self._seen = self._seen if keys <= self._seen.size else np.zeros(keys, np.int64)
         self.batch = KeyedBatch(rows, scan, self._seen, by_key)
 
+    def join(self, keys: np.ndarray, scan: Scan) -> None:
+        """Frames of these keys end with this batch, too."""
+        self.batch.join(keys, scan)
+
     def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
         """They were scanned, maybe with some of before: which events frames have that were found."""
         self.events.let_go()

@@ -136,6 +136,7 @@ class FilledFrames(RunningFrames):
         return first, last, (below <= 0) & (above >= 0)
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
+        super().decide(closed)  # what time ends is to be filled, too
         self.closed = max(self.closed, closed)
         if self.query.fills_itself:
             self.complete = max(self.complete, closed)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from frames.continuous.event_summary import EventSummary
 from frames.continuous.summaries import FrameSummary
-from frames.finding.core import DetectorCore
+from frames.finding.core import Closed, DetectorCore
 from frames.finding.intake import NO_KEY, NO_TIME
 from frames.finding.key_memory import keep_keys
 from frames.state import nested
@@ -142,8 +142,20 @@ class RunningFrames(ContinuousFrames):
         self.told, self.ended = np.zeros((3, 0), np.int64), np.zeros((2, 0), np.int64)
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:
-        """What events decide, they have decided when they came."""
-        return None, None
+        """What events decide, they have decided when they came; time ends what none can belong to any more."""
+        core, clock = self.core, self.core.clock
+        due = core.due
+        if due is None or due > closed or clock is None:
+            return None, None
+        frames = core.advance(None, rows=self._no_rows(), closed=Closed(closed, closed))
+        self._note_ended()
+        return self._said(frames, clock) if frames.num_rows else (None, None)
+
+    def _no_rows(self) -> TimedRows:
+        """Events as `take` is given them, but none."""
+        assert self.core.schema is not None
+        types = dict(zip(self.core.schema.names, self.core.schema.types, strict=True)) | (self.summary.types or {})
+        return TimedRows(pa.schema(types).empty_table(), NO_TIME, NO_KEY)
 
     def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None: ...
 

@@ -78,6 +78,10 @@ class FrameSummary:
             self._seen, self._places = np.zeros(keys, np.int64), np.zeros(keys, np.int64)
         self.batch = KeyedBatch(rows, scan, self._seen, by_key)
 
+    def join(self, keys: np.ndarray, scan: Scan) -> None:
+        """Frames of these keys end with this batch, too."""
+        self.batch.join(keys, scan)
+
     def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
         """They were scanned: frames have ended, runs and gaps are left. carried: frames that there were before."""
         batch, places, frames, keys = self.batch, self._places, scan.frames, scan.keyed.shape[0]

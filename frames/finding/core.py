@@ -6,7 +6,7 @@ it comes out when it ends, or piece by piece.
 """
 
 import copy
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from frames.state import keys_from_arrays, keys_to_arrays, nested
 from frames.tables import frames_table
 from kernels.frames import framing
 from kernels.frames.framing import AT, BEGIN, COUNT, END, GAP, KEY, LEAD, OPEN, OVER, ROWS, SENT, SLOT, START
+from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
@@ -31,6 +32,17 @@ from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 
 SKIP = " skip"  # beside frames that wait for their end: see frames/finding/ties.py
+
+
+class Closed(NamedTuple):
+    """All events have come: up to `until` of the keys that have some now, and of `key`; up to `upto` of all keys."""
+
+    until: int
+    upto: int
+    key: int | None = None
+
+
+NOTHING_CLOSED = Closed(EARLIEST, EARLIEST)
 LATER = "punctuate later, or drop late events before pushing"
 
 
@@ -42,6 +54,9 @@ class FrameFollower(Protocol):
 
     def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
         """They were scanned, maybe with some of before (`scanned`); `carried` frames were there before."""
+
+    def join(self, keys: np.ndarray, scan: Scan) -> None:
+        """Frames of these keys end, too, as time has passed; what they remember says nothing of that yet."""
 
     def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
         """Frames in these slots come out."""
@@ -60,7 +75,7 @@ class DetectorCore:
     of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py);
     of_keys: of keys that are further than all together, their latest punctuation. follower: who is told of every batch.
     ends: rows that wait for where their frame ends; who has a follower asks for them with `settled`. ended: of the
-    frames that ended last, their numbers, and when they did.
+    frames that ended last, their numbers, and when they did. closed: the keys whose runs time ended last.
 
     Its state as a whole is handed over by `state` and `restore`, that of some keys by frames/finding/key_memory.py.
     """
@@ -79,7 +94,7 @@ class DetectorCore:
         self.ties: Ties | None = None
         self.ends = OpenEnds(key) if spec.extent == "open" and not spec.scans_ends else None
         self.follower: FrameFollower | None = None
-        self.ended = NO_TIME, NO_TIME
+        self.ended, self.closed = (NO_TIME, NO_TIME), NO_KEY
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
         self.upto: int | None = None
@@ -148,11 +163,13 @@ class DetectorCore:
                 raise BadType(f'"{name}" is {values.type}, but has been {before} so far.', f"cast it to {before}")
         return wanted
 
-    def advance(self, upto: int | None, over: bool = False, rows: TimedRows | None = None) -> pa.Table:
+    def advance(
+        self, upto: int | None, over: bool = False, rows: TimedRows | None = None, closed: Closed = NOTHING_CLOSED
+    ) -> pa.Table:
         """No event with ts <= upto is still to come: the frames, or pieces, that this decides. over: none at all is.
 
         upto=None: nothing more is promised than was before. rows: these are taken, not those that wait; every key's are
-        in order.
+        in order. closed: then, of which keys all events have come.
         """
         assert self.scan is not None and self.schema is not None
         upto = upto if upto is None or self.upto is None else max(upto, self.upto)
@@ -165,6 +182,8 @@ class DetectorCore:
         if self.follower is not None:
             self.follower.begin(rows, scan)
         scanned = self._scan(rows, over)
+        if scan.deadlines is not None and not over:
+            self._close(rows, closed if upto is None else Closed(upto, upto))
         frames = scan.frames
         certain = frames.shape[0]
         if self.follower is not None:
@@ -193,6 +212,18 @@ class DetectorCore:
             self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
         found = self._report(frames, self._numbered(frames, carried, certain), resume)
         return found if self.follower is not None else self.settled(found, rows, over)
+
+    def _close(self, rows: TimedRows, closed: Closed) -> None:
+        """Runs are over that no event can belong to any more, though none has come that says so."""
+        assert self.scan is not None and self.scan.deadlines is not None
+        ids = rows.ids.astype(ID, copy=False) if rows.ids.size else np.zeros(min(rows.ts.size, 1), ID)
+        if closed.key is not None:
+            ids = np.append(ids, ID(closed.key))
+        self.closed = self.scan.deadlines.over(self.scan.keyed, ids, closed.until, closed.upto)
+        if self.closed.size:
+            if self.follower is not None:
+                self.follower.join(self.closed, self.scan)
+            self.scan.close(self.closed)
 
     def settled(self, found: pa.Table, rows: TimedRows, over: bool = False) -> pa.Table:
         """Of rows of frames that came out with these events, and of those that waited, the ones whose end is known."""
@@ -224,7 +255,7 @@ class DetectorCore:
         chosen = np.flatnonzero(due)
         if chosen.size:
             rows = mine.some(chosen[np.argsort(mine.ts[chosen], kind="stable")])
-        found = self.advance(None, rows=rows)
+        found = self.advance(None, rows=rows, closed=Closed(upto, EARLIEST, int(number)))
         if chosen.size:
             rest, self.waiting = mine.some(np.flatnonzero(~due)), Waiting()
             self.waiting.add(*rest)
@@ -326,6 +357,13 @@ class DetectorCore:
         self.held = int(starts.min()) if held.size else None
         new[held] = False
         return new
+
+    @property
+    def due(self) -> int | None:
+        """Once all events up to this time have come, time may end a run; no earlier. None: there is none to end."""
+        if self.scan is None or self.scan.deadlines is None:
+            return None
+        return self.scan.deadlines.first(self.scan.keyed)
 
     @property
     def kept(self) -> int:

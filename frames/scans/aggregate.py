@@ -10,7 +10,7 @@ from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators
-from kernels.frames.framing import BLOCK, ScannedEvents
+from kernels.frames.framing import BLOCK, OPEN, SLOT, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import SumOverflow
 from swag.query.aggregates import Aggregate as Aggregated
@@ -49,6 +49,8 @@ class AggregateScan(Scan):
         self.counts = np.zeros(0, np.int64)
         self.per_key = {"partials": 0, "counts": 0}
         self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
+        if spec.closes_before:  # else a piece that is as long as it may be is a frame from the next event on
+            self.end_early()
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         if self.spec.aggregate.kind != "count":
@@ -88,15 +90,22 @@ class AggregateScan(Scan):
 
     def touch(self) -> None:
         super().touch()
-        self._measure_open()
+        self._measure(np.flatnonzero(self.frames[:, OPEN]))
 
     def finish(self) -> None:
-        self._measure_open()
+        self._measure(np.flatnonzero(self.frames[:, OPEN]))
         super().finish()
 
-    def _measure_open(self) -> None:
+    def close(self, keys: np.ndarray) -> None:
+        slots = self.keyed[keys, SLOT]
+        self._measure(slots[slots >= 0])
+        super().close(keys)
+        self.counts[keys] = 0
+
+    def _measure(self, slots: np.ndarray) -> None:
+        """The aggregates of open frames, so far."""
         if self.spec.closes_before:
-            frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out())
+            frame_aggregates.measure_open(self.op, self.needs, self._memory(), self._out(), slots)
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return {"value": to_arrow(beside["values"][0], beside["sizes"][0] >= self.needs, self.type)}

@@ -26,6 +26,7 @@ class BoundaryScan(Scan):
         self.within = np.zeros((0, len(spec.columns)), np.int64)
         self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
         self.cuts = [cell_kind(self.kinds[name], cut) for name, cut in spec.cells.items()]
+        self.end_early()
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[frame_cells.Dimension, ...]:
         cells = zip(self.cuts, self.spec.cells.items(), strict=True)

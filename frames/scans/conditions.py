@@ -60,6 +60,8 @@ class ConditionScan(AggregateScan):
         self.per_key = {"partials": 0, "counts": 0}
         self.values = np.zeros(BLOCK, np.int64 if is_discrete(self.type) else np.float64)
         self.sizes = np.zeros(BLOCK, np.int64)
+        if spec.closes_before:
+            self.end_early()
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         """What is computed with must be numbers; of what is only counted, only where it is null."""

@@ -32,6 +32,8 @@ class DeltaScan(Scan):
         ends = (np.iinfo(np.int64).max, np.iinfo(np.int64).min) if self.whole else (np.inf, -np.inf)
         self.nothing = self.dtype(ends[0]), self.dtype(ends[1])
         self.per_key = {"low": self.nothing[0], "high": self.nothing[1]}
+        if spec.closes_before:  # else a piece that is as long as it may be is a frame from the next event on
+            self.end_early()
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, np.ndarray]:
         """The values that a delta frame measures, a row per column, and which are there; of no size if all are."""
@@ -69,6 +71,10 @@ class DeltaScan(Scan):
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         spread = frame_delta.Spread(self.low.reshape(-1), self.high.reshape(-1), *self.nothing)
         return int(frame_delta.delta(events, data, self.rule, spread, self.keyed, self.found, first))
+
+    def close(self, keys: np.ndarray) -> None:
+        super().close(keys)
+        self.low[keys], self.high[keys] = self.nothing
 
 
 def limit(op: str, x: Any, whole: bool) -> Any:

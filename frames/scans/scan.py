@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from frames.scans.deadlines import ENDLESS, Deadlines
 from frames.specs import Spec
 from frames.specs.lengths import below
 from kernels.frames import framing
 from kernels.frames.framing import (
     BLOCK,
     COUNT,
+    END,
     GAP,
     GAP_SLOT,
     KEY,
@@ -36,7 +38,6 @@ from swag.errors import BadType
 from swag.tables.columns import Clock, Field, decoded_type, field, is_number, room, valid_rows
 from swag.tables.times.durations import in_units
 
-ENDLESS = 2**64 - 1  # no two instants of int64 are further apart
 NONE = np.zeros(0, bool)  # "all valid", as kernels take it
 Kinds = dict[str, pa.DataType]
 Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]  # a task, and what it is given, one by one
@@ -63,7 +64,8 @@ class Scan:
     ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
     come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
     of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
-    rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come?
+    rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come? deadlines:
+    of kinds whose runs time may end, or having all their rows.
     """
 
     spec: Spec
@@ -75,6 +77,7 @@ class Scan:
     looks_ahead = False
     may_fail: tuple[str, ...] = ()
     rereads = over = False
+    deadlines: Deadlines | None = None
     skips: np.ndarray | None = None  # of frames, by who counts them itself: see frames/finding/ties.py
 
     def begin(self, fields: dict[str, Field]) -> None:
@@ -146,6 +149,22 @@ class Scan:
             self.make_room(self.count + 2 * BLOCK)  # an event may end a frame and be one by itself
             at = self.step(events, data, at)
         return at >= 0
+
+    def end_early(self, silence: int = ENDLESS, gaps: bool = False) -> None:
+        """Runs end as soon as no event that is still to come can belong to them, not with the next one. See Deadlines.
+
+        To be called where a run that ends so is as one that the next event has ended.
+        """
+        if silence < ENDLESS or self.lengths.splits:
+            self.deadlines = Deadlines(self.lengths, silence, gaps)
+
+    def close(self, keys: np.ndarray) -> None:
+        """The runs of these keys are over, and nothing has come that says so."""
+        slots = self.keyed[keys, SLOT]
+        ended, certain = slots[slots >= 0], keys[slots >= 0]
+        self.frames[ended, END], self.frames[ended, COUNT] = self.keyed[certain, LAST], self.keyed[certain, ROWS]
+        self.frames[ended, OPEN] = 0
+        self.keyed[keys, SLOT], self.keyed[keys, ROWS] = -1, 0
 
     def finish(self) -> None:
         """The stream is over: what is open ends here."""
@@ -221,6 +240,8 @@ class Scan:
             getattr(self, name)[: frames.shape[0]] = values
         which = np.where(frames[:, GAP] == 1, GAP_SLOT, SLOT)
         self.keyed[frames[:, KEY], which] = np.arange(frames.shape[0])
+        if self.deadlines is not None:
+            self.deadlines.forget()
 
     def rest(self) -> State:
         """What is remembered of no key and of no frame."""

@@ -20,7 +20,9 @@ class SessionScan(Scan):
 
     def __init__(self, spec: Session, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
-        self.gap = np.uint64(in_units(spec.gap, clock.unit) if spec.gap else 0)
+        gap = in_units(spec.gap, clock.unit) if spec.gap else 0
+        self.gap = np.uint64(gap)
+        self.end_early(gap)
 
     def data(self, fields: dict[str, Field], size: int) -> None:
         return None

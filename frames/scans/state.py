@@ -35,6 +35,7 @@ class StateScan(Scan):
         self.marks = np.empty((BLOCK, 1), np.int64)
         self.type = self.kinds[spec.column]
         self.values = KeyTable(pa.bool_() if pa.types.is_null(self.type) else self.type)
+        self.end_early()
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         """Numbers instead of values; of a dictionary only the words are looked up."""

@@ -29,6 +29,7 @@ class ThresholdScan(Scan):
         self.read = truth if spec.op is None else number
         self.bounds = TRUE if spec.op is None else interval(spec.op, spec.c, whole)
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
+        self.end_early(gaps=spec.partition)
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""

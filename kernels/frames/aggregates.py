@@ -15,7 +15,6 @@ from kernels.frames.framing import (
     BLOCK,
     KEY,
     LAST,
-    OPEN,
     ROWS,
     SLOT,
     START,
@@ -157,12 +156,11 @@ def close_measured(op, held, slot, end, rows, out, needs):
 
 
 @kernel
-def measure_open(op, needs, memory, out):
-    """The aggregates of frames still open, so far."""
+def measure_open(op, needs, memory, out, slots):
+    """The aggregates of the frames in these slots, which are still open, so far."""
     (_, partials, counts), (found, values, sizes) = memory, out
-    for slot in range(found.count[0]):
-        if found.frames[slot, OPEN]:
-            k = found.frames[slot, KEY]
-            sizes[slot] = counts[k]
-            if counts[k] >= needs:
-                values[slot], sizes[slot] = answer(op, counts[k], load(partials, k))
+    for slot in slots:
+        k = found.frames[slot, KEY]
+        sizes[slot] = counts[k]
+        if counts[k] >= needs:
+            values[slot], sizes[slot] = answer(op, counts[k], load(partials, k))

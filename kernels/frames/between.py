@@ -12,6 +12,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.frames.framing import (
     BLOCK,
+    GAP_START,
     LAST,
     ROWS,
     SLOT,
@@ -27,6 +28,7 @@ from kernels.frames.framing import (
 )
 
 OPENS, CLOSES = 1, 2  # what an event may do, or both
+STAYS_OPEN = GAP_START  # of a key: 1 if a piece was ended by time, and the next one begins with the next event
 
 
 @kernel
@@ -42,9 +44,10 @@ def between(events, what, rule, state, found, first):
         while i < size:
             k = np.uint64(keys[i])
             last, run, slot, start = state[k, LAST], state[k, ROWS], state[k, SLOT], state[k, START]
+            stays_open, state[k, STAYS_OPEN] = state[k, STAYS_OPEN] != 0, 0
             while i < size and keys[i] == k:
                 e = base + rows[i]
-                t, does, was_open = ts[e], what[e], run > 0
+                t, does, was_open = ts[e], what[e], run > 0 or stays_open
                 if t < last:
                     return -1
                 if slot >= 0 and run == 0:
@@ -53,7 +56,7 @@ def between(events, what, rule, state, found, first):
                 if lengths.splits and was_open and is_full(lengths, run, start, t):
                     close_slot(frames, slot, t if lengths.open else last, run)
                     slot, run = -1, 0
-                last = t
+                last, stays_open = t, False
                 i += np.uint64(1)
                 if not was_open and not does & OPENS:
                     continue

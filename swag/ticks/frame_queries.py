@@ -74,7 +74,7 @@ class FrameQueries:
             self._put(name, *each.take(TimedRows(table, ts, ids), keys, clock, by_key))
 
     def decide(self, closed: int) -> None:
-        """Every event up to `closed` has come: frames that are filled by time may be complete."""
+        """Every event up to `closed` has come: time ends frames, and those filled by time may be complete."""
         for name, each in self.running.items():
             self._put(name, *each.decide(closed))
 

@@ -9,7 +9,8 @@ import frames as fr
 import swag as sw
 from tests.frames.cases import SPECS, actual, expected, same, streams, table
 
-NAMES = ["threshold >", "threshold <, duration", "partition, rows", "boundary, grid", "delta range >=", "median"]
+NAMES = ["threshold >", "threshold <, duration", "partition, rows", "boundary, grid", "delta range >=", "median",
+         "session", "session, split, short", "threshold, split", "between, split"]  # fmt: skip
 
 
 @pytest.mark.parametrize("fragments", [False, True])

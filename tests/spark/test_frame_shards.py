@@ -104,6 +104,22 @@ def test_frames_are_those_of_one_detector_whatever_happens_on_the_way(
     assert comparable(found) == expected
 
 
+@pytest.mark.parametrize("spec", [fr.Session(2), fr.Threshold("x", ">", 3, max_duration=2)])
+@pytest.mark.parametrize("values", [None, [sw.count(), sw.sum("n")]])
+def test_time_ends_frames_of_keys_that_never_come_back(spec, values):
+    spec = spec if values is None else fr.FrameQuery(spec, values, name="q", fragments=False)
+    stream, found = streamed(spec, False, shards=2, workers=2), []
+    for i in range(12):
+        rows = [{"ts": 100 + 10 * i, "k": 2 * i + j, "x": 5.0, "n": i} for j in (0, 1)]
+        found += stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker=i % 2)
+    found += stream.trigger({}, worker=0)
+    upto = stream.job.time.from_watermark(stream.before)
+    assert sorted(row["start"] for row in found) == [
+        100 + 10 * (i // 2) for i in range(24) if 102 + 10 * (i // 2) <= upto
+    ]
+    assert all(row["rows"] == 1 and (values is None or row["count()"] == 1) for row in found)
+
+
 @pytest.mark.parametrize("name", ["threshold", "sum", "delta of two"])
 def test_what_is_kept_follows_the_keys_of_which_something_is_open(name, monkeypatch):
     """Twenty new keys with every trigger, one of which has a frame that stays open; the others are done with."""

@@ -14,6 +14,7 @@ from frames.continuous.running import RunningFrames
 from frames.state import keys_from_arrays, keys_to_arrays
 from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, nested, own_arrays, part, with_arrays
+from swag.errors import SwagError
 from swag.live import intake
 from swag.query.reading import Reading
 from swag.spark.streams.cache import Step
@@ -51,7 +52,7 @@ class ShardSaidFrames:
         assert plan.query is not None
         self.running, self.waiting = RunningFrames(plan.query, plan.ts, self._by), Waiting()
         self.keys = None if plan.key is None else KeyTable(plan.events.field(plan.key).type)
-        self._take(self._read(plan.events.empty_table()))
+        self.running.take(self._read(plan.events.empty_table()), self.keys, self._clock)
 
     def _read(self, events: pa.Table) -> TimedRows:
         table = intake.read(events, self._reading, keep=True)
@@ -60,9 +61,9 @@ class ShardSaidFrames:
             ids = self.keys.encode(table.column(self.plan.key), self.plan.key)
         return TimedRows(table, instants_of(table.column(self.plan.ts)), ids)
 
-    def _take(self, rows: TimedRows) -> pa.Table:
-        """Events in order; what goes wrong fails the trigger."""
-        found, why = self.running.take(rows, self.keys, self._clock)
+    def _said(self, decided: tuple[pa.Table | None, SwagError | None]) -> pa.Table:
+        """The rows of frames; what goes wrong fails the trigger."""
+        found, why = decided
         if why is not None:
             raise why
         return self.running.nothing() if found is None else found
@@ -93,11 +94,12 @@ class ShardSaidFrames:
             self.waiting.add(*self._read(events))
             step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
         due = self.waiting.leave(upto)
-        if due is not None:
-            found = self._take(due)
+        decided = [] if due is None else [self._said(self.running.take(due, self.keys, self._clock))]
+        decided += [] if upto is None else [self._said(self.running.decide(upto))]
+        for found in decided:
             numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
             step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
-            step.counts["lookups"] = found.num_rows
+            step.counts["lookups"] = step.counts.get("lookups", 0) + found.num_rows
         self._forget_keys()
         step.counts |= {"held": self.waiting.count, "kept": self.running.core.numbers.size + self.running.kept}
         return step
@@ -123,7 +125,7 @@ class ShardSaidFrames:
         return with_arrays(whole, {f"own/{name}": each for name, each in keys_to_arrays(self.keys).items()})
 
     def wakes(self) -> int | None:
-        return self.waiting.first
+        return min((each for each in (self.waiting.first, self.running.core.due) if each is not None), default=None)
 
     @property
     def bytes(self) -> int:

@@ -13,7 +13,7 @@ from frames.match_query import MatchQuery
 from frames.query import FrameQuery
 from frames.spark.batch.queries import portable, selected
 from frames.spark.batch.stored_frames import portable_spec
-from frames.spark.streams.keyed_state import newest, record, restore, still_true
+from frames.spark.streams.keyed_state import NO_KEYS, newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.spark.streams.said_frames import ShardSaidFrames
 from frames.specs import Spec, check_spec
@@ -244,8 +244,9 @@ class ShardFrames:
         numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
         step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
         step.counts["lookups"] = found.num_rows
-        if due is not None:
-            states = record(self.core, np.zeros(1, np.int64) if self.plan.key is None else due)
+        if due is not None or self.core.closed.size:
+            touched = np.union1d(NO_KEYS if due is None else due, self.core.closed)
+            states = record(self.core, np.zeros(1, np.int64) if self.plan.key is None else touched)
             step.log.append((STATES, states, np.full(states.num_rows, np.iinfo(np.int64).max)))
 
     def tend(self, log: Log) -> None:
@@ -260,7 +261,7 @@ class ShardFrames:
         return nested({}, {"core": self.core.rest(), "sweep": self.opened.sweep.state()})
 
     def wakes(self) -> int | None:
-        return self.core.waiting.first
+        return min((each for each in (self.core.waiting.first, self.core.due) if each is not None), default=None)
 
     @property
     def bytes(self) -> int:

@@ -180,7 +180,7 @@ class FrameQuery(OverFrames):
         if self.fill_from is not None and self.fill_from not in streams:
             raise BadQuery(
                 f'frames are filled from "{self.fill_from}", which is not there.',
-                f"sw.evaluate(…, {self.fill_from}=table); on the command line, from their own stream",
+                f"sw.evaluate(…, {self.fill_from}=table); on the command line, --stream {self.fill_from}=PATH",
             )
 
     def say(self, found: pa.Table, table: pa.Table, ts: str, key: Key, owner: Owner | None) -> pa.Table:

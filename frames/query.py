@@ -197,7 +197,7 @@ class FrameQuery(OverFrames):
     def _not_there(self) -> BadQuery:
         return BadQuery(
             f'frames are filled from "{self.fill_from}", which is not there.',
-            f"sw.evaluate(…, {self.fill_from}=table); on the command line, from their own stream without margins",
+            f"sw.evaluate(…, {self.fill_from}=table); on the command line, --stream {self.fill_from}=PATH",
         )
 
     def _check_again(self, streams: Mapping[str, Any], events: Any) -> None:

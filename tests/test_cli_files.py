@@ -200,6 +200,38 @@ def test_ticks_and_nested_statements(folder: Path) -> None:
     assert same(read(folder / "a.parquet"), sw.evaluate(text, trades()))
 
 
+@pytest.mark.parametrize("command", [["frames"], ["run", "-e"]])
+def test_frames_are_filled_from_a_stream_of_its_own_file(folder: Path, command: list[str]) -> None:
+    text = """SELECT symbol, SUM(m.volume) AS v, COUNT(*) AS n FROM t [FRAME WHERE price > 100]
+              FILL FROM m BEFORE 2 SECONDS WHERE side = 'ask' GROUP BY symbol"""
+    write(trades(), folder / "t.parquet")
+    write(gap(trades(), 3).slice(0, 90), folder / "m1.csv")
+    write(gap(trades(), 3).slice(90), folder / "m2.csv")
+    streams = ["--stream", "m=m1.csv", "--stream", "m=m2.csv"]
+    assert main([*command, text, "--events", "t.parquet", *streams, "--out", "a.parquet"]) == 0
+    expected = sw.evaluate(text, trades(), key="symbol", m=gap(trades(), 3))
+    assert expected.num_rows > 5 and any(expected["n"].to_pylist())
+    assert same(read(folder / "a.parquet"), expected)
+
+
+def test_a_picture_shows_what_is_named_else_the_numbers_that_there_are(folder: Path) -> None:
+    from swag.cli.plotting import drawn
+    from swag.files.files import Files
+
+    write(trades(), folder / "t.parquet")
+    write(trades().select(["ts", "symbol", "price"]), folder / "one.parquet")
+    source, one = Files([Path("t.parquet")]), Files([Path("one.parquet")])
+    assert drawn(None, source, ["ts", "symbol", "side", "volume", "price"], ["ts", "symbol"]) == "volume"
+    assert drawn("side", source, ["ts", "price"], ["ts"]) == "side"
+    assert drawn(None, one, ["ts", "symbol"], ["ts", "symbol"]) == "price"
+    assert main(["frames", "SESSION 5 SECONDS", "--events", "t.parquet", "--plot", "a.png", "--y", "price"]) == 0
+    assert main(["frames", "UNTIL COUNT(*) >= 50", "--events", "one.parquet", "--plot", "b.png"]) == 0
+    assert (
+        main(["frames", "SELECT AVG(price) FROM t [FRAME STATE side]", "--events", "t.parquet", "--plot", "c.png"]) == 0
+    )
+    assert all((folder / name).stat().st_size > 1000 for name in ("a.png", "b.png", "c.png"))
+
+
 def test_frames_by_statement_and_by_clause(folder: Path, capfd: Any) -> None:
     write(trades(), folder / "t.feather")
     clause = "[FRAME UNTIL SUM(volume) >= 500]"

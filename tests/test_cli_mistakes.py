@@ -23,7 +23,7 @@ FILES: dict[str, str | bytes] = {
     "header.csv": "ts,k,x\n", "ragged.csv": "ts,k,x\n1,a,2\n2,b\n3,c,4,5\n", "quote.csv": 'ts,k,x\n1,"a,2\n2,b,3\n',
     "semicolons.csv": "ts;k;x\n1;a;2\n", "twice.csv": "ts,k,x,x\n1,a,2,3\n", "latin.csv": b"ts,k,x\n1,\xe4,2\n",
     "utf16.csv": "ts,k,x\n1,a,2\n".encode("utf-16"), "no-ts.csv": "ts,k,x\n1,a,2\n,b,3\n",
-    "words.csv": "ts,k,x\n1,a,b\n",
+    "words.csv": "ts,k,x\n1,a,b\n", "wide.csv": "ts,k,x,y\n1,a,2,3\n",
     "late-ts.csv": "ts,k,x\nyesterday,a,2\n", "other.csv": "when,who\n1,a\n",
     "t.csv.gz": b"\x1f\x8b", "t.xlsx": b"PK", "notes.txt": "ts",
     "q.sql": "SELECT k, SUM(x) AS s FROM t [ROWS 5] GROUP BY k", "typo.sql": "SELCT", "bytes.sql": b"\xff\xfe\x00",
@@ -58,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 RUN, FRAMES = ["run", "q.sql", "--events"], ["frames", "DELTA x 3", "--events"]
 GOOD = [*RUN, "t.csv"]
+FILLED = "SELECT SUM(x) FROM t [FRAME DELTA x 3] FILL FROM m"
 MISTAKES: list[tuple[list[str], str]] = [
     ([*RUN, "nothing.csv"], '"nothing.csv" can not be read: No such file'),
     ([*RUN, "nowhere/t.csv"], "can not be read: No such file"),
@@ -150,7 +151,17 @@ MISTAKES: list[tuple[list[str], str]] = [
     ([*FRAMES, "t.csv", "--plot", "frames"], '"frames" ends in none of .png'),
     ([*FRAMES, "t.csv", "--plot", "frames.txt"], '"frames.txt" ends in none of .png'),
     ([*FRAMES, "t.csv", "--plot", "nowhere/frames.png", "--out", "a.csv"], '"nowhere/frames.png" can not be drawn'),
-    (["frames", "UNTIL COUNT(*) >= 3", "--events", "t.csv", "--plot", "f.png", "--out", "a.csv"], "no column to draw"),
+    (["frames", "SESSION 3", "--events", "wide.csv", "--plot", "f.png"], 'none, and "wide.csv" has x, y. Hint: --y x'),
+    (["frames", "STATE k", "--events", "words.csv", "--plot", "f.png"], "has none, either. Hint: --y a column"),
+    ([*FRAMES, "t.csv", "--plot", "f.png", "--y", "z"], '--y is "z", but the events have'),
+    ([*FRAMES, "t.csv", "--y", "x"], '--y "x" is what a picture shows, and there is none. Hint: --plot'),
+    ([*FRAMES, "t.csv", "--stream", "m=t.csv"], "no frames are filled from --stream m. Hint"),
+    (["run", "-e", FILLED, "--events", "t.csv"], 'filled from "m", which is not there. Hint: --stream m=PATH'),
+    (["frames", FILLED, "--events", "t.csv"], 'filled from "m", which is not there. Hint: --stream m=PATH'),
+    (["frames", FILLED, "--events", "t.csv", "--stream", "m"], "'m' is no name and a file. Hint: --stream messages="),
+    (["frames", FILLED, "--events", "t.csv", "--stream", "m=nothing.csv"], '"nothing.csv" can not be read'),
+    (["frames", FILLED, "--events", "t.csv", "--stream", "m=words.csv"], 'with "x", a column of type string'),
+    (["run", "-e", FILLED, "--events", "t.csv", "--stream", "m=t.parquet", "--out", "t.parquet"], "file of --stream m"),
     (["demo", "--events", "3"], "3 is not in the range x>=1000"),
     (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
     (["bench"], "say what to measure. Hint: swag bench micro --quick"),
@@ -174,7 +185,19 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(
 
 NAMES = [*FILES, "t.csv", "t.parquet", "t.arrow", "cut.arrow", "folder.csv", "pipe.csv", "nothing.csv", "", "-", "."]
 WORDS = [*NAMES, "x", "k", "ts", "5", "DELTA x 3", "SELECT COUNT(*) FROM t [FRAME GRID x 2]", "embedded"]
-OPTIONS = ["--events", "--out", "--at", "--ts", "--key", "--chunk", "--plot", "--nonsense", "--engine"]
+OPTIONS = [
+    "--events",
+    "--out",
+    "--at",
+    "--ts",
+    "--key",
+    "--chunk",
+    "--plot",
+    "--y",
+    "--stream",
+    "--nonsense",
+    "--engine",
+]
 
 
 @st.composite

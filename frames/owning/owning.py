@@ -52,8 +52,13 @@ def of_found(found: FramesFound) -> Owner:
 
 
 def of_skips(skips: np.ndarray, rows: np.ndarray, must: bool = False) -> Owner:
-    """Of frames that a detector with skips found."""
-    return Owner(lambda meeting: _from(meeting, skips, rows), must)
+    """Of frames that a detector with skips found. Below 0: it is not known, all events from start to end are its."""
+
+    def ask(meeting: Meeting) -> Spans:
+        (lo, hi), known = meeting.spans, skips >= 0
+        return np.where(known, lo + skips, lo), np.where(known, lo + skips + rows, hi)
+
+    return Owner(ask, must)
 
 
 def of_origin(whole: pa.Table, meeting: Meeting, ts: str, by: By, own: bool | None, partial: bool) -> Owner | None:

@@ -12,7 +12,7 @@ from frames.pictures.drawing import FrameSpans, Signal, draw_frames, draw_gaps, 
 from frames.specs import Spec
 from frames.tables import OURS, pieces_of, united
 from swag.arguments import check_name
-from swag.errors import BadQuery, BadType
+from swag.errors import BadQuery, BadType, nearest
 from swag.query.groupings import By
 from swag.tables.columns import Clock, as_table, column, decoded, decoded_type, field, is_number, ranked_field
 from swag.tables.expressions.derived import with_derived
@@ -46,6 +46,7 @@ def plot(
     <Axes: ...>
     """
     import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
 
     check_name(y, "y", 'y="load"')
     check_name(ts, "ts", 'ts="ts"')
@@ -54,18 +55,23 @@ def plot(
     table = with_derived(table, {y: "the plot shows"}, {}) if not y.isidentifier() else table
     panels, keys = _panels(whole, table, key, _key_columns(whole, table, origin, {ts, y}), spec, ts, y)
     if ax is not None:
+        if not isinstance(ax, Axes):
+            raise BadQuery(f"ax={ax!r} is no Axes of matplotlib.", "figure, ax = plt.subplots()")
         if len(panels) > 1:
             name = next(iter(panels[0].key))
             raise BadQuery(f'the frames are of {keys:,} keys ("{name}"); ax shows one.', f'key=("{name}", …)')
-        panels[0].draw(ax, label, legend={"loc": "upper right"})
+        ax.legend(handles=panels[0].draw(ax, label), fontsize=8, loc="upper right")
         return ax  # type: ignore[no-any-return]
     rows, height = len(panels), 3.2 if len(panels) == 1 else 0.8 + 1.7 * len(panels)
     figure, grid = plt.subplots(
         rows, sharex=True, sharey=True, squeeze=False, figsize=(11, height), layout="constrained"
     )
+    says: dict[str, Any] = {}
+    for panel, each in zip(panels, grid[:, 0], strict=True):
+        for entry in panel.draw(each, label if len(panels) == 1 else ""):
+            says.setdefault(entry.get_label(), entry)
     above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 4, "borderaxespad": 0.2}
-    for i, (panel, each) in enumerate(zip(panels, grid[:, 0], strict=True)):
-        panel.draw(each, label if len(panels) == 1 else "", legend=above if i == 0 else None)
+    grid[0, 0].legend(handles=list(says.values()), frameon=False, fontsize=8, **above)
     for each in grid[:-1, 0]:
         each.set_xlabel("")
     if len(panels) > 1:
@@ -84,8 +90,8 @@ class Panel(NamedTuple):
     ts: str
     y: str
 
-    def draw(self, ax: "Axes", label: str, legend: dict[str, Any] | None) -> None:
-        """All of it. legend: where to put one, if it has one."""
+    def draw(self, ax: "Axes", label: str) -> list[Any]:
+        """All of it, and what the legend says of it."""
         clock, instants = timed(self.table, self.ts)
         values, words = _values(self.table, self.y)
         order = np.argsort(instants, kind="stable")
@@ -97,8 +103,7 @@ class Panel(NamedTuple):
         says += self._levels(ax, signal.v[np.isfinite(signal.v)])
         self._words(ax, clock, words)
         ax.set_title(label or self._title(int((~gap).sum()), instants.size), loc="left", fontsize=10)
-        if legend is not None:
-            ax.legend(handles=says, frameon="bbox_to_anchor" not in legend, fontsize=8, **legend)
+        return says
 
     def _levels(self, ax: "Axes", values: np.ndarray) -> list[Any]:
         if self.spec is None or not values.size:
@@ -141,7 +146,19 @@ def _panels(
         chosen, count = _with_most_frames(frames, events, by)
     shown = [Panel(each, _only(events, each, "key is"), _only(frames, each, "frames are found per"), spec, ts, y)
              for each in chosen]  # fmt: skip
+    if key is not None and not shown[0].table.num_rows:
+        raise _unknown_key(events, chosen[0])
     return shown or [Panel({}, events, frames, spec, ts, y)], count
+
+
+def _unknown_key(events: pa.Table, key: dict[str, Any]) -> BadQuery:
+    """No event has it: the first of its values that no event has, and one that is spelt nearly so."""
+    for name, value in key.items():
+        values = [str(each) for each in decoded(events[name]).unique().to_pylist()]
+        if str(value) not in values:
+            close = nearest(str(value), values)
+            return BadQuery(f'no event has {value!r} as its "{name}".', close and f'key=("{name}", {close})')
+    return BadQuery(f"no event has the key {', '.join(f'{name} {value}' for name, value in key.items())}.")
 
 
 def _one_key(key: Any) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.errors import BadQuery, SwagError
+from swag.errors import BadQuery, BadType, SwagError
 from swag.query.groupings import By
-from swag.tables.columns import as_table, is_discrete
-from swag.tables.keys import KeyTable
+from swag.tables.columns import as_table, decoded_type, is_discrete
+from swag.tables.keys import KeyTable, is_string
 
-HINT = '[("r1", "r2"), ("r2", "r3")], a table of pairs, {"r1": ["r2"]}, "sides" or "corners"'
+HINT = '[("r1", "r2"), ("r2", "r3")], a table or an array of pairs, {"r1": ["r2"]}, "sides" or "corners"'
 MOST = 4  # dimensions of a grid: a cell has 80 neighbours in as many
 
 
@@ -22,7 +22,7 @@ def neighbouring(neighbours: Any, by: By, keys: KeyTable) -> np.ndarray:
         pairs = _in_grid(neighbours, by, keys)
     else:
         columns = _columns(neighbours, by)
-        columns = [_alike(each, kind) for each, kind in zip(columns, keys.types * 2, strict=True)]
+        columns = [_alike(*each) for each in zip(columns, keys.types * 2, by * 2, strict=False)]
         halves = (keys.find_any(columns[at : at + len(by)], by) for at in (0, len(by)))
         pairs = np.stack(list(halves), 1)
     pairs = np.sort(pairs[(pairs >= 0).all(1)].astype(np.int64), 1)
@@ -33,6 +33,8 @@ def _columns(neighbours: Any, by: By) -> list[pa.ChunkedArray]:
     """The columns of one key, then those of the other."""
     if isinstance(neighbours, Mapping):
         neighbours = [(key, other) for key, others in neighbours.items() for other in _each(others, by)]
+    if isinstance(neighbours, np.ndarray) and neighbours.ndim > 1 and neighbours[:1].size in (0, 2 * len(by)):
+        return [pa.chunked_array([pa.array(each)]) for each in neighbours.reshape(-1, 2 * len(by)).T]
     if isinstance(neighbours, list | tuple | set | frozenset):
         rows = [_row(pair, by) for pair in neighbours]
         values = list(zip(*rows, strict=True)) or [()] * (2 * len(by))
@@ -53,12 +55,27 @@ def _columns(neighbours: Any, by: By) -> list[pa.ChunkedArray]:
     return [table.column(i) for i in range(2 * len(by))]
 
 
-def _alike(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """In the type of the keys, if all values have one there; a KeyTable would look at others one by one."""
+def _alike(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """In the type of the keys, if all values have one there; a KeyTable would look at others one by one.
+
+    Keys that no frame has are left out, but values of another sort are a mistake.
+    """
+    if column.null_count < len(column) and _sort(column.type) != _sort(kind):
+        value = next(each for each in column.to_pylist() if each is not None)
+        raise BadType(f'{value!r} is no neighbour: "{name}" of the frames is {kind}.', HINT)
     try:
         return column if column.type == kind else column.cast(kind)
     except pa.ArrowException:
         return column
+
+
+def _sort(kind: pa.DataType) -> str:
+    """Types whose values are compared with each other."""
+    kind = decoded_type(kind)
+    if is_string(kind):
+        return "text"
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "numbers" if numbers else "times" if pa.types.is_temporal(kind) else str(kind)
 
 
 def _each(others: Any, by: By) -> Iterable[Any]:

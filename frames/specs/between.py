@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_json
-from frames.specs.spec import Spec, check_predicate
+from frames.specs.spec import Spec, check_predicate, compared_levels
 from swag.errors import BadQuery
 from swag.query.as_call import as_call
 
@@ -41,6 +41,9 @@ class Between(Spec):
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.start, self.end)
+
+    def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
+        return compared_levels([self.start, self.end], column, low, high)
 
     def to_json(self) -> dict[str, Any]:
         return {"between": [self.start, self.end], "same": self.same, **lengths_to_json(self)}

@@ -160,3 +160,23 @@ def written(column: str) -> str:
 
     text = as_text(column)
     return text if text == name(column) else f"({text})"
+
+
+def near_levels(values: list[Number], low: float, high: float) -> list[float]:
+    """Those that a picture of values from low to high has room for: others would squeeze the signal to a line."""
+
+    def is_near(value: Number) -> bool:
+        reach = (high - low) or abs(value - low)
+        return bool(low - reach <= value <= high + reach)
+
+    return [float(value) for value in dict.fromkeys(values) if is_near(value)]
+
+
+def compared_levels(predicates: list[str], column: str, low: float, high: float) -> tuple[str, list[float]]:
+    """The numbers that predicates compare a column with, where each comparison has to hold: see `Spec.levels`."""
+    from swag.tables.predicate import compile_predicate
+
+    found = [each for text in predicates for each in compile_predicate(text).conjuncts.comparisons]
+    found = [each for each in found if each.column == column and all(map(is_number, each.constants))]
+    values = [value for each in found for value in each.constants]
+    return ", ".join(dict.fromkeys(each.text for each in found)), near_levels(values, low, high)

@@ -8,7 +8,19 @@ import pyarrow as pa
 
 from frames.specs.as_json import number
 from frames.specs.lengths import lengths_clause, lengths_from_json, lengths_to_json
-from frames.specs.spec import BEFORE, WITH, Number, Op, Spec, check_name, check_number, check_op, check_predicate
+from frames.specs.spec import (
+    BEFORE,
+    WITH,
+    Number,
+    Op,
+    Spec,
+    check_name,
+    check_number,
+    check_op,
+    check_predicate,
+    compared_levels,
+    near_levels,
+)
 from swag.errors import BadQuery
 from swag.query.as_call import BY_POSITION, as_call
 
@@ -90,11 +102,11 @@ class Threshold(Spec):
         return f"WHERE {text}{lengths_clause(self)}" + (" PARTITION" if self.partition else "")
 
     def levels(self, column: str, low: float, high: float) -> tuple[str, list[float]]:
-        if self.c is None or column != self.column:
+        if self.c is None:
+            return compared_levels([self.column], column, low, high)
+        if column != self.column:
             return "", []
-        reach = (high - low) or abs(self.c - low)  # further off it would squeeze the signal to a line
-        near = low - reach <= self.c <= high + reach
-        return f"{column} {self.op} {self.c}", [float(self.c)] * near
+        return f"{column} {self.op} {self.c}", near_levels([self.c], low, high)
 
     def segments(self) -> "Threshold":
         whole = self.with_lengths(min_rows=1, min_duration=0)

@@ -93,20 +93,15 @@ EVENTS = click.option(
     help="Parquet, CSV or Arrow, by its ending; with * in it, or several times, for several files.",
 )  # fmt: skip
 INLINE = click.option("-e", "inline", metavar="STATEMENT", multiple=True, help="A statement, in place of a file.")
-TS = click.option(
-    "--events",
-    required=True,
-    multiple=True,
-    help="Parquet, CSV or Arrow, by its ending; * in it, or several times, for several.",
-)
-INLINE = click.option(
-    "-e", "inline", metavar="STATEMENT", multiple=True, help="A statement, in place of a file of them."
-)
 TS = click.option("--ts", default="ts", show_default=True, help="The column of time.")
 KEY = click.option(
     "--key", multiple=True, help="A column of the key; several times for several. If not said: those of GROUP BY."
 )
 CHUNK = click.option("--chunk", default=1_000_000, show_default=True, type=Whole(1), help="Events in memory at a time.")
+STREAM = click.option(
+    "--stream", "streams", multiple=True, metavar="NAME=PATH",
+    help="Another stream, which frames are filled from (FILL FROM NAME): a file, read as a whole.",
+)  # fmt: skip
 OUT = click.option("--out", type=FILE, help="Parquet, CSV or Arrow, by its ending. Without it, answers are shown.")
 
 
@@ -114,6 +109,17 @@ def _files(paths: Iterable[str]) -> Any:
     from swag.files.files import Files, found
 
     return Files([file for path in paths for file in found(path)])
+
+
+def _streams(said: Iterable[str]) -> dict[str, Any]:
+    """The files of each stream, by its name."""
+    paths: dict[str, list[str]] = {}
+    for each in said:
+        name, equals, path = each.partition("=")
+        if not (name and equals and path):
+            raise click.UsageError(f"--stream {each!r} is no name and a file. Hint: --stream messages=messages.parquet")
+        paths.setdefault(name, []).append(path)
+    return {name: _files(each) for name, each in paths.items()}
 
 
 @cli.command(short_help="Answer SQL over files of events.")
@@ -125,9 +131,10 @@ def _files(paths: Iterable[str]) -> Any:
 @OUT
 @click.option("--at", metavar="PATH", help="A file of requests: a row of answers for each, as of its time (and key).")
 @click.option("--engine", default="embedded", show_default=True, type=click.Choice(["embedded", "spark"]))
+@STREAM
 @CHUNK
 def run(queries: Path | None, inline: tuple[str, ...], events: tuple[str, ...], ts: str, key: tuple[str, ...],
-        out: Path | None, at: str | None, engine: str, chunk: int) -> None:  # fmt: skip
+        out: Path | None, at: str | None, engine: str, streams: tuple[str, ...], chunk: int) -> None:  # fmt: skip
     """Answer the statements in QUERIES over files of events: a row per event, or per request.
 
     Events in order of time are read chunk by chunk, in bounded memory.
@@ -135,16 +142,18 @@ def run(queries: Path | None, inline: tuple[str, ...], events: tuple[str, ...], 
     from swag.cli import answering
     from swag.cli.files import check_apart
 
-    rows, requests = _files(events), None if at is None else _files([at])
+    rows, requests, others = _files(events), None if at is None else _files([at]), _streams(streams)
     read = {"--events": rows.paths, "--at": [] if requests is None else requests.paths}
+    read |= {f"--stream {name}": files.paths for name, files in others.items()}
     check_apart({"QUERIES": [queries] if queries else []} | read, {"--out": out})
     asked = answering.statements(queries, inline)
+    answering.check_streams(asked, others)
     if engine == "spark":
         from swag.cli.on_spark import run_on_spark
 
-        run_on_spark(asked, rows, ts, key, out, requests)
+        run_on_spark(asked, rows, ts, key, out, requests, others)
     else:
-        answering.run(asked, rows, ts, key, out, requests, chunk)
+        answering.run(asked, rows, ts, key, out, requests, chunk, others)
 
 
 @cli.command(short_help="Find frames in a file of events.")
@@ -154,17 +163,22 @@ def run(queries: Path | None, inline: tuple[str, ...], events: tuple[str, ...], 
 @KEY
 @OUT
 @click.option("--plot", type=FILE, help="A picture of the frames, e.g. frames.png.")
+@click.option(
+    "--y", metavar="COLUMN", help="The column that --plot shows. If not said: the one that frames are cut by."
+)
+@STREAM
 @CHUNK
-def frames(
-    spec: str, events: tuple[str, ...], ts: str, key: tuple[str, ...], out: Path | None, plot: Path | None, chunk: int
-) -> None:
+def frames(spec: str, events: tuple[str, ...], ts: str, key: tuple[str, ...], out: Path | None, plot: Path | None,
+           y: str | None, streams: tuple[str, ...], chunk: int) -> None:  # fmt: skip
     """Find frames by SPEC, a FRAME clause ("DELTA fl 0.05") or a statement that has one.
 
     A clause alone gives the frames; a statement also what it selects of each.
     """
     from swag.cli import answering
 
-    answering.frames(spec, _files(events), ts, key, out, plot, chunk)
+    if y is not None and plot is None:
+        raise click.UsageError(f'--y "{y}" is what a picture shows, and there is none. Hint: --plot frames.png')
+    answering.frames(spec, _files(events), ts, key, out, plot, chunk, _streams(streams), y)
 
 
 @cli.command(short_help="What a file of SQL means, and what its queries would share.")

@@ -2,8 +2,8 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from swag.arguments import key_columns
 from swag.cli.files import Sink, check_apart, kind_of_output, written
-from swag.cli.plotting import check_plot, draw, say_if_several
+from swag.cli.plotting import check_plot, draw, drawn, say_if_several
 from swag.cli.show import SHOWN, preview
 from swag.cli.stream import Disorder, FileStream, needs_all
 from swag.cli.ticking import Ticking, needs_whole_file
@@ -60,8 +60,11 @@ def statements(path: Path | None, inline: tuple[str, ...] = ()) -> list[Any]:
         raise click.UsageError(f"{path}: {why}") from None
 
 
-def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None, chunk: int) -> None:
-    """All queries over a file of events, written to another (or shown)."""
+def run(
+    queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None, chunk: int,
+    streams: Mapping[str, Files],
+) -> None:  # fmt: skip
+    """All queries over a file of events, written to another (or shown). streams: others, by their names."""
     if out is not None:
         kind_of_output(out)
     if any(isinstance(query, OverStatement) for query in queries):
@@ -80,7 +83,10 @@ def run(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, a
     check_alone(queries, at)
     if any(not isinstance(query, Query) for query in queries):
         by = grouping_of(queries[0], key)
-        _find_frames(queries[0].spec, queries[0], source, columns, ts, by, chunk, out)
+        if streams:
+            _fill_frames(queries[0], source.read(columns), streams, ts, by, out)
+        else:
+            _find_frames(queries[0].spec, queries[0], source, columns, ts, by, chunk, out)
         return
     with _output(out) as sink, _progress(source) as advance:
         why = needs_all(queries) or ("" if not _ticking(queries) else needs_whole_file(queries, key))
@@ -136,6 +142,19 @@ def check_alone(queries: list[Any], at: Files | None) -> None:
         raise click.UsageError(
             "a statement with a FRAME clause gives one row per frame. Hint: run it by itself, without --at"
         )
+
+
+def check_streams(queries: list[Any], streams: Mapping[str, Files]) -> None:
+    """Refuse streams that nobody fills frames from, and a statement whose stream is not there."""
+    wanted = {name for query in queries if (name := getattr(query, "fill_from", None)) is not None}
+    for name in streams:
+        if name not in wanted:
+            raise click.UsageError(
+                f"no frames are filled from --stream {name}. Hint: FROM … [FRAME …] FILL FROM {name}"
+            )
+    for name in wanted:
+        if name not in streams:
+            raise click.UsageError(f'frames are filled from "{name}", which is not there. Hint: --stream {name}=PATH')
 
 
 def _ticking(queries: list[Any]) -> bool:
@@ -205,11 +224,15 @@ def _chunk_by_chunk(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def frames(text: str, events: Files, ts: str, key: By, out: Path | None, plot: Path | None, chunk: int) -> None:
-    """Frames by a statement or by a FRAME clause alone."""
+def frames(
+    text: str, events: Files, ts: str, key: By, out: Path | None, plot: Path | None, chunk: int,
+    streams: Mapping[str, Files], y: str | None,
+) -> None:  # fmt: skip
+    """Frames by a statement or by a FRAME clause alone. y: the column that the plot shows."""
     from swag.sql import frame_spec
 
-    check_apart({"--events": events.paths}, {"--out": out, "--plot": plot})
+    others = {f"--stream {name}": files.paths for name, files in streams.items()}
+    check_apart({"--events": events.paths, **others}, {"--out": out, "--plot": plot})
     if out is not None:
         kind_of_output(out)
     is_statement = text.split(None, 1)[:1] and text.split(None, 1)[0].upper() == "SELECT"
@@ -224,14 +247,39 @@ def frames(text: str, events: Files, ts: str, key: By, out: Path | None, plot: P
     else:
         spec = frame_spec(text)
         columns = _frame_columns(spec, source, ts, key)
+    query = queries[0] if is_statement else None
+    check_streams([query], streams)
     if plot is not None:
-        check_plot(plot, spec)
-    _find_frames(spec, queries[0] if is_statement else None, source, columns, ts, key, chunk, out)
+        check_plot(plot)
+        shown = drawn(y, source, columns, [ts, *key])
+    if streams:
+        _fill_frames(query, source.read(columns), streams, ts, key, out)
+    else:
+        _find_frames(spec, query, source, columns, ts, key, chunk, out)
     if plot is not None:
         if not key:
             say_if_several(source, spec, ts)
-        table = source.read(columns)
-        draw(plot, frames_package().detect(spec, table, ts=ts, key=key), table, spec, ts, key)
+        table = source.read(list(dict.fromkeys([*columns, shown])))
+        draw(plot, frames_package().detect(spec, table, ts=ts, key=key), table, shown, ts)
+
+
+def _fill_frames(
+    query: Any, events: pa.Table, streams: Mapping[str, Files], ts: str, key: By, out: Path | None
+) -> None:
+    """Frames of one stream, and what is said of the events of another in each."""
+    others = {name: _in_time_of(events, files.read(), ts) for name, files in streams.items()}
+    with _output(out) as sink:
+        sink.write(query.evaluate(events, ts, key, others))
+
+
+def _in_time_of(events: pa.Table, others: pa.Table, ts: str) -> pa.Table:
+    """With the unit of time of the events, where that loses nothing: kinds of files have units of their own."""
+    there = column(others, ts, "ts is")
+    if pa.types.is_timestamp(there.type) and pa.types.is_timestamp(events.schema.field(ts).type):
+        with suppress(pa.ArrowInvalid):
+            unit = events.schema.field(ts).type.unit
+            there = there.cast(pa.timestamp(unit, there.type.tz))
+    return others.set_column(others.column_names.index(ts), ts, there)
 
 
 def _find_frames(

@@ -1,6 +1,6 @@
 """`swag run --engine spark`: the same statements and answers, by a local or configured Spark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,15 @@ from swag.query.groupings import By
 from swag.query.over_statement import OverStatement
 
 
-def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path | None, at: Files | None) -> None:
+def run_on_spark(
+    queries: list[Any],
+    events: Files,
+    ts: str,
+    key: By,
+    out: Path | None,
+    at: Files | None,
+    streams: Mapping[str, Files],
+) -> None:
     """Spark writes its part files beside `out`; they are put together there, batch by batch."""
     if out is None:
         raise click.UsageError("--engine spark writes a file. Hint: --out answers.parquet")
@@ -31,7 +39,7 @@ def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path 
     try:
         from pyspark.sql import SparkSession
 
-        from swag.spark import evaluate
+        from swag.spark.batch.evaluate import evaluated
         from swag.spark.batch.over import evaluate_over
     except ModuleNotFoundError:
         raise click.UsageError(f"--engine spark {NEEDS_SPARK}") from None
@@ -43,7 +51,8 @@ def run_on_spark(queries: list[Any], events: Files, ts: str, key: By, out: Path 
         if over:
             answers = evaluate_over(queries[0], frame, ts)
         else:
-            answers = evaluate(queries, frame, at=requests, ts=ts, key=list(key))
+            others = {name: _frame(session, files) for name, files in streams.items()}
+            answers = evaluated(queries, frame, requests, ts, list(key), streams=others)
         assert sink.folder is not None
         answers.write.mode("overwrite").parquet(str(sink.folder / "parts"))
         parts = pyarrow.dataset.dataset(sink.folder / "parts", format="parquet")

@@ -10,17 +10,15 @@ import pyarrow.compute as pc
 
 from swag.durable.atomic_file import reason, replacing, target_of
 from swag.files.files import Files
-from swag.query.groupings import By
 from swag.query.over_frames import frames_package
-from swag.tables.columns import decoded, decoded_type, is_number
-from swag.tables.expressions.derived import of_events
+from swag.tables.columns import column, decoded, decoded_type, is_number
 from swag.tables.keys import is_groupable, is_string
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
 SAMPLE = 100_000  # events at the beginning of a file, by which it is guessed whether they are of several series
 
 
-def check_plot(path: Path, spec: Any) -> None:
+def check_plot(path: Path) -> None:
     """What could not be drawn in the end is refused before anything is read."""
     try:
         import matplotlib
@@ -29,17 +27,33 @@ def check_plot(path: Path, spec: Any) -> None:
     matplotlib.use("agg")
     if path.suffix.lower() not in PICTURES:
         raise click.UsageError(f'"{path}" ends in none of {", ".join(PICTURES)}. Hint: --plot frames.png')
-    if not spec.columns:
-        raise click.UsageError("--plot has no column to draw: the frames are cut by none. Hint: leave it out")
     try:
         target_of(path)
     except (OSError, ValueError) as why:
         raise _impossible(path, why) from None
 
 
-def draw(path: Path, found: pa.Table, table: pa.Table, spec: Any, ts: str, key: By) -> None:
-    """The frames, over the column that they are cut by: of several keys, each of those with most frames by itself."""
-    axes = frames_package().plot(found, table, y=_drawn(spec, table), ts=ts)
+def drawn(y: str | None, source: Files, read: list[str], apart: list[str]) -> str:
+    """The column to draw: the one that is named, else the first one of numbers that is read.
+
+    apart: ts and the key. Where none has numbers, it is the file's own column of numbers, if there is only one.
+    """
+    if y is not None:
+        column(pa.schema([(name, pa.null()) for name in source.names]).empty_table(), y, "--y is")
+        return y
+    for names in (read, source.names):
+        asked = [name for name in dict.fromkeys(names) if name not in apart and source.names.count(name) == 1]
+        found = [each.name for each in source.typed(asked) if is_number(decoded_type(each.type))] if asked else []
+        if len(found) == 1 or (found and names is read):
+            return found[0]
+    has = f"has {', '.join(found)}" if found else "has none, either"
+    hint = f"--y {found[0]}" if found else "--y a column of few words, or leave --plot out"
+    raise click.UsageError(f"--plot draws numbers: the frames are cut by none, and {source.called} {has}. Hint: {hint}")
+
+
+def draw(path: Path, found: pa.Table, table: pa.Table, y: str, ts: str) -> None:
+    """The frames, over a column: of several keys, each of those with most frames by itself."""
+    axes = frames_package().plot(found, table, y=y, ts=ts)
     figure = np.atleast_1d(np.asarray(axes, object))[0].get_figure(root=True)
     try:
         with replacing(path) as draft:
@@ -83,14 +97,8 @@ def series_column(table: pa.Table, ts: str) -> tuple[str, int]:
     return "", 0
 
 
-def _drawn(spec: Any, table: pa.Table) -> str:
-    """The column that frames are cut by; of those that a predicate reads, the first one that has numbers."""
-    read = of_events(dict.fromkeys(spec.columns, "the plot shows"), spec.texts, table.column_names)
-    drawn = [name for name in read if is_number(decoded_type(table.schema.field(name).type))]
-    if not drawn:
-        names = ", ".join(read)
-        raise click.UsageError(f"--plot has no column of numbers to draw: the frames are cut by {names}.")
-    return drawn[0]
+def _of_numbers(source: Files, names: list[str]) -> list[str]:
+    return [each.name for each in source.typed(names) if is_number(decoded_type(each.type))] if names else []
 
 
 def _impossible(path: Path, why: OSError | ValueError) -> click.UsageError:

@@ -98,6 +98,22 @@ def test_what_says_nothing_of_neighbours_is_refused(neighbours, says):
         fr.connect(ROADS, neighbours, key="road")
 
 
+@pytest.mark.parametrize("neighbours", [[("a", "b")], {True: [False]}, pa.table({"a": ["1"], "b": ["2"]})])
+def test_keys_of_another_sort_are_no_neighbours(neighbours):
+    with pytest.raises(sw.BadType, match='is no neighbour: "road" of the frames is int64'):
+        fr.connect(ROADS, neighbours, key="road")
+
+
+def test_pairs_come_as_an_array_and_keys_without_frames_are_left_out():
+    pairs = np.array([[1, 2], [2, 9], [3, 300]], np.int16)
+    assert fr.connect(ROADS, pairs, key="road")["episode"].to_pylist() == [0, 0, 1, 2]
+    grid = ROADS.append_column("lane", pa.array([0, 0, 1, 1]))
+    for corners in (np.array([[[1, 0], [2, 0]]]), np.array([[1, 0, 2, 0]])):
+        assert fr.connect(grid, corners, key=("road", "lane"))["episode"].to_pylist() == [0, 0, 1, 2]
+    with pytest.raises(sw.BadQuery, match="which keys lie next"):
+        fr.connect(ROADS, np.array([[1, 2, 3]]), key="road")
+
+
 def test_frames_without_a_key_and_lengths_below_nothing_are_refused():
     with pytest.raises(sw.BadQuery, match="these say of none"):
         fr.connect(ROADS, "sides")

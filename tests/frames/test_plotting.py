@@ -61,12 +61,33 @@ def test_a_plot_says_what_is_what():
         (fr.Boundary("x", 2.5), [0, 2.5, 5, 7.5]),
         (fr.Boundary("x", 0.01), []),  # more lines than the signal leaves room for
         (fr.Delta("x", 2), []),
+        (fr.Threshold("x < 6 AND 2 <= x AND other > 1"), [6, 2]),
+        (fr.Threshold("x BETWEEN 3 AND 5 AND x < 1e6 AND x * 2 > 4"), [3, 5]),
+        (fr.Threshold("x < 6 OR x > 8"), []),  # neither has to hold
+        (fr.Between("x > 5", "x > 7"), [5, 7]),
     ],
 )
 def test_levels_of_the_signal_are_lines(spec, levels):
     events = {"ts": np.arange(10), "x": np.arange(10.0), "other": np.arange(10.0)}
     ax = fr.plot(fr.detect(spec, events), events, y="x")
     assert [line.get_ydata()[0] for line in ax.lines[1:]] == levels
+
+
+def test_the_legend_has_what_is_drawn_in_any_of_the_axes():
+    events = {"ts": np.arange(6), "k": ["a", "b"] * 3, "x": np.array([0.0, 5, 1, 6, 2, 0])}
+    axes = fr.plot(fr.detect(fr.Threshold("x", ">", 4), events, key="k"), events, y="x")
+    assert sorted(legend(axes[0])) == ["frame", "x", "x > 4"]  # of which the first has no frame
+
+
+def test_a_key_that_no_event_has_and_axes_that_are_none_are_refused():
+    events = {"ts": np.arange(4), "k": ["a1", "b1"] * 2, "n": [1, 2, 1, 2], "x": np.arange(4.0)}
+    found = fr.detect(fr.Threshold("x", ">", 1), events, key=("k", "n"))
+    with pytest.raises(sw.BadQuery, match=r'no event has \'a2\' as its "k". Hint: key=\("k", "a1"\)'):
+        fr.plot(found, events, y="x", key=("k", "a2"))
+    with pytest.raises(sw.BadQuery, match=r"no event has the key k a1, n 2"):
+        fr.plot(found, events, y="x", key=(("k", "n"), ("a1", 2)))
+    with pytest.raises(sw.BadQuery, match=r"ax=5 is no Axes"):
+        fr.plot(found, events, y="x", key=("k", "a1"), ax=5)
 
 
 def test_frames_without_metadata_have_no_levels_and_are_drawn():

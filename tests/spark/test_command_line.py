@@ -52,6 +52,13 @@ def test_frames_are_written_as_the_embedded_engine_does(
         assert found.column_names == expected.column_names and (expected.num_rows > 5) == (least == 1)
         found, expected = (table.drop_columns(["frame_id"]).sort_by("start") for table in (found, expected))
         assert found.to_pylist() == expected.to_pylist()
+    pa.parquet.write_table(events, "m.parquet")
+    filled = "SELECT symbol, SUM(x) AS s FROM t [FRAME WHERE x > 6] FILL FROM m AFTER 3 GROUP BY symbol"
+    for engine in ("embedded", "spark"):
+        run = ["run", "-e", filled, "--events", "t.parquet", "--stream", "m=m.parquet", "--engine", engine]
+        assert main([*run, "--out", f"{engine}.parquet"]) == 0
+    tables = [Files([Path(f"{engine}.parquet")]).read().drop_columns(["frame_id"]) for engine in ("embedded", "spark")]
+    assert tables[0].sort_by("start").to_pylist() == tables[1].sort_by("start").to_pylist()
     Path("q.sql").write_text("SELECT MAX(x) FROM t [FRAME DELTA x 3]; SELECT MAX(x) AS high FROM t [ROWS 2]")
     assert main(["run", "q.sql", "--events", "t.parquet", "--out", "a.parquet", "--engine", "spark"]) == 2
     assert "one row per frame. Hint: run it by itself" in capfd.readouterr().err

@@ -12,11 +12,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from frames.match_query import MatchQuery
-from frames.spark.batch.stored_frames import FrameStream, answered_per_frame, detected, portable_spec, spans_of
+from frames.spark.batch.stored_frames import (
+    FrameStream,
+    answered_per_frame,
+    detected,
+    own_margins,
+    portable_spec,
+    spans_of,
+)
 from frames.tables import margins
 from swag.spark import schema
 from swag.spark.batch.layout import Layout
-from swag.spark.places import all_columns, named, placed
+from swag.spark.places import all_columns, col, named, placed
 from swag.spark.portable import portable_term
 from swag.tables.expressions.derived import of_events
 
@@ -41,10 +48,9 @@ def evaluate(
         return _filled(query, stream, FrameStream.of(streams.get(query.fill_from, events), ts, keys, layout), said)
     stream = stream.cut()
     found = detected(stream, query.spec, skips=True)
-    found = _front(found, keys, all_columns(found)[-1:], found.columns[-1:])
-    # a half-open frame may end where its last event is: it is answered once the events at its end have come
-    spans = spans_of(found, keys, late=int(query.spec.extent == "open"), extent=query.spec.extent)
-    return _answered(query, stream, spans, StructType([*found.schema.fields[:-1], *said.fields]))
+    found = _front(found, keys, [all_columns(found)[-1], col(found, "rows")], ["skip", "rows"])
+    spans = spans_of(found, keys, *own_margins(query.spec.extent), query.spec.extent, all_columns(found))
+    return _answered(query, stream, spans, StructType([*found.schema.fields[:-2], *said.fields]), skips=True)
 
 
 def _filled(query: "FrameQuery", stream: FrameStream, other: FrameStream, said: StructType) -> DataFrame:
@@ -52,7 +58,7 @@ def _filled(query: "FrameQuery", stream: FrameStream, other: FrameStream, said: 
     found = _front(detected(stream.cut() if query.spec.cuts else stream, query.spec), stream.keys, [], [])
     other.check(found)
     edges = margins(query.before, query.after, stream.clock.unit)
-    spans = spans_of(found, stream.keys, *edges, query.spec.extent)
+    spans = spans_of(found, stream.keys, *edges, query.spec.extent, all_columns(found))
     out = StructType([*found.schema.fields, *said.fields])
     return _answered(replace(query, before=0, after=0), other.cut(), spans, out)
 
@@ -63,10 +69,13 @@ def _front(found: DataFrame, keys: list[str], also: list[Column], names: list[st
     return named(placed(found).select(*all_columns(found)[: len(front)], *also), [*front, *names])
 
 
-def _answered(query: "FrameQuery", stream: FrameStream, spans: DataFrame, out: StructType) -> DataFrame:
-    """What a query says of the events that a stream has in each frame."""
+def _answered(
+    query: "FrameQuery", stream: FrameStream, spans: DataFrame, out: StructType, skips: bool = False
+) -> DataFrame:
+    """What a query says of the events that a stream has in each frame. skips: see FrameTask."""
     read = of_events(dict.fromkeys(query.aggregated, "it reads"), query.texts, stream.events.columns)
-    return answered_per_frame(stream, spans, replace(stream.task(list(read), out), query=query), out)
+    task = replace(stream.task(list(read), out), query=query, skips=skips, half_open=query.spec.extent == "open")
+    return answered_per_frame(stream, spans, task, out)
 
 
 def _matched(query: MatchQuery, stream: FrameStream, ts: str) -> DataFrame:

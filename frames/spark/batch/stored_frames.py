@@ -20,9 +20,10 @@ from frames import detection, filling
 from frames.finding.intake import END_OF_TIME
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
+from frames.spark.batch.finding_again import empty_frames, extent_of, noted, spec_of, with_own
 from frames.spark.batch.tasks import CLOSES, EVENT, OPENS, FrameTask
 from frames.specs import Custom, Spec, check_spec
-from frames.specs.lengths import Extent, check_extent
+from frames.specs.lengths import Extent
 from frames.tables import check_key, margins
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
@@ -49,7 +50,7 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
     check_spec(spec)
     stream = FrameStream.of(events, ts, key, layout)
     detection.detect(spec, schema.empty_table(events), ts=ts)  # finds mistakes before any job
-    return detected(stream.cut() if spec.cuts else stream, spec)
+    return noted(detected(stream.cut() if spec.cuts else stream, spec), spec, ts, stream.keys)
 
 
 def detected(stream: "FrameStream", spec: Spec, skips: bool = False) -> DataFrame:
@@ -102,24 +103,27 @@ def _joined(stream: "FrameStream", rows: DataFrame, task: FrameTask, out: Struct
 
 
 def fill(
-    frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None,
-    before: Duration = 0, after: Duration = 0, extent: Extent = "closed", layout: Layout = DEFAULT,
+    frames: DataFrame, events: DataFrame, *, ts: str = "ts", key: Key = None, before: Duration = 0,
+    after: Duration = 0, own: bool | None = None, extent: Extent | None = None, layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
-    """As frames.fill with own=False: the events that lie in a frame of their key, once for each, with its frame_id.
+    """As frames.fill: the events that lie in a frame of their key, once for each, with its frame_id.
 
-    A DataFrame of frames does not say which events they were found in, so all from start to end lie in them; nor does
-    it say whether they were found with extent="open".
+    Frames from `detect` that are found again in these events hold their own events and no others (see
+    spark/batch/finding_again.py); others all from start to end. own=False: all frames do; own=True: every frame must be
+    found again. extent: as frames were found with that do not say so.
     """
-    check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
-    filling.fill(_empty(frames), schema.empty_table(events), ts=ts, before=before, after=after)
-    whole, (early, late) = united(frames, stream.keys), margins(before, after, stream.clock.unit)
-    columns, _ = schema.key_columns(whole, stream.keys)
-    a, b = schema.instant(whole, "start") - early, _last_instant(whole, late, extent)
-    number = col(whole, "frame_id").alias("frame_id")
-    opening = placed(whole).select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), number)
+    filling.fill(empty_frames(frames), schema.empty_table(events), ts=ts, before=before, after=after)
+    met = FramesAndEvents.of(frames, stream, margins(before, after, stream.clock.unit), own, extent)
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
+    if met.spec is not None:
+        return met.answered(replace(stream.task(events.columns, out), fills=True), out, [col(met.whole, "frame_id")])
+    columns, _ = schema.key_columns(met.whole, stream.keys)
+    early, late = met.margins
+    a, b = schema.instant(met.whole, "start") - early, _last_instant(met.whole, late, met.extent)
+    number = col(met.whole, "frame_id").alias("frame_id")
+    opening = placed(met.whole).select(*columns, a.alias("t"), b.alias("b"), F.lit(OPENS).alias("kind"), number)
     stream = stream.cut()
     opening = opening.where("t <= b")  # those that hold any time at all
     if stream.pieces is not None:
@@ -130,27 +134,63 @@ def fill(
 
 def summarize(
     frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
-    key: Key = None, before: Duration = 0, after: Duration = 0, extent: Extent = "closed", layout: Layout = DEFAULT,
+    key: Key = None, before: Duration = 0, after: Duration = 0, own: bool | None = None, extent: Extent | None = None,
+    layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
-    """As frames.summarize with own=False: the frames, with a column per aggregate of the events from start to end.
+    """As frames.summarize: the frames, with a column per aggregate of the events in each.
 
-    For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate. extent: as they were
-    found with.
+    Which events these are, and what `own` and `extent` mean, is as in `fill`.
     """
-    check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
     wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
     types = filling.summarize(
-        _empty(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
+        empty_frames(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
     ).schema
-    whole, edges = united(frames, stream.keys), margins(before, after, stream.clock.unit)
+    met = FramesAndEvents.of(frames, stream, margins(before, after, stream.clock.unit), own, extent)
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
-    out = StructType([*whole.schema.fields, *answered])
+    out = StructType([*met.whole.schema.fields, *answered])
     names = [name for aggregate in wanted for name in aggregate.columns]
     read = list(of_events(dict.fromkeys(names, "it reads"), aggregated_texts(wanted), events.columns))
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
-    return answered_per_frame(stream.cut(), spans_of(whole, stream.keys, *edges, extent), task, out)
+    return met.answered(task, out, all_columns(met.whole))
+
+
+@dataclass(frozen=True)
+class FramesAndEvents:
+    """Frames, put together from their pieces, and the events that they meet. margins: in the unit of ts.
+
+    spec: by what the frames are found again, to tell which events are their own; None: all from start to end are.
+    """
+
+    whole: DataFrame
+    stream: "FrameStream"
+    margins: tuple[int, int]
+    own: bool | None
+    extent: Extent
+    spec: Spec | None
+
+    @classmethod
+    def of(
+        cls, frames: DataFrame, stream: "FrameStream", margins: tuple[int, int], own: bool | None, extent: Extent | None
+    ) -> "FramesAndEvents":
+        spec = spec_of(frames, stream.events, stream.ts, stream.keys, own, any(margins))
+        return cls(united(frames, stream.keys), stream, margins, own, extent_of(frames, extent), spec)
+
+    def answered(self, task: FrameTask, out: StructType, handed_on: list[Column]) -> DataFrame:
+        """What a task says of each frame, of which it is handed these columns of placed(whole)."""
+        stream, frames, edges = self.stream.cut(), self.whole, self.margins
+        task = replace(task, half_open=self.extent == "open")
+        if self.spec is not None:
+            frames = with_own(frames, detected(stream, self.spec, skips=True), stream.keys, self.own)
+            handed_on, edges = [*handed_on, *all_columns(frames)[-2:]], own_margins(self.extent)
+            task = replace(task, skips=True)
+        return answered_per_frame(stream, spans_of(frames, stream.keys, *edges, self.extent, handed_on), task, out)
+
+
+def own_margins(extent: Extent) -> tuple[int, int]:
+    """A half-open frame may end where its last event is: it is answered once the events at its end have come."""
+    return 0, int(extent == "open")
 
 
 def answered_per_frame(stream: "FrameStream", spans: DataFrame, task: FrameTask, out: StructType) -> DataFrame:
@@ -171,12 +211,14 @@ def _last_instant(frames: DataFrame, late: int, extent: Extent) -> Column:
     return F.coalesce(schema.instant(frames, "end") + (late - 1), endless)
 
 
-def spans_of(frames: DataFrame, keys: list[str], early: int = 0, late: int = 0, extent: Extent = "closed") -> DataFrame:
-    """Frames as a .. b, both inside and moved by so much, with all their columns."""
+def spans_of(
+    frames: DataFrame, keys: list[str], early: int, late: int, extent: Extent, handed_on: list[Column]
+) -> DataFrame:
+    """Frames as a .. b, both inside and moved by so much, with these columns of placed(frames) as r0, r1 …"""
     columns, _ = schema.key_columns(frames, keys)
     a = F.coalesce(schema.instant(frames, "start") - early, F.lit(1))  # a frame without an interval: from 1 to 0
     b = F.coalesce(_last_instant(frames, late, extent), F.lit(0))
-    return placed(frames).select(*columns, a.alias("a"), b.alias("b"), *numbered("r", all_columns(frames)))
+    return placed(frames).select(*columns, a.alias("a"), b.alias("b"), *numbered("r", handed_on))
 
 
 def _both_ends(spans: DataFrame) -> DataFrame:
@@ -197,11 +239,6 @@ def united(frames: DataFrame, keys: list[str]) -> DataFrame:
     grouped = placed(frames).groupBy(*(col(frames, name) for name in same)).agg(*numbered("a", list(parts.values())))
     order = [[*same, *parts].index(name) for name in names]
     return named(grouped.select(*(grouped.columns[i] for i in order)), names)
-
-
-def _empty(frames: DataFrame) -> pa.Table:
-    table = schema.empty_table(frames)
-    return table.drop_columns(["final"]) if "final" in table.column_names else table
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from frames.detection import search
 from frames.detector import Detector
-from frames.filling import fill, summarize
-from frames.owning.owning import of_skips
+from frames.filling import Summary, fill, rows_between
+from frames.owning.meeting import Meeting
+from frames.owning.owning import Owner, of_skips, own_spans
 from frames.specs import Spec
 from frames.tables import noted_extent
 from swag.query.aggregates import Aggregate
@@ -32,7 +33,8 @@ OPENS, EVENT, CLOSES = range(3)  # kinds of rows, in the order in which they are
 class FrameTask:
     """What a worker is told. names: the user's, of k0, k1 …; read: those of e0, e1 …; out: the schema of the answer.
 
-    skips: are frames found, or answered, with a last column of their skips (frames/finding/ties.py)?
+    skips: are frames found with a last column of their skips (frames/finding/ties.py), or answered with two, of their
+    skips and rows? half_open: those that are answered. fills: with their events.
     """
 
     by: tuple[str, ...]
@@ -46,6 +48,8 @@ class FrameTask:
     aggregates: tuple[Aggregate, ...] = ()
     query: "FrameQuery | None" = None
     skips: bool = False
+    half_open: bool = False
+    fills: bool = False
 
     @property
     def when(self) -> str:
@@ -269,28 +273,36 @@ def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[An
     closed = np.flatnonzero(kind == CLOSES)
     spans = {"start": block.numbers("a")[closed], "end": block.t[closed], task.who: block.ids[closed]}
     frames = pa.table({"frame_id": np.arange(closed.size), **spans})
-    own = block.table.take(pa.array(closed))
-    if task.query is not None:
-        return _said(task, task.query, frames, events, own)
-    found = summarize(frames, events, task.aggregates, ts=task.when, key=task.who)
-    mine = [own.column(f"r{i}") for i in range(len(task.out) - len(task.aggregates))]
-    return [*mine, *(found.column(str(aggregate)) for aggregate in task.aggregates)]
-
-
-def _said(task: FrameTask, query: "FrameQuery", frames: pa.Table, events: pa.Table, own: pa.Table) -> list[Any]:
-    """By the query itself, so that predicates and expressions mean here what they mean in memory."""
-    front = len(task.out) - len(query.values)  # of which the last is the number of rows; the skip is behind them
-    half_open, owner = query.spec.extent == "open", None
-    if half_open:
-        frames = _half_open(frames)
-    if query.fill_from is None:
-        skips, rows = (np.asarray(one_chunk(own.column(f"r{i}"))) for i in (front, front - 1))
-        owner = of_skips(skips, rows, must=half_open)
-    values, passing = query.answers(frames, events, task.when, task.who, owner)
-    mine = [own.column(f"r{i}") for i in range(front)]
+    frames = _half_open(frames) if task.half_open else frames
+    handed_on = block.table.take(pa.array(closed))
+    if task.fills:
+        return _with_events(task, frames, events, handed_on)
+    front = len(task.out) - len(task.aggregates if task.query is None else task.query.values)
+    mine, owner, passing = [handed_on.column(f"r{i}") for i in range(front)], _owner(task, handed_on, front), None
+    if task.query is not None:  # by the query itself: predicates and expressions mean here what they mean in memory
+        values, passing = task.query.answers(frames, events, task.when, task.who, owner)
+    else:
+        summary = Summary(Meeting.of(frames, events, task.when, task.who), owner)
+        values = summary.answers([(aggregate, None) for aggregate in task.aggregates])
     if passing is None:
         return [*mine, *values]
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]
+
+
+def _with_events(task: FrameTask, frames: pa.Table, events: pa.Table, handed_on: pa.Table) -> list[Any]:
+    """The events of each frame, and its frame_id, which was handed on."""
+    meeting = Meeting.of(frames, events, task.when, task.who)
+    row, frame = rows_between(meeting, *own_spans(meeting, _owner(task, handed_on, 1)))
+    inside = events.take(pa.array(row))
+    return [*(inside.column(i) for i in range(len(task.read))), handed_on.column("r0").take(pa.array(frame))]
+
+
+def _owner(task: FrameTask, handed_on: pa.Table, front: int) -> Owner | None:
+    """Which events are whose, by the two columns behind the first ones; frames without a skip are filled by time."""
+    if not task.skips:
+        return None
+    skips, rows = (one_chunk(handed_on.column(f"r{i}")) for i in (front, front + 1))
+    return of_skips(np.asarray(skips.fill_null(-1)), np.asarray(rows.fill_null(0)), must=task.half_open)
 
 
 def _half_open(frames: pa.Table) -> pa.Table:

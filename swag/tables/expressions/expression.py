@@ -102,7 +102,8 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         names = [name for name in sorted(expression.columns) if name in table.column_names]
         types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
-        raise BadType(f"{what} can not be computed: {types}. {str(why).rstrip('.')}.", HINT) from None
+        reason = f"{types}. {why}" if types else str(why)
+        raise BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT) from None
 
 
 def _instead(why: RowFailed) -> str:

@@ -44,7 +44,7 @@ def compiled(text: str) -> RowExpression:
     if len(text) > LONGEST:
         raise BadQuery(f"it is {len(text):,} characters long, more than {LONGEST:,}.")
     try:
-        tree = _parsed(text).unnest()
+        tree = parsed(text).unnest()
         if "~" in text and tree.find(exp.RegexpLike):  # sqlglot takes the one for the other, which matches a part
             raise BadQuery("~ is not supported.", "REGEXP_MATCHES(s, '^a.*b$')")
         compiler = Compiler()
@@ -76,7 +76,8 @@ class NotSQL(BadQuery):
     """A text that sqlglot can not read; where it stopped."""
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """Its tree, of sqlglot."""
     import sqlglot  # a fifth of a second that only those who compute or filter should pay
 
     tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")

@@ -27,7 +27,7 @@ class RowFailed(Exception):
         self.shown = f", where {shown}" if shown else ""
 
 
-class Unfit(pa.ArrowTypeError):
+class Unfit(pa.ArrowTypeError):  # type: ignore[misc]
     """An expression can not be computed of operands of these types, whatever their values; and what to write."""
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -390,3 +390,15 @@ def test_a_frequency_in_select_picks_results(
     expected = [(e["ts"], e["site"], e["n"]) for e in oracle_ticks.picked(every, by, results)]
     stored = [tuple(row.values())[1:] for row in sw.evaluate(query, table(events)).to_pylist()]
     assert sorted(stored) == sorted(row[1:] for row in emitted("n")) == sorted(expected)
+
+
+@pytest.mark.parametrize("often", ["FREQUENCY 2 TUPLES", "FREQUENCY 4", "FREQUENCY 1 TUPLE"])
+@pytest.mark.parametrize("grouped", ["", " GROUP BY site"])
+def test_to_pick_from_the_results_of_windows_is_to_jump(often: str, grouped: str) -> None:
+    """The same ticks under the same numbers: for slots of time, those of the slots."""
+    events = {"ts": [1, 2, 6, 17, 17, 18], "site": list("abaabb"), "x": [1, 2, 3, 4, 5, 6]}
+    by = " PARTITIONED BY site" if grouped else ""
+    front = "site, " if grouped else ""
+    picked = f"SELECT {front}SUM(x) AS s {often}{by} FROM t [ROWS 2]{grouped}"
+    jumping = f"SELECT {front}SUM(x) AS s FROM t [ROWS 2, {often}{by}]{grouped}"
+    assert sw.evaluate(picked, events) == sw.evaluate(jumping, events)

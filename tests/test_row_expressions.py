@@ -28,6 +28,7 @@ def of(expression: str, **columns: Any) -> list[Any]:
         ("a * 4", {"a": [1, 2**62]}, r"row 1, where a = 4611686018427387904: a \* 4: overflow"),
         ("CAST(s AS BIGINT)", {"s": ["1", None, "x"]}, "row 2, where s = 'x': CAST"),
         ("CAST(f AS INT)", {"f": [1.0, 1e12]}, r"row 1, where f = 1e\+?12|1000000000000.0: CAST"),
+        ("CAST(f AS FLOAT)", {"f": [1.0, math.inf, 1e300]}, r"row 2, where f = 1e\+300: CAST.* out of range of float"),
         ("CASE WHEN a > 1 THEN 1 % b END", {"a": [1, 2, 2], "b": [0, 1, 0]}, "row 2, where a = 2, b = 0"),
     ],
 )
@@ -46,6 +47,30 @@ def test_what_a_row_does_not_come_to_never_raises() -> None:
     assert of("7 % a = 1 AND a <> 0", **columns) == [False, True, None, False]
     assert of("a = 0 OR 7 % a = 1", **columns) == [True, True, None, False]
     assert holds("a <> 0 AND 7 % a = 1", pa.table(columns)).tolist() == [False, True, False, False]
+
+
+def test_what_a_narrower_float_has_no_room_for_is_null_if_it_is_tried() -> None:
+    assert of("TRY_CAST(f AS FLOAT)", f=[1.5, 1e300, math.inf, None, -1e39]) == [1.5, None, math.inf, None, None]
+    assert of("TRY_CAST(1e300 AS FLOAT)", f=[1]) == [None]
+
+
+def test_whole_numbers_that_are_too_large_compute_with_floats() -> None:
+    assert of("f - 9223372036854775808", f=[2.0**63]) == [0.0]
+    assert of("a < 9223372036854775808", a=[2**63 - 1]) == [True]
+
+
+def test_half_floats_compute_as_floats_do() -> None:
+    half = pa.array([1.5, 3.0, None, math.inf], pa.float16())
+    assert of("h > 2", h=half) == [False, True, None, True]
+    assert of("h = 1.5 OR h IN (3)", h=half) == [True, True, None, False]
+    assert of("NULLIF(h, 3)", h=half) == [1.5, None, None, math.inf]
+    assert of("CASE WHEN h > 2 THEN h END", h=half) == [None, 3.0, None, math.inf]
+    assert of("TRY_CAST(h AS INTEGER)", h=half) == [2, 3, None, None]
+    events = {"ts": [1, 2, 3, 4], "h": half}
+    answers = sw.evaluate("SELECT MAX(h) AS m FROM t [ROWS 1] WHERE h > 2 HAVING MAX(h) > 2", events)
+    assert answers["m"].to_pylist() == [None, 3.0, None, math.inf]
+    rows = sw.evaluate("SELECT h, COUNT(*) OVER () AS n FROM t ORDER BY h DESC NULLS LAST", events)
+    assert rows["h"].to_pylist() == [math.inf, 3.0, 1.5, None]
 
 
 def test_division_is_that_of_floats() -> None:
@@ -83,6 +108,10 @@ def test_times_stand_beside_text_dates_and_intervals() -> None:
         ("YEAR(a)", {"a": [1]}, "is no date or time"),
         ("a AND b", {"a": [1], "b": [True]}, "neither true nor false"),
         ("d > 'x'", {"d": [DAY]}, "x"),
+        ("'5' = 5", {"a": [1]}, "can not be computed: string and int64 do not go together in '5' = 5. Hint"),
+        ("ABS(s)", {"s": ["x"]}, r"s is string. ABS\(s\) is of string. Hint"),
+        ("a - 9223372036854775808", {"a": [1]}, "int64, which has no room for 9223372036854775808. Hint: .*808.0"),
+        ("GREATEST(a, -9223372036854775809)", {"a": [1]}, "int64, which has no room for -9223372036854775809"),
     ],
 )
 def test_types_that_do_not_go_together_are_named(expression: str, columns: dict[str, Any], message: str) -> None:

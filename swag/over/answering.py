@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.over.aliases import spelt_out
 from swag.over.partitions import Partitions
 from swag.over.results import Results, no_column
 from swag.progress import Progress
@@ -26,8 +27,9 @@ UNORDERED = "no ts·"  # a column of equal times: events as they came, all of th
 
 def evaluate_over(statement: OverStatement, events: Any, ts: str, progress: Progress) -> pa.Table:
     """One row per event for which WHERE holds, in input order, unless the statement says otherwise."""
-    _check_order(statement, ts)
     table = as_table(events)
+    statement = spelt_out(statement, table.column_names)
+    _check_order(statement, ts)
     _check_columns(statement, table)
     if statement.where is not None:
         table = table.filter(pa.array(holds(statement.where, table)))

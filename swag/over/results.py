@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from swag.errors import BadSQL, nearest
 from swag.query.over_statement import Item, OverStatement, SortKey, Star
 from swag.sql.places import wrong
+from swag.tables.arithmetic import as_float
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.expressions.expression import compiled, values
 from swag.tables.predicate import holds
@@ -122,7 +123,7 @@ def _ranks(found: Any, key: SortKey) -> np.ndarray:
     """The order of values as whole numbers, equal where they are; NaN is above all numbers."""
     array = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
     if pa.types.is_floating(array.type):
-        array = pc.add(array, pa.scalar(0.0, array.type))  # -0.0 is 0.0
+        array = pc.add(as_float(array), pa.scalar(0.0))  # -0.0 is 0.0
     unique = pc.unique(array.drop_null())
     in_order = unique.take(pc.sort_indices(unique))
     ranks = np.asarray(pc.fill_null(pc.index_in(array, in_order), 0)).astype(np.int64)

@@ -37,6 +37,20 @@ class Call:
     takes: tuple[str, ...] = ()
     start: int = field(default=0, compare=False)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """SQL over events that is in it, but for what is aggregated."""
+        return (*self.partition, *self.takes, *([] if self.where is None else [self.where]))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it names: of its aggregate, of its order, and of SQL."""
+        found = {name for text in self.texts for name in compiled(text).columns}
+        for text in self.aggregate.texts:
+            expression = derived(text)
+            found |= {text} if expression is None else expression.columns
+        return frozenset(found | ({self.order} if self.order is not None else set()))
+
 
 @dataclass(frozen=True)
 class Item:
@@ -110,22 +124,11 @@ class OverStatement:
     def named(self) -> frozenset[str]:
         """The columns that are named, of the events or of the result."""
         found = {name for text in self._texts() for name in compiled(text).columns}
-        found |= {name for call in self.calls for name in _read_by(call)}
+        found |= {name for call in self.calls for name in call.reads}
         return frozenset(found - {call.name for call in self.calls} - {ROW, TIME})
 
     def _texts(self) -> list[str]:
-        """All SQL over events that is in it."""
+        """All SQL over events that is in it, but for that of its window functions."""
         found = [item.text for item in self.items if isinstance(item, Item)]
         found += [key.text for key in self.order if isinstance(key.text, str)]
-        found += [text for call in self.calls for text in (*call.partition, *call.takes)]
-        conditions = [self.where, self.qualify, *(call.where for call in self.calls)]
-        return found + [text for text in conditions if text is not None]
-
-
-def _read_by(call: Call) -> list[str]:
-    """The columns of a call's aggregate, and of its order."""
-    found = [] if call.order is None else [call.order]
-    for text in call.aggregate.texts:
-        expression = derived(text)
-        found += [text] if expression is None else sorted(expression.columns)
-    return found
+        return found + [text for text in (self.where, self.qualify) if text is not None]

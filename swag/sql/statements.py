@@ -142,11 +142,22 @@ def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
     """FREQUENCY in SELECT: those tuples of the results that it picks, each as it is."""
     assert select.often is not None and select.often.every is not None
     by, each = tuple(select.group_by), Every(1, per_key=bool(select.group_by))
+    often = _often(select.often, by)
     try:
-        source = Events(None, queries[0] if len(queries) == 1 else Several(tuple(queries)), _often(select.often, by))
+        if _is_jumping(queries, often, by):
+            return [replace(query, every=often, name=query.column) for query in queries]
+        source = Events(None, queries[0] if len(queries) == 1 else Several(tuple(queries)), often)
         return [Query(last(q.column), Rows(1), q.column, every=each, source=source, by=by) for q in queries]
     except BadQuery as why:
         raise wrong(text, select.often.start, why.message, why.hint) from None
+
+
+def _is_jumping(queries: list[Query], often: Every, by: tuple[str, ...]) -> bool:
+    """Whether the results are those of one window after the other, so that to pick some is to jump: a jumping window is
+    the frequency operator over the windows of all tuples."""
+    plain = all(query.is_plain and query.having is None for query in queries)
+    whole = all(query.where is None for query in queries)  # else a jump leaves out keys of which no event matches
+    return plain and often.anchor == "tuple" and (often.per_key and whole if by else not often.by)
 
 
 def _query(text: str, select: Select, value: tuple[Any, str | None, int], options: dict[str, Any]) -> Query:

@@ -38,9 +38,11 @@ def compared(op: str, left: Any, right: Any) -> Any:
 
 
 def _known(values: Any) -> Any:
-    """NaN as null."""
+    """NaN as null; half floats as floats, as Arrow compares none."""
     if not _is_column(values) or not pa.types.is_floating(values.type):
         return values
+    if pa.types.is_float16(values.type):
+        values = pc.cast(values, pa.float32())
     unknown = pc.is_nan(values)
     if not pc.any(unknown).as_py():
         return values

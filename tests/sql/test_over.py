@@ -104,6 +104,16 @@ def test_a_name_that_as_gives_may_be_used_after_it_unless_a_column_has_it() -> N
     assert column("SELECT x AS y, RANK() OVER (ORDER BY ts) AS r FROM t QUALIFY y > 1 ORDER BY r") == [1, 2]
 
 
+def test_names_that_as_gives_stand_for_what_they_name_in_where_and_windows() -> None:
+    assert column("SELECT x + 1 AS z, SUM(z) OVER (ORDER BY ts) AS s FROM t") == [9, 3, 7, 7]
+    assert column("SELECT x AS z, COUNT(*) OVER () AS n FROM t WHERE z > 1") == [2, 2]
+    assert column("SELECT x % 2 AS z, z + 1 AS w, MAX(w) FILTER (WHERE z = 1) OVER (ORDER BY ts) AS m FROM t") == [
+        2, None, 2, 2]  # fmt: skip
+    assert column("SELECT ts AS t, k AS p, LAG(x) OVER (PARTITION BY p ORDER BY t) AS before FROM t") == [None] * 4
+    assert column('SELECT x AS "a b", SUM("a b") OVER (ORDER BY ts) AS s FROM t') == [6, 2, 5, 5]
+    assert column("SELECT x + 1 AS f, SUM(f) OVER (ORDER BY ts) AS s FROM t") == [2.0, 0.5, 1.5, 1.5]  # of the column
+
+
 def test_order_by_takes_numbers_nulls_and_nan_as_duckdb_does() -> None:
     events = {"ts": [1, 2, 3, 4], "x": [1.0, None, float("nan"), 2.0]}
     text = "SELECT COUNT(*) OVER () AS n, ts FROM t ORDER BY {}"
@@ -133,6 +143,9 @@ def test_a_sum_that_does_not_fit_raises() -> None:
         ("SELECT SUM(x) OVER (ORDER BY f) FROM t", {}, 'ts="f"'),
         ("SELECT SUM(y) OVER (ORDER BY ts) FROM t", {}, 'there is no column "y"'),
         ('SELECT SUM(x) OVER () FROM t WHERE k = "a"', {}, "'a' in single quotes"),
+        ("SELECT SUM(x) OVER () AS s, MAX(s) OVER () AS m FROM t", {}, 'column 29: "s" is computed after windows are'),
+        ("SELECT SUM(x) OVER () AS s FROM t WHERE s > 1", {}, "after windows are, by one of them. Hint: QUALIFY"),
+        ("SELECT SUM(z) OVER () AS s, x AS z FROM t", {}, 'column 8: "z" is a name that AS gives after it is used'),
         ("SELECT *, SUM(x) OVER () AS x FROM t", {}, 'two columns are called "x"'),
         ("SELECT SUM(x) OVER () FROM t", {"key": "k"}, "leave `key` out"),
         ("SELECT SUM(x) OVER () FROM t", {"at": {"ts": [1]}}, "without `at`"),

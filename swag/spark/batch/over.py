@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from swag.errors import BadQuery, nearest
 from swag.over import answering
+from swag.over.aliases import spelt_out
 from swag.progress import Progress
 from swag.query.over_statement import OverStatement, SortKey
 from swag.spark import process, schema
@@ -70,6 +71,7 @@ class OverTask:
 def evaluate_over(statement: OverStatement, events: DataFrame, ts: str) -> DataFrame:
     """A statement with OVER: rows go to tasks by partition, in order of arrival; answers are sorted behind them. ts:
     the column of time, unless windows say by which they are ordered."""
+    statement = spelt_out(statement, events.columns)
     keys = _partition(statement, events)
     ts = next((call.order for call in statement.calls if call.order is not None), ts)
     alone = replace(statement, order=(), limit=None, offset=0)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
 from swag.tables.comparing import compared
 from swag.tables.expressions.instants import time_of_day
@@ -72,6 +73,8 @@ def _plausible(values: pa.Array, to: pa.DataType) -> pa.Array:
         if is_numeric(to):
             return pc.match_substring_regex(trimmed, _NUMBER)
         return pc.match_substring_regex(trimmed, _DATE) if pa.types.is_date(to) or pa.types.is_timestamp(to) else True
+    if pa.types.is_floating(to) and pa.types.is_floating(kind):
+        return pc.invert(pc.fill_null(_without_room(values, to), False))
     if not pa.types.is_integer(to) or not is_numeric(kind):
         return pa.scalar(True)
     info = np.iinfo(to.to_pandas_dtype())
@@ -162,6 +165,8 @@ def _number(values: Any, to: pa.DataType) -> Any:
     if pa.types.is_boolean(kind):
         return _number(pc.cast(values, pa.int64()), to) if pa.types.is_decimal(to) else pc.cast(values, to)
     if pa.types.is_floating(to):
+        if _any(_without_room(values, to)):
+            raise pa.ArrowInvalid(f"it is out of range of {to}")
         return pc.cast(values, to, safe=False)
     if pa.types.is_integer(to):
         mode = "half_to_even" if pa.types.is_floating(kind) else "half_towards_infinity"
@@ -172,6 +177,13 @@ def _number(values: Any, to: pa.DataType) -> Any:
         _refuse_unbounded(values)
         values = pc.cast(pc.round(values, to.scale, round_mode="half_towards_infinity"), pa.decimal256(76, MOST_DIGITS))
     return _rescaled(values, to)
+
+
+def _without_room(values: Any, to: pa.DataType) -> Any:
+    """Which numbers are larger than any of a narrower type of floats, which ±inf and NaN are not."""
+    if to == pa.float64() or pa.types.is_integer(values.type):
+        return pa.scalar(False)
+    return pc.and_(pc.is_finite(as_float(values)), pc.is_inf(pc.cast(values, to, safe=False)))
 
 
 def _refuse_unbounded(values: Any) -> None:

@@ -15,7 +15,7 @@ from swag.errors import BadQuery
 from swag.tables.conjuncts import as_computed, constant, is_node, written
 from swag.tables.expressions import casting, logic, texts, times
 from swag.tables.expressions.functions import CALLS, OPERATIONS, THERE_ARE, Operation
-from swag.tables.expressions.rows import Part, applied
+from swag.tables.expressions.rows import Part, Unfit, applied
 
 DEEPEST = 100
 HARMLESS = {"typed", "safe", "ignore_nulls", "coalesce", "table", "date_part_boundary"}  # that change no answer
@@ -28,6 +28,7 @@ TYPES: dict[str, pa.DataType] = {
     "TIME": pa.time64("us"),
 }  # fmt: skip
 COMPARED = {"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ", "NullSafeNEQ", "Nullif", "In"}
+IN_INT64 = {"Add", "Sub", "Mul", "Mod", "IntDiv", "Greatest", "Least"}  # of whole numbers
 AGGREGATES = {"Sum", "Avg", "Count", "Min", "Max", "First", "Last", "Median", "Quantile", "Stddev", "Variance"}
 
 
@@ -59,8 +60,11 @@ class Compiler:
         operation = CALLS.get(node.name.upper()) if kind == "Anonymous" else OPERATIONS.get(kind)
         if operation is None:
             raise unsupported(node)
+        operands = _operands(operation, node)
+        if kind in IN_INT64:
+            operation = _within_int64(operation, operands)
         part = self.compared if kind in COMPARED else self.part
-        return self._called(operation, node, [part(each) for each in _operands(operation, node)])
+        return self._called(operation, node, [part(each) for each in operands])
 
     def _called(self, operation: Operation, node: Any, parts: list[Part]) -> Part:
         kernel, what = operation.kernel, written(node)
@@ -246,6 +250,28 @@ def _operands(operation: Operation, node: Any) -> list[Any]:
     for name, operand in zip(operation.takes, found, strict=True):
         given += operand or [] if name.startswith("*") else [operand] if operand is not None else []
     return given
+
+
+def _within_int64(operation: Operation, operands: list[Any]) -> Operation:
+    """A whole number that int64 has no room for is a float, which beside whole numbers would be silently inexact."""
+    large = [_is_too_large(each.unnest()) for each in operands]
+    if not any(large):
+        return operation
+    number = written(operands[large.index(True)].unnest())
+
+    def refused(*values: Any) -> Any:
+        if all(is_large or pa.types.is_integer(each.type) for is_large, each in zip(large, values, strict=True)):
+            rule = f"Whole numbers are computed in int64, which has no room for {number}"
+            raise Unfit(rule, f"{number}.0, to compute in floats")
+        return operation.kernel(*values)
+
+    return operation._replace(kernel=refused)
+
+
+def _is_too_large(node: Any) -> bool:
+    negative = is_node(node, "Neg")
+    literal = node.this.unnest() if negative else node
+    return is_node(literal, "Literal") and str(literal.this).isdigit() and int(literal.this) >= 2**63 + negative
 
 
 def _understood(node: Any, names: set[str]) -> None:

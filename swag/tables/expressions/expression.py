@@ -44,7 +44,7 @@ def compiled(text: str) -> RowExpression:
     if len(text) > LONGEST:
         raise BadQuery(f"it is {len(text):,} characters long, more than {LONGEST:,}.")
     try:
-        tree = _parsed(text).unnest()
+        tree = parsed(text).unnest()
         if "~" in text and tree.find(exp.RegexpLike):  # sqlglot takes the one for the other, which matches a part
             raise BadQuery("~ is not supported.", "REGEXP_MATCHES(s, '^a.*b$')")
         compiler = Compiler()
@@ -76,7 +76,8 @@ class NotSQL(BadQuery):
     """A text that sqlglot can not read; where it stopped."""
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """Its tree, of sqlglot."""
     import sqlglot  # a fifth of a second that only those who compute or filter should pay
 
     tree = sqlglot.parse_one(text, into=sqlglot.exp.Condition, dialect="duckdb")
@@ -102,7 +103,8 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         names = [name for name in sorted(expression.columns) if name in table.column_names]
         types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
-        raise BadType(f"{what} can not be computed: {types}. {str(why).rstrip('.')}.", HINT) from None
+        reason = f"{types}. {why}" if types else str(why)
+        raise BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT) from None
 
 
 def _instead(why: RowFailed) -> str:

@@ -27,6 +27,14 @@ class RowFailed(Exception):
         self.shown = f", where {shown}" if shown else ""
 
 
+class Unfit(pa.ArrowTypeError):  # type: ignore[misc]
+    """An expression can not be computed of operands of these types, whatever their values; and what to write."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class BatchRows:
     """BatchRows of a batch: the columns that an expression reads, how many rows these are, and which of the batch."""
 
@@ -35,7 +43,9 @@ class BatchRows:
         self.count = table.num_rows if count is None else count
 
     def column(self, name: str) -> pa.Array:
-        return one_chunk(decoded(self.table.column(name)))
+        """Half floats as floats, since Arrow neither compares nor rounds them."""
+        found = one_chunk(decoded(self.table.column(name)))
+        return found.cast(pa.float32()) if pa.types.is_float16(found.type) else found
 
     def at(self, rows: np.ndarray) -> "BatchRows":
         """Some of them, by their numbers here."""
@@ -66,6 +76,13 @@ def applied(kernel: Callable[..., Any], what: str, rows: BatchRows, arguments: l
         if row is None:
             raise
         raise rows.failed(row, what, str(why).splitlines()[0].rstrip(".")) from None
+    except pa.ArrowNotImplementedError:
+        raise Unfit(_no_such_types(what, arguments)) from None
+
+
+def _no_such_types(what: str, arguments: list[Any]) -> str:
+    kinds = [str(each.type) for each in arguments]
+    return f"{what} is of {kinds[0]}" if len(kinds) == 1 else f"{' and '.join(kinds)} do not go together in {what}"
 
 
 def _first_failing(kernel: Callable[..., Any], arguments: list[Any]) -> int | None:

@@ -207,9 +207,11 @@ def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
         sw.Query(sw.count(), window(over), "readings", every=ours(every), by=BOTH),
     ]
     machines = sw.Query(sw.count(), name="machines", where=where, having=having, source=latest, by=by)
+    passing = None if having is None else sw.count() > having[1]
+    twice = sw.Query(sw.count() * 2, name="twice", where=where, having=passing, source=latest, by=by)
     most = sw.Query(sw.sum("machines"), window(outer), "most", every=ours(seldom), source=machines, by=())
     regrouped = sw.Query(sw.sum("readings"), window(outer), "read", every=ours(seldom), source=latest, by=by)
-    events, emitted, _ = flown([machines, most, regrouped], stream, lateness, hold)
+    events, emitted, _ = flown([machines, twice, most, regrouped], stream, lateness, hold)
     upto = oracle_ticks.end_of(events, 0) + BEYOND
 
     def slots(of: Any, end: int) -> Any:
@@ -225,7 +227,8 @@ def test_other_groupings_aggregate_the_relation_of_the_answers_at_each_tick(
         key, last = by[0] if by else None, slots(seldom, oracle_ticks.end_of(relation, end))
         of_read = oracle_ticks.ticks([oracle.Q(agg("sum", "readings"), outer)], seldom, relation, key, last)
         found = {"machines": [tuple(row.values()) for row in counted], "most": of_most, "read": of_read}
-        for query in (machines, most, regrouped):
+        found["twice"] = [(*row[:-1], 2 * row[-1]) for row in found["machines"]]
+        for query in (machines, twice, most, regrouped):
             got = (
                 [tuple(row.values()) for row in sw.evaluate(query, table(events)).to_pylist()]
                 if check == "stored"

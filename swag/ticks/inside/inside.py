@@ -119,7 +119,7 @@ class Inside:
             self.tickers[every] = ticker
 
     def _contain(self, finer: Every) -> None:
-        """Before any event: tickers go whose queries are all contained in others, now that there is one with `finer`."""
+        """Before any event: tickers whose queries are all contained in others go, now that there is a `finer` one."""
         for every, ticker in [(e, ticker) for e, ticker in self.tickers.items() if multiple(e, finer) > 1]:
             others = [each for each in self.tickers.values() if each is not ticker]
             found = {label: contained(query, others) for label, query in ticker.queries.items()}

@@ -10,7 +10,6 @@ from swag.live.space import Space
 from swag.live.unbounded.total import Total
 from swag.query.every import Every
 from swag.query.families import parts_of
-from swag.query.kind import Part
 from swag.query.lowering import lower
 from swag.query.query import HIDDEN, Events, Query
 from swag.ticks.inside.answer_streams import Answers
@@ -196,7 +195,7 @@ def _group(group: Group) -> list[str]:
 
 def _total(total: Total, names: list[str]) -> list[str]:
     """Of an unbounded window."""
-    kept = ", ".join(str(what) if isinstance(what, Part) else f"{what[0]}({what[1]})" for what in total.whats)
+    kept = ", ".join(map(str, total.whats))
     rows = Space(total.of.mask).label()
     return [
         f"running {kept or 'count'} over {rows}: {_names(names) if names else 'which keys have any'}",

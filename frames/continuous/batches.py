@@ -18,7 +18,9 @@ from frames.scans.scan import Scan
 from kernels.frames import pieces as frame_pieces
 from kernels.windows.totals import Runs
 from swag.live.arena import Batch, group
+from swag.live.space import values_of
 from swag.live.unbounded.accumulators import What, columns_of
+from swag.query.kind import AS_FLOAT, factors
 from swag.tables.columns import field, valid_rows
 from swag.tables.predicate import holds
 from swag.tables.waiting import TimedRows
@@ -70,9 +72,12 @@ class CountedRows(ABC):
         return runs if before is None else _some(Runs(runs.slots, before[runs.first], before[runs.last], rows))
 
     def values(self, name: str) -> np.ndarray:
-        """A column as kernels want it."""
+        """A column as kernels want it, or the product of two that a part of an aggregate is of."""
         if name not in self._values:
-            self._values[name] = field(self.table, name, "a query over frames reads").values
+            there, plain = self.table.column_names, name.removesuffix(AS_FLOAT)
+            reads = (name,) if name in there else factors(plain) or (plain,)
+            fields = {each: field(self.table, each, "a query over frames reads") for each in reads}
+            self._values[name] = values_of(name, fields)
         return self._values[name]
 
     def dtypes(self, what: What) -> list[np.dtype]:

@@ -25,6 +25,7 @@ from swag.live.arena import Batch
 from swag.live.intake import is_wide
 from swag.live.unbounded.accumulators import can_run
 from swag.query.aggregates import Aggregate
+from swag.query.kind import KINDS
 from swag.tables.columns import Clock, decoded_type, is_discrete
 from swag.tables.waiting import NO_IDS, TimedRows
 
@@ -36,7 +37,8 @@ def is_merged(aggregate: Aggregate, types: dict[str, pa.DataType]) -> bool:
         return True
     kinds = [decoded_type(types[name]) for name in aggregate.columns]
     plain = all((pa.types.is_floating(kind) or is_discrete(kind)) and not is_wide(kind) for kind in kinds)
-    return plain and can_run(aggregate) and aggregate.kind != "approx_count_distinct"
+    at_a_place = KINDS[aggregate.kind].timed or KINDS[aggregate.kind].answers == "lists"
+    return plain and can_run(aggregate) and not at_a_place and aggregate.kind != "approx_count_distinct"
 
 
 class FrameSummary:

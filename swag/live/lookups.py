@@ -102,8 +102,7 @@ class Lookups:
         rest = self._answered_from_rows(queries) if self.plan.totals.totals else queries
         if rest is not queries:
             columns, present, some = self.each(rest, ids, instants, seen) if rest else ([], NOBODY, NOBODY)
-            asked = seen - 1 if self.plan.totals.by_position and seen is not None else instants
-            columns, present = self._with_totals(queries, (rest, columns, present), ids, asked)
+            columns, present = self._with_totals(queries, (rest, columns, present), ids, instants, seen)
             ever = present[:, 0] if seen is None else seen > 0
             held = [some[:, rest.index(query)] if query in rest else ever for query in queries]
             return columns, present, np.column_stack(held)
@@ -146,12 +145,12 @@ class Lookups:
 
     def _with_totals(
         self, queries: list[Query], known: tuple[list[Query], list[pa.Array], np.ndarray], ids: np.ndarray,
-        instants: np.ndarray,
+        instants: np.ndarray, seen: np.ndarray | None = None,
     ) -> tuple[list[pa.Array], np.ndarray]:  # fmt: skip
         """The answers of all, where those that are not unbounded are known."""
         rest, columns, present = known
         unbounded = [query for query in queries if isinstance(query.window, Unbounded)]
-        more, there = self.plan.totals.answer(unbounded, ids, instants)
+        more, there = self.plan.totals.answer(unbounded, ids, instants, seen)
         found = dict(zip((*rest, *unbounded), (*columns, *more), strict=True))
         presence = dict(zip((*rest, *unbounded), (*present.T, *there.T), strict=True))
         return [found[query] for query in queries], np.column_stack([presence[query] for query in queries])

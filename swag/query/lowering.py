@@ -21,7 +21,7 @@ from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
 from swag.query.families import check_unit
 from swag.query.kind import KINDS
-from swag.query.query import HIDDEN, Events, Query, Source, queries_in
+from swag.query.query import ALL, HIDDEN, Events, Query, Source, queries_in
 from swag.query.windows import Depth, Range, Reach, Rows, reach
 from swag.tables.constants import is_number
 from swag.tables.predicate import conjunction
@@ -133,7 +133,8 @@ def choosers(events: Events) -> list[Query]:
 def _component(query: Query, leaf: Windowed) -> Query:
     where = conjunction(query.where, leaf.where)
     aggregate = leaf.aggregate if leaf.aggregate.user is not None else replace(leaf.aggregate, name=None)
-    bare = Query(aggregate, leaf.window or query.window, where=where)
+    window = ALL if query.is_relation else leaf.window or query.window  # of the relation's rows at a tick it is all
+    bare = Query(aggregate, window, where=where)
     return replace(bare, name=f"{HIDDEN}{_owner(query, leaf)}{bare.label}")
 
 

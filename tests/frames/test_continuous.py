@@ -14,6 +14,8 @@ import frames as fr
 import swag as sw
 from tests.examples import share
 from tests.frames.cases import FLOATS, INTEGERS, LATEST, SPECS
+from tests.frames.test_fill import AGGREGATES
+from tests.frames.test_fill import FURTHER as FURTHER_AGGREGATES
 
 FEWER = settings(max_examples=share(8), deadline=None)  # of each kind; an example is an engine
 NAMES = [
@@ -119,6 +121,24 @@ def test_rows_are_those_of_all_events_however_the_stream_is_cut(name, data, rows
         if rows:
             tables = [each for each in tables if not pa.types.is_null(each.schema.field("start").type)]
             assert_as_stored(pa.concat_tables([*tables, last]), still_open, query, table(rows), key)
+
+
+@pytest.mark.parametrize("by", [(), ("k",)])
+def test_every_aggregate_has_the_answer_that_stored_events_give(by):
+    """Also what is of products of columns, and of SQL, in batches that cut frames in two."""
+    sql = [sw.wmean("x * 2", "y"), sw.wmean("i", "i"), sw.cov("x * 2", "i"), sw.sum("x * y")]
+    every = [each.alias(f"q{n}") for n, each in enumerate([*AGGREGATES, *FURTHER_AGGREGATES, *sql])]
+    query = fr.FrameQuery(fr.Threshold("x", ">", 2), every, by=by, name="q")
+    events = pa.table({
+        "ts": range(10), "x": [3.0, 4, 5, 1, 6, 7, None, 8, 1, 1], "y": [1.0, 2, 3, 4, 5, None, 6, 7, 8, 9],
+        "i": [2, None, 1, 3, 3, 5, 2, 2, 1, 1], "b": [True, False, None, True, True, False, None, True, False, True],
+        "k": list("aabaababab"),
+    })  # fmt: skip
+    engine = sw.Engine()
+    engine.register(query)
+    for at in range(0, 10, 2):
+        engine.append(events.slice(at, 2))
+    assert_same(engine.emitted("q").sort_by("frame_id"), sw.evaluate(query, events))
 
 
 @pytest.mark.parametrize("hold", [True, False])

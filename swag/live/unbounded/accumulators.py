@@ -1,8 +1,8 @@
-"""What is kept of all rows so far, key by key: sums, partials of any operator, the first and the last value."""
+"""What is kept of all rows so far, key by key: sums, partials of any operator, the first and the last values."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,22 @@ from swag.query.aggregates import Aggregate
 from swag.query.families import operator, parts_of
 from swag.query.kind import HASHED, KINDS, Part
 from swag.tables.columns import fixed
+from swag.tables.lists import ranges
 
-What = Part | tuple[str, str]  # a part of an aggregate, or ("first", column)
+
+class End(NamedTuple):
+    """The values of a column in the first rows, or in the last: so many of them."""
+
+    first: bool
+    column: str
+    n: int
+
+    def __str__(self) -> str:
+        name, column = "first" if self.first else "last", self.column or "ts"
+        return f"{name}({column})" if self.n == 1 else f"{name}_n({column}, {self.n})"
+
+
+What = Part | End
 Values = Callable[[str], np.ndarray]  # a column by its name
 EXTREMES = ("min", "max", "arg_max", "arg_min")  # families whose partials are values of their columns, one of each
 NO_MONOID = ("quantile", "distinct", "mode")  # families of which no partial is kept
@@ -23,24 +37,22 @@ NO_MONOID = ("quantile", "distinct", "mode")  # families of which no partial is 
 
 def can_run(aggregate: Aggregate) -> bool:
     """Can it be told from what is kept of rows, without them, at any later time?"""
-    kind = KINDS[aggregate.kind]
-    if aggregate.kind in ("first", "last"):
-        return True
-    families = [what.family for what in whats_of(aggregate) if isinstance(what, Part)]
-    return not kind.at_ends and not kind.timed and not set(families) & set(NO_MONOID)
+    return not {what.family for what in whats_of(aggregate) if isinstance(what, Part)} & set(NO_MONOID)
 
 
 def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
     """What an aggregate is computed from."""
-    if aggregate.kind in ("first", "last"):
-        return ((aggregate.kind, aggregate.columns[0]),)
+    kind = KINDS[aggregate.kind]
+    if kind.at_ends:
+        (column,) = kind.raw or aggregate.columns
+        return (End(aggregate.kind.startswith("first"), column, aggregate.n or 1),)
     if aggregate.kind == "approx_count_distinct":
         return (Part("registers", (aggregate.columns[0] + HASHED,)),)
     return parts_of(aggregate)
 
 
 def columns_of(what: What) -> tuple[str, ...]:
-    return what.columns if isinstance(what, Part) else (what[1],)
+    return what.columns if isinstance(what, Part) else (what.column,)
 
 
 class Accumulator(ABC):
@@ -81,7 +93,8 @@ class Accumulator(ABC):
             mine[slots] = each[theirs]
 
     def grow(self, size: int) -> None:
-        self.arrays = [np.concatenate([each, np.zeros(size - each.size, each.dtype)]) for each in self.arrays]
+        more = size - len(self.arrays[0])
+        self.arrays = [np.concatenate([each, np.zeros((more, *each.shape[1:]), each.dtype)]) for each in self.arrays]
 
     def taken(self, keys: np.ndarray) -> "Accumulator":
         return type(self)(self.what, self.dtypes, [each[keys] for each in self.arrays])
@@ -180,24 +193,46 @@ class Folded(Accumulator):
 
 
 class EndTotal(Accumulator):
-    """first or last."""
+    """The value in the first row, or in the last."""
 
     def empty(self) -> list[np.ndarray]:
         return [np.zeros(0, self.dtypes[0])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
-        assert isinstance(self.what, tuple)
-        (kind, name), (ends,) = self.what, self.arrays
-        if kind == "last":
-            ends[runs.slots] = values(name)[runs.rows[runs.last - 1]]
-        else:
+        assert isinstance(self.what, End)
+        (ends,), name = self.arrays, self.what.column
+        if self.what.first:
             new = n[runs.slots] == 0
             ends[runs.slots[new]] = values(name)[runs.rows[runs.first[new]]]
+        else:
+            ends[runs.slots] = values(name)[runs.rows[runs.last - 1]]
 
     def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
-        assert isinstance(self.what, tuple)
-        new = n[1] > 0 if self.what[0] == "last" else n[0] == 0
+        assert isinstance(self.what, End)
+        new = n[0] == 0 if self.what.first else n[1] > 0
         self.put(slots[new], behind, theirs[new])
+
+    def partial(self) -> np.ndarray:
+        return self.arrays[0]
+
+
+class EndsTotal(Accumulator):
+    """The values in the first n rows, or in the last: row i of a key is at place i % n."""
+
+    def empty(self) -> list[np.ndarray]:
+        assert isinstance(self.what, End)
+        return [np.zeros((0, self.what.n), self.dtypes[0])]
+
+    def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
+        assert isinstance(self.what, End)
+        before, size, width = n[runs.slots], runs.last - runs.first, self.what.n
+        counts = np.minimum(size, np.maximum(width - before, 0) if self.what.first else width)
+        skipped = np.zeros_like(size) if self.what.first else size - counts
+        places = np.repeat(runs.slots, counts), ranges(before + skipped, counts) % width
+        self.arrays[0][places] = values(self.what.column)[runs.rows[ranges(runs.first + skipped, counts)]]
+
+    def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
+        raise NotImplementedError("who joins keeps the rows of what is a list")
 
     def partial(self) -> np.ndarray:
         return self.arrays[0]
@@ -265,7 +300,7 @@ def copied(pool: Pool, keys: np.ndarray, spare: int) -> list[np.ndarray]:
 def accumulator(what: What, dtypes: Any, arrays: list[np.ndarray] | None = None) -> Accumulator:
     """For columns of these types."""
     if not isinstance(what, Part):
-        return EndTotal(what, dtypes, arrays)
+        return (EndTotal if what.n == 1 else EndsTotal)(what, dtypes, arrays)
     if what.family == "registers":
         return Registers(what, dtypes, arrays)
     if what.family == "sum":
@@ -275,7 +310,7 @@ def accumulator(what: What, dtypes: Any, arrays: list[np.ndarray] | None = None)
 
 def held_by(each: Accumulator) -> dict[str, np.ndarray]:
     """Of an accumulator whose partials are values: those, by their columns."""
-    if isinstance(each, EndTotal):
-        return {columns_of(each.what)[0]: each.arrays[0]}
+    if isinstance(each, EndTotal | EndsTotal):
+        return {columns_of(each.what)[0]: each.arrays[0].reshape(-1)}
     of_values = isinstance(each.what, Part) and each.what.family in EXTREMES
     return dict(zip(columns_of(each.what), each.arrays[1:], strict=True)) if of_values else {}

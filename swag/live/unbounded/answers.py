@@ -8,15 +8,25 @@ from swag.errors import SumOverflow
 from swag.live.unbounded.accumulators import Accumulator, Folded, IntegerTotal
 from swag.query.aggregates import Aggregate
 from swag.query.families import lower
+from swag.query.kind import KINDS, Now
+from swag.query.kinds.lists import span
 from swag.query.user_calls import failed
+from swag.tables.lists import ranges
 
 
 def lowered(
-    title: str, aggregate: Aggregate, n: np.ndarray, made: list[Accumulator]
+    title: str, aggregate: Aggregate, n: np.ndarray, made: list[Accumulator], now: Now | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The answers of an aggregate, of n rows each, and which are not null (None: all). title: who asks, as messages
-    have it. Raises where a user's function did, or where a sum is too large."""
-    return lower(aggregate, n, [_partial(title, aggregate, each) for each in made])
+    have it; now: and when. Raises where a user's function did, or where a sum is too large."""
+    partials = [_partial(title, aggregate, each) for each in made]
+    return lower(aggregate, n, [*partials, now] if KINDS[aggregate.kind].timed else partials)
+
+
+def in_lists(aggregate: Aggregate, n: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of lists, one behind the other, and how many each has. ends: row i of each is at place i % n."""
+    first, counts = span(aggregate, np.zeros_like(n), n)
+    return ends[np.repeat(np.arange(n.size), counts), ranges(first, counts) % (aggregate.n or 1)], counts
 
 
 def _partial(title: str, aggregate: Aggregate, of: Accumulator) -> Any:

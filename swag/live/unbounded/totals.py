@@ -15,13 +15,15 @@ from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.space import Mask
 from swag.live.store import Store
 from swag.live.unbounded.accumulators import What, can_run, whats_of
-from swag.live.unbounded.answers import lowered
+from swag.live.unbounded.answers import in_lists, lowered
 from swag.live.unbounded.total import HeldWords, RowsThatCount, Total
+from swag.query.aggregates import Aggregate
 from swag.query.families import result_type, unit_of
-from swag.query.kind import KINDS
+from swag.query.kind import KINDS, TIME, Now
 from swag.query.query import Query
 from swag.query.windows import Unbounded, reach
 from swag.tables.columns import to_arrow
+from swag.tables.lists import lists
 
 
 class Totals:
@@ -48,7 +50,8 @@ class Totals:
         of = query.aggregate
         if not can_run(of):
             raise BadQuery(
-                f'query "{query.title}": an engine keeps no rows for {query.window!r}, and {of} takes them.',
+                f'query "{query.title}": an engine keeps no rows for {query.window!r}, and {of} takes them all, as '
+                f"quantiles, the mode and exact count_distinct do.",
                 "sw.evaluate over stored events, or a window that ends: sw.Range(…)",
             )
 
@@ -119,8 +122,12 @@ class Totals:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, queries: list[Query], ids: np.ndarray, instants: np.ndarray) -> tuple[list[pa.Array], np.ndarray]:
-        """A column per query, for every (key, instant) one answer; and which have an event in the window."""
+    def answer(
+        self, queries: list[Query], ids: np.ndarray, instants: np.ndarray, seen: np.ndarray | None = None
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        """A column per query, for every (key, instant) one answer; and which have an event in the window. seen: by
+        position, how many rows each key had then."""
+        upto = seen - 1 if self.by_position and seen is not None else instants
         views: dict[RowsThatCount, Total] = {}
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         for i, query in enumerate(queries):
@@ -128,8 +135,8 @@ class Totals:
             rows, presence = self._rows(query, since), self._presence(query, since)
             for of in (rows, presence):
                 if of not in views:
-                    views[of] = self._at(query, of, ids, instants)
-            columns.append(self._column(query, views[rows]))
+                    views[of] = self._at(query, of, ids, upto)
+            columns.append(self._column(query, views[rows], instants))
             present[:, i] = views[presence].n > 0
         return columns, present
 
@@ -151,20 +158,33 @@ class Totals:
             f"ask for {clock.show(first)} or later (now is {clock.show(self.store.now)}), or sw.evaluate",
         )
 
-    def _column(self, query: Query, view: Total) -> pa.Array:
+    def _column(self, query: Query, view: Total, instants: np.ndarray) -> pa.Array:
         """The answers of an unbounded query, one for each key of `view`, its total as of the time asked for."""
-        aggregate, words = query.aggregate, self.store.dictionary
-        kinds = {name: self.store.types.get(name, pa.null()) for name in aggregate.columns}
+        aggregate, store = query.aggregate, self.store
+        kinds = {name: store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
         kind, whats = result_type(aggregate, kinds), whats_of(aggregate)
-        made = [view.whats[what] for what in whats]
-        if any(each is None for each in made):  # no row that counts has come
+        made = [each for what in whats if (each := view.whats[what]) is not None]
+        if len(made) < len(whats):  # no row that counts has come
             nothing = pa.nulls(view.n.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
-        values, valid = lowered(query.title, aggregate, view.n, [each for each in made if each is not None])
-        if KINDS[aggregate.kind].answers == "as the column" and aggregate.columns[0] in words.tables:
-            return words.values(aggregate.columns[0], values, np.ones(values.size, bool) if valid is None else valid)
+        if KINDS[aggregate.kind].answers == "lists":
+            values, counts = in_lists(aggregate, view.n, made[0].partial().reshape(view.n.size, aggregate.n or 1))
+            return lists(self._elements(aggregate, values, None, kind.value_type), counts)
+        assert store.clock is not None
+        values, valid = lowered(query.title, aggregate, view.n, made, Now(instants, store.clock.unit))
+        if KINDS[aggregate.kind].answers == "as the column":
+            return self._elements(aggregate, values, valid, kind)
         unit = unit_of(aggregate, kinds)
         return to_arrow(values if unit == 1 else values / unit, valid, kind)
+
+    def _elements(
+        self, aggregate: Aggregate, values: np.ndarray, valid: np.ndarray | None, kind: pa.DataType
+    ) -> pa.Array:
+        """Values of its first column, which may be the numbers of words."""
+        words, name = self.store.dictionary, aggregate.columns[0]
+        if name in words.tables:
+            return words.values(name, values, np.ones(values.size, bool) if valid is None else valid)
+        return to_arrow(values, valid, kind)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 

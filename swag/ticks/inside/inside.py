@@ -23,7 +23,7 @@ from swag.query.try_out import try_out
 from swag.query.windows import reach
 from swag.ticks.inside.answer_streams import Answers
 from swag.ticks.inside.chosen_events import Chosen
-from swag.ticks.inside.containment import Contained, contained
+from swag.ticks.inside.containment import Contained, contained, multiple
 from swag.ticks.later_ticker import LaterTicker, waits_for_later
 from swag.ticks.lookback import Lookback
 from swag.ticks.ticker import Ticker
@@ -100,6 +100,8 @@ class Inside:
                     self.contained[query.label] = view
                 else:
                     self._add_ticking(query, query.every, flowing)
+                    if self.views and not flowing:
+                        self._contain(query.every)
             if flowing:
                 self.since[query.label] = self.core.time.now
                 store = self.core.store  # nobody has followed the events that came before
@@ -115,6 +117,18 @@ class Inside:
             ticker = self.tickers.get(every) or self._new_ticker(every)
             self.give(ticker, query, flowing)
             self.tickers[every] = ticker
+
+    def _contain(self, finer: Every) -> None:
+        """Before any event: tickers whose queries are all contained in others go, now that there is a `finer` one."""
+        for every, ticker in [(e, ticker) for e, ticker in self.tickers.items() if multiple(e, finer) > 1]:
+            others = [each for each in self.tickers.values() if each is not ticker]
+            found = {label: contained(query, others) for label, query in ticker.queries.items()}
+            if None in found.values() or any(each.ticker is ticker for each in self.inner.values()):
+                continue
+            del self.tickers[every]
+            for label, view in self.contained.items():
+                found |= {label: contained(view.query, others)} if view.every == every else {}
+            self.contained |= {label: view for label, view in found.items() if view is not None}
 
     def _add_over(self, query: Query, flowing: bool) -> None:
         """A query over the answers of others, or over chosen events."""

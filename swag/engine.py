@@ -18,7 +18,7 @@ from swag.live import intake
 from swag.live.planner import ALGORITHMS, COMPARED
 from swag.live.turns import Turns, alone, beside, require_alone
 from swag.query.as_json import duration_from_json, duration_to_json, queries_from_json, query_to_json
-from swag.query.groupings import By, grouping_of, levels, one_or_several, shown_by
+from swag.query.groupings import By, check_apart, grouping_of, levels, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query, check_names
 from swag.sql import to_register
@@ -74,6 +74,8 @@ class Engine:
     ) -> None:
         check_name(ts, "ts", 'sw.Engine(ts="ts")')
         by = key_columns(key, "key", 'sw.Engine(key="symbol")')
+        if ts in by:
+            raise BadQuery(f'key={key!r}: "{ts}" is the time.', 'sw.Engine(key="symbol")')
         if not is_option(algorithm, ALGORITHMS):
             raise BadQuery(
                 f'algorithm="{algorithm}" is none of {", ".join(ALGORITHMS)}.',
@@ -110,6 +112,7 @@ class Engine:
         queries = [each.named() if isinstance(each, OverFrames) else each for each in queries]
         for each in queries:
             self._check_grouping(each)
+        check_apart(queries, self.ts, self._streams.default, self._streams.queries, self._streams.streams)
         self._others.check(queries)
         self._arrivals.add(queries)
         self._others.note(queries)
@@ -233,9 +236,6 @@ class Engine:
             known = "; ".join(shown_by(each) for each in self._streams.streams)
             raise BadQuery(f"no query groups by {shown_by(columns)}; there is: {known}.", "engine.lookup_all(by=…)")
         asked = [q for q in stream.queries.values() if q.having is None and q.is_plain]
-        for query in asked:
-            if query.label in columns:
-                raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
         return apart(stream.core.table(asked, at), columns)
 
     @alone
@@ -335,11 +335,11 @@ class Engine:
         >>> engine.features({"card": ["b", "?"], "shop": ["x", "x"]}).to_pylist()[0]
         {'card': 'b', 'shop': 'x', 'spent': 7.0, 'sales': 2}
         """
-        names = None if queries is None else tuple(as_list(queries, "queries", 'queries=["spent"]'))
+        names = None if queries is None else as_list(queries, "queries", 'queries=["spent"]')
         return self._features_of(Entities(entities), at, names)
 
     @beside
-    def _features_of(self, entities: Entities, at: Any, names: tuple[str, ...] | None) -> pa.Table:
+    def _features_of(self, entities: Entities, at: Any, names: list[str] | None) -> pa.Table:
         """What users hand in may be readable once only, so it has been read by now: this may run twice."""
         return self._features.of(entities, at, names)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.arguments import check_name
-from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
+from swag.errors import BadEvents, BadQuery, BadType, UnknownColumn, nearest
 from swag.live.composites import answer_before_events
 from swag.live.features import FeaturePlan
 from swag.live.time import Time
@@ -15,13 +15,15 @@ from swag.live.turns import require_alone
 from swag.query.groupings import By
 from swag.query.query import Query
 from swag.stored.ordered_rows import as_clock
-from swag.tables.columns import Clock, as_table, instants
+from swag.tables.columns import Clock, as_table, clock_of, instants
+from swag.tables.times.points import is_point
 from swag.tables.wide_rows import Entities, WideRows
 from swag.ticks.grouped_stream import GroupedStream
 from swag.ticks.live_stream import LiveStream
 
 MOST_SETS = 64  # of queries and columns, whose plans are kept
 EXAMPLE = 'engine.features({"card": ["c1", "c2"]})'
+EXAMPLE_AT = "at=1700000000, or a datetime"
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,13 @@ class Features:
         self._streams = streams
         self._prepared: dict[Any, Prepared] = {}
 
-    def of(self, front: Entities, at: Any, names: tuple[str, ...] | None) -> pa.Table:
+    def of(self, front: Entities, at: Any, names: list[str] | None) -> pa.Table:
         """See Engine.features."""
-        asked = self._known(front.names, names)
+        asked = self._known(front.names, None if names is None else tuple(map(self._label, names)))
         clock = self._streams.time.clock
+        instants_of = None if at is None else _instants(at, front, clock)
         if clock is None:
             return self._before_events(front.table, asked)
-        instants_of = None if at is None else _instants(at, front, clock)
         page = asked.rows.page(front.rows)
         others: dict[int, Any] = {}
         for part in asked.parts:
@@ -118,6 +120,10 @@ class Features:
                 column = pa.nulls(front.num_rows) if empty is None else pa.array([empty] * front.num_rows)
                 front = front.append_column(asked.names[i], column)
         return front.select([*front.column_names[: -len(asked.names) or None], *asked.names])
+
+    def _label(self, name: Any) -> str:
+        """The name of a query, if it is one: what is none need not be hashable."""
+        return self._streams.known(name).label
 
     # -- which queries ------------------------------------------------------------------------------------------------
 
@@ -187,17 +193,19 @@ def _ids(part: Answerer, front: Entities) -> np.ndarray:
     return keys.find_any(front.columns(part.by), part.by)
 
 
-def _instants(at: Any, front: Entities, clock: Clock) -> int | np.ndarray:
-    """A time for all entities, or one for each."""
+def _instants(at: Any, front: Entities, clock: Clock | None) -> int | np.ndarray:
+    """A time for all entities, or one for each. clock: what time is; before the first event, any kind will do."""
     if isinstance(at, Col):
         if at.name not in front.names:
             have = ", ".join(front.names)
             raise UnknownColumn(f'at is "{at.name}", but the entities have: {have}.', nearest(at.name, front.names))
         at = front.table.column(at.name)
     if isinstance(at, str | bytes) or not hasattr(at, "__len__"):
-        return clock.instant(at)
+        if clock is None and not is_point(at):
+            raise BadType(f"at={at!r} is no point in time.", EXAMPLE_AT)
+        return 0 if clock is None else clock.instant(at)
     if not isinstance(at, pa.ChunkedArray):
         at = as_table({"at": at}).column("at")
     if len(at) != front.rows:
         raise BadEvents(f"at has {len(at)} times for {front.rows} entities.", "a time for each, or one for all")
-    return instants(as_clock(at, clock, "at"), "at")
+    return instants(as_clock(at, clock or clock_of(at, "at"), "at"), "at")

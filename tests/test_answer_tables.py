@@ -77,11 +77,44 @@ def test_ticks_as_events_of_another_query_where_the_key_is_called_tick(per_key: 
     assert found.drop_columns(["query"]).rename_columns(stored.column_names).to_pylist() == stored.to_pylist()
 
 
-def test_a_query_named_like_the_key_does_not_take_its_place() -> None:
-    made = engine(query(sw.count(), "k"), events={"ts": [1], "k": ["a"]}, key="k")
-    with pytest.raises(sw.BadQuery, match='query "k" has the name of a key column'):
-        made.lookup_all()
-    assert made.lookup("k").to_pylist() == [{"k": "a", "value": 1}]
+NAMED = [(each,) for each in ("k", "ts")] + [("j", "by j"), ("by j", "j")]
+
+
+@pytest.mark.parametrize("names", NAMED)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_query_named_like_a_key_or_ts_is_refused_when_it_is_registered(names: tuple[str, ...], at_once: bool) -> None:
+    events = {"ts": [1], "k": ["a"], "j": [5]}
+    queries = [query(sw.count(), name, by="j" if name == "by j" else None) for name in names]
+    made = engine(query(sw.count(), "n"), events=events, key="k")
+    bad = next(name for name in names if name != "by j")
+    refused = pytest.raises(sw.BadQuery, match=f'query "{bad}" has the name of a column that comes before the answers')
+    with refused:
+        sw.evaluate(queries, events, key="k")
+    if not at_once and len(queries) > 1:
+        made.register(queries.pop(0))
+    with refused:
+        made.register(queries)
+    assert made.lookup_all().column_names[:2] == ["k", "n"]
+
+
+def test_events_with_a_column_named_like_the_key_of_several_are_refused_whole() -> None:
+    plain = {"ts": [1], "x": [1], "y": [2]}
+    named = {**plain, "(x, y)": [7]}
+    asked = query(sw.count("(x, y)"), "n")
+    for lateness in (None, 1):
+        made = engine(asked, key=("x", "y"), lateness=lateness)
+        for events in (named, pa.table(named)):
+            with pytest.raises(sw.BadEvents, match="as the key of several is called"):
+                made.append(events)
+        assert made.lookup_all().num_rows == made.stats()["events"] == 0
+    made = engine(query(sw.count(), "m"), events=plain, key=("x", "y"))
+    made.register(asked)
+    for events in (named, pa.table(named)):
+        with pytest.raises(sw.BadEvents, match="as the key of several is called"):
+            made.append(events)
+    assert made.stats()["events"] == 1
+    with pytest.raises(sw.BadEvents, match="as the key of several is called"):
+        sw.evaluate(asked, named, key=("x", "y"))
 
 
 # -- types ------------------------------------------------------------------------------------------------------------

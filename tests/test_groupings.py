@@ -253,6 +253,23 @@ def test_features_of_what_can_be_read_once_only_are_those_of_a_table():
             assert engine.features(entities(), queries=iter(["s"])).to_pylist() == wanted
 
 
+@pytest.mark.parametrize("events", [[], [{"ts": 5, "card": 1}]])
+def test_what_is_asked_of_features_is_checked_before_the_first_event_too(events):
+    engine = sw.Engine(key="card")
+    engine.register(sw.Query(sw.count(), sw.Rows(3), name="n"))
+    engine.append(events or {"ts": [], "card": []})
+    for at, message in ((sw.col("when"), 'at is "when"'), ([1, 2], "2 times for 1 entities"), ("then", "at='then'"),
+                        (1.5, r"at=1\.5"), ([1.5], '"at" is double'), (sw.col("note"), '"at" is string')):  # fmt: skip
+        with pytest.raises(sw.SwagError, match=message):
+            engine.features({"card": [1], "note": ["x"]}, at=at)
+    assert engine.features({"card": [1]}, at=[7])["n"].to_pylist() == [len(events)]
+    with pytest.raises(sw.UnknownQuery, match="no query is named"):
+        engine.features({"card": [1]}, queries=[["n"]])
+    for names in (["card", "card", "a"], ["card", "a", "a"]):
+        with pytest.raises(sw.BadEvents, match="two columns of the entities have one name"):
+            engine.features(pa.table([[1], [1], ["x"]], names))
+
+
 def test_a_filter_is_a_feature_only_if_named_and_null_where_it_does_not_hold():
     engine = sw.Engine(key="card")
     engine.register(sw.Query(sw.sum("x"), sw.Rows(9), name="hot", having=(">", 3)))
@@ -341,6 +358,8 @@ def test_a_key_of_several_columns_is_a_tuple_of_all_of_them():
     assert repr(engine) == '<sw.Engine ts="ts", key=("card", "shop"): 1 query, 2 events, 2 keys>'
     with pytest.raises(sw.BadQuery, match="which is the time"):
         engine.register(sw.Query(sw.count(), sw.Rows(9), name="m", by="ts"))
+    with pytest.raises(sw.BadQuery, match='"ts" is the time'):
+        sw.Engine(key=("card", "ts"))
     with pytest.raises(sw.BadQuery, match="no query groups by shop"):
         engine.lookup_all(by="shop")
 

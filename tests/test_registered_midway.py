@@ -226,9 +226,9 @@ def test_events_of_one_time_whose_order_is_not_known_do_not_count_for_another_gr
 
 def test_a_grouping_that_nobody_read_for_a_while_has_missed_events():
     engine = sw.Engine(key="k")
-    engine.register([sw.Query(sw.sum("x"), sw.Range(100), "k"), sw.Query(sw.sum("y"), sw.Range(100), "all", by=())])
+    engine.register([sw.Query(sw.sum("x"), sw.Range(100), "own"), sw.Query(sw.sum("y"), sw.Range(100), "all", by=())])
     engine.append({"ts": [1], "k": ["a"], "x": [1], "y": [1]})
-    engine.unregister("k")
+    engine.unregister("own")
     engine.append({"ts": [2], "k": ["a"], "x": [1], "y": [1]})
     engine.register(sw.Query(sw.sum("x"), sw.Range(100), "again"))
     engine.append({"ts": [3], "k": ["a"], "x": [1], "y": [1]})

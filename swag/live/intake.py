@@ -27,7 +27,7 @@ from swag.tables.columns import (
 from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.expressions.derived import of_events
 from swag.tables.few_words import TYPES, few_words, table_of_words
-from swag.tables.key_columns import checked
+from swag.tables.key_columns import checked, is_joined
 from swag.tables.keys import INT64, KeyTable, is_string
 from swag.tables.predicate import holds
 
@@ -158,15 +158,16 @@ def key_ids(
     table: pa.Table | None, key: str | None, columns: tuple[str, ...], store: Store, once: ReadOnce | None = None
 ) -> np.ndarray:
     """columns: of a key of several, which need not be there as one. once: see `fields`."""
-    if once is not None and once.words is not None and store.keys is not None and key is not None:
+    words = None if once is None else once.words
+    if words is not None and store.keys is not None and key is not None and (len(columns) < 2 or key not in words):
         names = columns if len(columns) > 1 else (key,)
-        return store.keys.encode_words([once.words[name] for name in names], names)
+        return store.keys.encode_words([words[name] for name in names], names)
     if table is None:
         assert once is not None
         table = once.table
     if key is None:
         return np.zeros(table.num_rows, np.int64)
-    if len(columns) > 1 and key not in table.column_names:
+    if len(columns) > 1 and not is_joined(table, columns):
         own = [table.column(name) for name in columns]
         if store.keys is None:
             checked(table, columns)

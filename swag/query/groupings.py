@@ -4,11 +4,12 @@ A query and the one that it reads may be grouped differently. Each level is grou
 reads, else as the one that reads it, else by default; PARTITIONED BY adds the columns that it counts by.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from swag.errors import BadQuery
 from swag.query.query import Events, Query, Several, Source, queries_in
 
 By = tuple[str, ...]  # the key columns of a grouping; none: the whole stream
@@ -54,6 +55,19 @@ def _groupings(query: Any, default: By) -> list[By]:
 def grouping_of(query: Any, default: By) -> By:
     """The key columns that a query reports."""
     return _groupings(query, default)[0]
+
+
+def check_apart(queries: Iterable[Any], ts: str, default: By, known: Container[str], groupings: Iterable[By]) -> None:
+    """Refuse a query that is named like a column which comes before the answers: ts, or one of the key of any query, as
+    all are answered together. known: the names of queries that are there already, which have these groupings."""
+    added = dict.fromkeys(name for query in queries for name in grouping_of(query, default))
+    taken = dict.fromkeys((ts, *default, *(name for by in groupings for name in by), *added))
+    for name in (*(query.label for query in queries), *(name for name in added if name in known)):
+        if name in taken:
+            raise BadQuery(
+                f'query "{name}" has the name of a column that comes before the answers: {", ".join(taken)}.',
+                'name it apart: sw.Query(…, name="…")',
+            )
 
 
 def home_of(query: Any, default: By) -> By:

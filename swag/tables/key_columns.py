@@ -30,7 +30,7 @@ def checked(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
 def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     """With the one column that stands for several; a key of one column is there already."""
     name = key_name(by)
-    if len(by) > 1 and _is_joined(table, by):
+    if is_joined(table, by):
         return table
     table = checked(table, by)
     if len(by) < 2:
@@ -39,8 +39,11 @@ def joined(table: pa.Table, by: tuple[str, ...]) -> pa.Table:
     return table.append_column(name, pa.StructArray.from_arrays(columns, names=list(by)))
 
 
-def _is_joined(table: pa.Table, by: tuple[str, ...]) -> bool:
-    """Is the one column there? A user's own may have its name; that is refused, as it would be taken for the key."""
+def is_joined(table: pa.Table, by: tuple[str, ...]) -> bool:
+    """Is the one column there that stands for several? A user's own may have its name; that is refused, as it would be
+    taken for the key."""
+    if len(by) < 2:
+        return False
     found = table.schema.get_all_field_indices(key_name(by))
     if not found:
         return False

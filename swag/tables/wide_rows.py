@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.windows import wide
+from swag.errors import BadEvents
 from swag.tables.columns import as_table, room, with_bitmap
 from swag.tables.few_words import FEW, TYPES, WORDS, few_words, table_of_words
 
@@ -41,6 +42,8 @@ class Entities:
         self._few = few_words(given)
         self._table = None if self._few else as_table(given)
         self.names: list[str] = list(self._few) if self._table is None else self._table.column_names
+        if len(set(self.names)) < len(self.names):
+            raise BadEvents(f"two columns of the entities have one name: {', '.join(self.names)}.", "rename one")
         self.words: list[np.ndarray] = list(self._few.values()) if self._table is None else _words(self._table)
         self.rows: int = self.words[0].size if self._table is None else self._table.num_rows
 

@@ -373,7 +373,7 @@ class SchemeOfKind(Scheme):
     """
 
     def lemma(self, events: Any, ts: str = "ts") -> int | None:
-        """Lemma 1 of kinds that have union closure, however few the events are; else lemma 2, if it is about the kind."""
+        """Lemma 1 of kinds that have union closure, however few events there are; else lemma 2, where that applies."""
         spec: Spec = self.local
         splits = spec.max_rows is not None or spec.max_duration is not None
         if spec.union_closed and not splits:

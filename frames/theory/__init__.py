@@ -65,6 +65,7 @@ from frames.theory.schemes import (
     AnyScheme,
     Event,
     Frame,
+    check_read,
     covers,
     has_sub_interval_closure,
     has_super_interval_closure,
@@ -79,14 +80,14 @@ from frames.theory.schemes import (
     possible,
     rows_of,
 )
-from swag.errors import BadQuery, UnknownColumn, nearest
+from swag.errors import BadQuery
 from swag.tables.columns import as_table
 
 __all__ = [  # of exact.py and schemes.py, which know nothing of specs; and what is defined here
     "Event", "Frame", "Scheme", "aggregate", "candidates", "cell", "covers", "final", "gaps",
     "has_sub_interval_closure", "has_super_interval_closure", "has_union_closure", "holds", "in_order", "is_disjoint",
-    "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "is_short_enough", "partitions",
-    "passes", "possible", "satisfies", "spread",
+    "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "is_short_enough", "owned",
+    "partitions", "passes", "possible", "satisfies", "spread",
 ]  # fmt: skip
 WHEN = " when"  # the time of an event, whatever its column is called
 
@@ -114,6 +115,23 @@ def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
         grows = spec.closes_before or spec.union_closed
         framing = _longest(spec, rows, ts) if grows else _shortest(spec, rows, ts)
     return [(s, e) for s, e in framing if is_long_enough(spec, rows[s : e + 1], ts)]
+
+
+def owned(spec: Spec, events: Any, ts: str = "ts") -> list[tuple[Frame, list[Event]]]:
+    """Which events each final frame owns: those at its positions, and no others, whatever ts these have.
+
+    Positions are those of the events in order of ts, equal ts in order of arrival. So of events that share the first or
+    the last ts of a frame it owns those that it was found with; a framing that partitions gives each event once, and
+    frames that overlap (Custom) own some together. With partition=True gaps own theirs as frames do, and are listed.
+
+    >>> import frames as fr
+    >>> fr.theory.owned(fr.Threshold("x", ">", 1), {"ts": [1, 1, 1, 2], "x": [5, 0, 2, 3]})[1]
+    ((2, 3), [{'ts': 1, 'x': 2}, {'ts': 2, 'x': 3}])
+    """
+    rows, framing = in_order(events, ts), final(spec, events, ts)
+    if isinstance(spec, Threshold) and spec.partition:
+        framing = sorted(framing + gaps(framing, rows))
+    return [((s, e), rows[s : e + 1]) for s, e in framing]
 
 
 def _longest(spec: Spec, rows: Sequence[Event], ts: str) -> list[Frame]:
@@ -335,8 +353,9 @@ class Scheme(AnyScheme):
     @classmethod
     def of(cls, spec: Spec) -> "Scheme":
         """Frames that close with an event are the shortest candidates, all others the longest."""
+        check_spec(spec)
         waits = not spec.closes_before and not spec.union_closed
-        return cls(spec, maximal=not waits, minimal=waits, covering=True, drained=True)
+        return SchemeOfKind(spec, maximal=not waits, minimal=waits, covering=True, drained=True)
 
     def candidates(self, events: Any, ts: str = "ts") -> list[Frame]:
         if isinstance(self.local, Spec):
@@ -344,12 +363,44 @@ class Scheme(AnyScheme):
         return super().candidates(events, ts)
 
 
+@dataclass(frozen=True)
+class SchemeOfKind(Scheme):
+    """The scheme that a kind is found by. It claims a unique framing only where a lemma does, of what `final` finds.
+
+    The lemmas are about frames that are as long, or as short, as candidates can be. They say nothing of Between,
+    Pattern and Custom, which are walks from left to right by definition, of pieces that a maximum cuts from frames that
+    had to reach something, and of minimums where these drop what the walk has found.
+    """
+
+    def lemma(self, events: Any, ts: str = "ts") -> int | None:
+        """Lemma 1 of kinds that have union closure, however few events there are; else lemma 2, where that applies."""
+        spec: Spec = self.local
+        splits = spec.max_rows is not None or spec.max_duration is not None
+        if spec.union_closed and not splits:
+            return 1
+        drops, walks = spec.min_rows > 1 or spec.min_duration != 0, isinstance(spec, Between | Pattern | Custom)
+        if drops or walks or (splits and self.minimal):
+            return None
+        return 2 if ("sub-interval" if self.maximal else "super-interval") in self.closures(events, ts) else None
+
+    def final(self, events: Any, ts: str = "ts") -> list[Frame]:
+        """The framing that a lemma says is unique; refused where none does: `theory.final` says what is found then."""
+        if self.lemma(events, ts) is None:
+            raise BadQuery(
+                f"no lemma says that the framing of {self.local!r} is unique for these events.",
+                "fr.theory.final(spec, events), the framing by definition",
+            )
+        return super().final(events, ts)
+
+    def is_unique(self, events: Any, ts: str = "ts") -> bool:
+        """Does a lemma say so?"""
+        return self.lemma(events, ts) is not None
+
+
 def _read(spec: Spec, events: Any, ts: str) -> list[Event]:
     """Rows in order of ts, each with the columns that the spec reads."""
     check_spec(spec)
     rows = rows_of(events)
     rows = with_read(spec, as_table(pa.Table.from_pylist(rows))).to_pylist() if spec.texts and rows else rows
-    for name, row in itertools.product((ts, *spec.columns), rows):
-        if name not in row:
-            raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
+    check_read(rows, (ts, *spec.columns))
     return [{**row, WHEN: row[ts]} for row in in_order(rows, ts)]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from swag.errors import BadQuery
+from swag.errors import BadEvents, BadQuery, UnknownColumn, nearest
 from swag.tables.columns import as_table
 
 Event = dict[str, Any]
@@ -186,11 +186,24 @@ def from_left_to_right(found: list[Frame], size: int, longest: bool) -> list[Fra
 
 def in_order(events: Any, ts: str = "ts") -> list[Event]:
     """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
-    return sorted(rows_of(events), key=lambda event: event[ts])
+    rows = rows_of(events)
+    check_read(rows, (ts,))
+    return sorted(rows, key=lambda event: event[ts])
 
 
 def rows_of(events: Any) -> list[Event]:
-    return list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
+    rows = list(events) if isinstance(events, list | tuple) else as_table(events).to_pylist()
+    odd = next((row for row in rows if not isinstance(row, dict)), None)
+    if odd is not None:
+        raise BadEvents(f"{odd!r} is no event: events are a table, or dicts.", '[{"ts": 1, "x": 2}]')
+    return rows
+
+
+def check_read(rows: Sequence[Event], names: Iterable[str]) -> None:
+    """Refuse events that lack what is read of them."""
+    for name, row in itertools.product(names, rows):
+        if name not in row:
+            raise UnknownColumn(f'an event has no "{name}", but: {", ".join(row)}.', nearest(name, list(row)))
 
 
 def _extent(framing: Iterable[Frame]) -> set[int]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,11 +15,47 @@ from frames import theory
 from tests.frames.cases import CUSTOM, SPECS, actual, expected, same, streams, table
 from tests.frames.uncompiled import only_uncompiled, run_uncompiled
 
-RESTATED = {  # what each of CUSTOM says in another way
-    "custom threshold": fr.Threshold("x", ">", 1, min_rows=2),
-    "custom sum >=": None,  # NaN are left out there, and are the sum here
-    "custom delta": SPECS["delta first <"],
-}
+WHOLE = {"i": "CAST(i AS DOUBLE)"}  # where a null is NaN
+ALWAYS = {"open": lambda e, s: True}
+RESTATED = {  # the built-in kinds, and each in the logical operator
+    "threshold": (fr.Threshold("x", ">", 1, min_rows=2), CUSTOM["custom threshold"]),
+    "delta": (SPECS["delta first <"], CUSTOM["custom delta"]),
+    "boundary": (SPECS["boundary, breaks"], fr.Custom(
+        "x", state=(0, 0), **ALWAYS, update=lambda e, s: (1, _cell(e.x)),
+        close=lambda e, s: s[0] == 1 and _cell(e.x) != s[1],
+    )),
+    "session": (SPECS["session"], fr.Custom(
+        state=(0, 0), **ALWAYS, update=lambda e, s: (1, e.ts), close=lambda e, s: s[0] == 1 and e.ts - s[1] > 1,
+    )),
+    "state": (SPECS["state"], fr.Custom(
+        WHOLE, state=(0, 0.0), **ALWAYS, update=lambda e, s: (1, e.i),
+        close=lambda e, s: s[0] == 1 and e.i != s[1] and (e.i == e.i or s[1] == s[1]),
+    )),
+    "between": (SPECS["between"], fr.Custom(
+        "x", state=0, open=lambda e, s: e.x > 1, update=lambda e, s: 1, close=lambda e, s: 2 * (s == 1 and e.x < 1),
+    )),
+    "between, same": (SPECS["between, same"], fr.Custom(
+        {"x": "x", **WHOLE}, open=lambda e, s: e.i > 0, close=lambda e, s: 2 * (e.x > 0),
+    )),
+    "aggregate >=": (fr.Aggregate(sw.sum("i"), ">=", 3), fr.Custom(
+        WHOLE, state=0.0, **ALWAYS, update=lambda e, s: s + _or_0(e.i), close=lambda e, s: 2 * (s + _or_0(e.i) >= 3),
+        unfinished=False,
+    )),
+    "aggregate <": (fr.Aggregate(sw.sum("i"), "<", 3), fr.Custom(
+        WHOLE, state=0.0, open=lambda e, s: _or_0(e.i) < 3, update=lambda e, s: s + _or_0(e.i),
+        close=lambda e, s: s + _or_0(e.i) >= 3,
+    )),
+}  # fmt: skip
+
+
+@numba.njit
+def _cell(x: float) -> int:
+    return -1 if x != x else int(x > 0) + int(x > 1) + int(x > 2.5)
+
+
+@numba.njit
+def _or_0(x: float) -> float:
+    return x if x == x else 0.0
 
 
 @only_uncompiled
@@ -32,12 +69,49 @@ def test_property_detection_follows_the_definition(name, rows):
 
 
 @only_uncompiled
-@pytest.mark.parametrize("name", ["custom threshold", "custom delta"])
+@pytest.mark.parametrize("name", RESTATED)
 @settings(deadline=None)
 @given(rows=streams())
 def test_property_a_built_in_kind_stated_in_it_gives_the_same_frames(name, rows):
-    a, b = (fr.detect(spec, table(rows), key="k") for spec in (CUSTOM[name], RESTATED[name]))
-    assert sorted(actual(a, "k")) == sorted(actual(b, "k"))
+    a, b = (fr.detect(spec, table(rows), key="k") for spec in RESTATED[name])
+    assert sorted(row[:4] for row in actual(a, "k")) == sorted(row[:4] for row in actual(b, "k"))
+
+
+@only_uncompiled
+@settings(deadline=None)
+@given(rows=streams(), span=st.integers(1, 4))
+def test_property_sliding_windows_by_time_that_look_ahead_are_frames(rows, span):
+    """Each event begins one: those that look back, an event may begin several of."""
+    rows = list({(row["ts"], row["k"]): row for row in rows}.values())  # a window holds all events of its first ts
+    ahead = fr.Custom(
+        overlap=True, state=(0, 0), **ALWAYS, update=lambda e, s: (1, s[1] if s[0] else e.ts),
+        close=lambda e, s: s[0] == 1 and e.ts - s[1] >= span,
+    )  # fmt: skip
+    frames = fr.detect(ahead, table(rows), key="k")
+    said = fr.summarize(frames, table(rows), [sw.count(), sw.max("i")], key="k", own=True)
+    window = sw.Range(1, until=1 - span)
+    queries = [sw.Query(sw.count(), window, "n"), sw.Query(sw.max("i"), window, "m")]
+    windows = sw.evaluate(queries, table(rows), key="k")
+    assert _sorted(said, "k", "start", "count()", "max(i)") == _sorted(windows, "k", "ts", "n", "m")
+
+
+@only_uncompiled
+@settings(deadline=None)
+@given(rows=streams(), span=st.integers(1, 4))
+def test_property_tumbling_windows_by_time_are_frames(rows, span):
+    slots = fr.Custom(
+        state=(0, 0), **ALWAYS, update=lambda e, s: (1, -(-e.ts // span)),
+        close=lambda e, s: s[0] == 1 and -(-e.ts // span) != s[1],
+    )  # fmt: skip
+    said = fr.summarize(fr.detect(slots, table(rows)), table(rows), [sw.count(), sw.max("i")])
+    window, every = sw.Range(span), sw.Every(time=span)
+    queries = [sw.Query(sw.count(), window, "n", every=every), sw.Query(sw.max("i"), window, "m", every=every)]
+    windows = sw.evaluate(queries, table(rows))
+    assert _sorted(said, "count()", "max(i)") == _sorted(windows, "n", "m")
+
+
+def _sorted(found: pa.Table, *names: str) -> list[Any]:
+    return sorted(zip(*(found[name].to_pylist() for name in names), strict=True), key=str)
 
 
 @only_uncompiled

@@ -38,16 +38,12 @@ def tied_streams(draw, most=14):
 
 
 def definition(spec, rows, key):
-    """The rows of every frame, by their numbers, in order of ts."""
-    found = []
+    """The rows of every frame, by their numbers."""
+    numbered, found = [{**row, "at": at} for at, row in enumerate(rows)], []
     for value in dict.fromkeys(row[key] if key else None for row in rows):
-        own = [at for at, row in enumerate(rows) if key is None or row[key] == value]
-        own.sort(key=lambda at: rows[at]["ts"])
-        framing = theory.final(spec, [rows[at] for at in own])
-        if isinstance(spec, fr.Threshold) and spec.partition:
-            framing += theory.gaps(framing, [rows[at] for at in own])
-        found += [own[s : e + 1] for s, e in framing]
-    return sorted(map(sorted, found))
+        owned = theory.owned(spec, [row for row in numbered if key is None or row[key] == value])
+        found += [sorted(row["at"] for row in events) for _, events in owned]
+    return sorted(found)
 
 
 def filled(frames, rows, key, **options):

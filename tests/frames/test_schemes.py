@@ -1,12 +1,14 @@
 """Framing schemes as values: which closure they have, what the lemmas say of that, and what all sets of frames say."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
 from frames import theory
+from tests.examples import share
+from tests.frames.cases import COMPILED, CUSTOM, SPECS, interval, streams, table
 
 VALUES = st.lists(st.integers(0, 4), max_size=6)
 
@@ -31,10 +33,47 @@ def events(values):
 def test_a_kind_has_its_closure_and_so_its_framing_is_the_one_that_is_found(spec, closure, lemma, values):
     rows, scheme = events(values), theory.Scheme.of(spec)
     assert closure in scheme.closures(rows)
-    assert scheme.lemma(rows) in (1, lemma)  # of a few events there may be union closure, too
+    assert scheme.lemma(rows) == lemma
     assert scheme.is_unique(rows)
-    if scheme.lemma(rows) == lemma:
-        assert scheme.final(rows) == theory.final(spec, rows)
+    assert scheme.final(rows) == theory.final(spec, rows)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@given(rows=streams(most=7, keys=1))
+@settings(max_examples=share(15), deadline=None)
+def test_what_the_scheme_of_a_kind_says_is_unique_is_what_is_found(name, rows):
+    spec = SPECS[name]
+    scheme = theory.Scheme.of(spec)
+    if scheme.is_unique(rows):
+        framing = theory.final(spec, rows)
+        assert scheme.lemma(rows) in (1, 2) and scheme.final(rows) == framing
+        found, own = fr.detect(spec, table(rows)).to_pylist(), theory.in_order(rows)
+        found = [(row["start"], row["end"], row["rows"]) for row in found if row.get("kind") != "gap"]
+        assert sorted(found, key=str) == sorted((interval(spec, own, s, e) for s, e in framing), key=str)
+    else:
+        with pytest.raises(sw.BadQuery, match="no lemma says"):
+            scheme.final(rows)
+
+
+@pytest.mark.parametrize(
+    "spec", [fr.Pattern("A+", {"A": "x > 2"}), fr.Between(start="x > 3", end="x < 2"), CUSTOM["custom threshold"]]
+)
+def test_no_lemma_is_about_walks(spec):
+    scheme = theory.Scheme.of(spec)
+    for values in ([], [5.0], [5.0, 5.0, 5.0], [5.0, 1.0]):
+        assert scheme.lemma(events(values)) is None and not scheme.is_unique(events(values))
+        with pytest.raises(sw.BadQuery, match="no lemma says"):
+            scheme.final(events(values))
+
+
+@pytest.mark.parametrize("wrong", [[{"x": 1}], {"x": [1]}, [{"ts": 1}, {"t": 2}]])
+def test_events_without_their_time_are_refused(wrong):
+    scheme = theory.Scheme(lambda run: True)
+    for asked in (scheme.candidates, scheme.closures, scheme.lemma, scheme.final, scheme.framings, scheme.is_unique):
+        with pytest.raises(sw.UnknownColumn, match='no "ts"'):
+            asked(wrong)
+    with pytest.raises(sw.BadEvents, match="is no event"):
+        scheme.final([7])
 
 
 @given(candidates=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda f: f[0] <= f[1]), max_size=7))

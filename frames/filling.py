@@ -24,9 +24,11 @@ from swag.arguments import as_list
 from swag.errors import BadQuery
 from swag.first_use import few
 from swag.query.aggregates import Aggregate
+from swag.query.calculation import calculate
+from swag.query.expression import Operators, leaves
 from swag.query.groupings import By
 from swag.query.reading import with_aggregated
-from swag.tables.columns import as_table, column, room, taken
+from swag.tables.columns import as_table, column, one_chunk, room, taken
 from swag.tables.key_columns import joined, key_name
 from swag.tables.times.durations import Duration
 
@@ -177,10 +179,12 @@ def _summarizing(frames: Any, events: Any, *what: Any, **options: Any) -> Callab
 
 @rehearsed(_summarizing)
 def summarize(
-    frames: Any, events: Any, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts", key: Key = None,
+    frames: Any, events: Any, aggregates: Sequence[Operators] | Operators, *, ts: str = "ts", key: Key = None,
     before: Duration = 0, after: Duration = 0, own: bool | None = None,
 ) -> pa.Table:  # fmt: skip
     """The frames, with a column per aggregate of the events in each: one pass over these for all of them.
+
+    In place of an aggregate, what is computed of several: sw.max("load") - sw.min("load").
 
     Which events these are, and what `own` means, is as in `fill`.
 
@@ -194,9 +198,8 @@ def summarize(
     whole, table = united(frames), as_table(events)
     check_names(wanted, whole.column_names)
     summary = Summary(*meet(frames, table, ts, key_of(key), before, after, own))
-    answers = summary.answers([(aggregate, None) for aggregate in wanted])
-    for aggregate, each in zip(wanted, answers, strict=True):
-        whole = whole.append_column(str(aggregate), each)
+    for value, each in zip(wanted, summary.said(wanted), strict=True):
+        whole = whole.append_column(str(value), each)
     return whole
 
 
@@ -209,32 +212,42 @@ class Summary:
 
     def answers(self, asked: Sequence[tuple[Aggregate, str | None]]) -> list[pa.Array | pa.ChunkedArray]:
         """A column per aggregate; with a predicate: only of events for which it holds."""
-        table = with_aggregated(self.meeting.table, [aggregate for aggregate, _ in asked])
+        met = self.meeting
         for aggregate, _ in asked:
             for name in aggregate.columns:
-                column(table, name, f"{aggregate} reads")
-        met = self.meeting
+                if name.isidentifier() or name in met.table.column_names:  # else it is computed, or refused there
+                    column(met.table, name, f"{aggregate} reads")
+        table = with_aggregated(met.table, [aggregate for aggregate, _ in asked])
         ends = met.ends
         if met.half_open and met.laid.when.size:  # what is said of a frame is said as of its last event
             ends = np.where(self.hi > self.lo, met.laid.when[self.hi - 1], met.starts)
         times = Times(met.clock, met.instants, ends)
         return over_intervals(asked, table, met.laid.order, (self.lo, self.hi), times)
 
+    def said(self, values: Sequence[Operators]) -> list[pa.Array | pa.ChunkedArray]:
+        """A column per value: an aggregate, or what is computed of several."""
+        asked = list(dict.fromkeys(leaf for value in values for leaf in leaves(value)))
+        answers = self.answers([(leaf.aggregate, leaf.where) for leaf in asked])
+        columns = {leaf: one_chunk(each) for leaf, each in zip(asked, answers, strict=True)}
+        return [calculate(value, columns) for value in values]
 
-def checked_aggregates(aggregates: Any) -> list[Aggregate]:
+
+def checked_aggregates(aggregates: Any) -> list[Operators]:
+    """Aggregates, and what is computed of them, as a list."""
     hint = 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])'
-    wanted = [aggregates] if isinstance(aggregates, Aggregate) else as_list(aggregates, "aggregates are", hint)
-    for aggregate in wanted:
-        if not isinstance(aggregate, Aggregate):
-            raise BadQuery(f"{aggregate!r} is not an aggregate.", hint)
+    wanted = [aggregates] if isinstance(aggregates, Operators) else as_list(aggregates, "aggregates", hint)
+    for value in wanted:
+        if not isinstance(value, Operators):
+            raise BadQuery(f"{value!r} is not an aggregate.", hint)
+        if any(leaf.window is not None for leaf in leaves(value)):
+            raise BadQuery(f"{value}: an aggregate over a frame has no window of its own.", hint)
     return wanted
 
 
-def check_names(aggregates: list[Aggregate], taken: list[str]) -> None:
+def check_names(values: list[Operators], taken: list[str]) -> None:
     seen = set(taken)
-    for aggregate in aggregates:
-        if str(aggregate) in seen:
-            raise BadQuery(
-                f'two columns would be named "{aggregate}".', f'name one apart: sw.{aggregate.kind}(…).alias("…")'
-            )
-        seen.add(str(aggregate))
+    for value in values:
+        if str(value) in seen:
+            kind = next(leaves(value)).aggregate.kind
+            raise BadQuery(f'two columns would be named "{value}".', f'name one apart: sw.{kind}(…).alias("…")')
+        seen.add(str(value))

@@ -26,6 +26,7 @@ from frames.theory.exact import satisfies
 from kernels.frames import fill as frame_fill
 from swag.errors import BadQuery, BadType
 from swag.tables.columns import as_table
+from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.times.durations import Duration, in_units
 
@@ -41,10 +42,10 @@ def tumbling_windows(
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
-    if spec.op is None:
-        raise BadQuery(f"{spec!r} compares no number.", 'fr.Threshold("x", ">", 1)')
+    if not isinstance(spec, Threshold) or spec.op is None:
+        raise BadQuery(f"{spec!r} compares no column with a number.", 'fr.Threshold("x", ">", 1)')
     by = key_of(key, spec)
-    table = joined(as_table(events), by)
+    table = joined(with_derived(as_table(events), {spec.column: "the threshold compares"}, spec.texts), by)
     clock, instants = timed(table, ts)
     size = in_units(width, clock.unit)
     if size <= 0:

@@ -105,7 +105,14 @@ class FrameQuery(OverFrames):
 
     @property
     def label(self) -> str:
-        return str(self) if self.name is None else self.name
+        if self.name is not None:
+            return self.name
+        try:
+            return str(self)
+        except BadQuery:
+            kind = type(self.spec).__name__
+            why = f"a query is called by its SQL, and {kind} has no FRAME clause in SQL."
+            raise BadQuery(why, f'fr.FrameQuery(fr.{kind}(…), …, name="q")') from None
 
     @property
     def fills_itself(self) -> bool:

@@ -13,6 +13,7 @@ from swag.live.features import FeaturePlan
 from swag.live.time import Time
 from swag.live.turns import require_alone
 from swag.query.groupings import By
+from swag.query.over_frames import OverFrames
 from swag.query.query import Query
 from swag.stored.ordered_rows import as_clock
 from swag.tables.columns import Clock, as_table, clock_of, instants
@@ -173,7 +174,8 @@ class Features:
         """A feature by its name; refused if it answers at ticks, or if the entities lack a column of its key."""
         query = self._streams.known(name)
         if query.at_ticks:
-            raise BadQuery(f'query "{name}" answers at its ticks, so it is no feature.', f'engine.emitted("{name}")')
+            why = "has a row for each frame" if isinstance(query, OverFrames) else "answers at its ticks"
+            raise BadQuery(f'query "{name}" {why}, so it is no feature.', f'engine.emitted("{name}")')
         for column in self._streams.grouping(name):
             if column not in columns:
                 have = ", ".join(columns)

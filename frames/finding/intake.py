@@ -65,8 +65,11 @@ def with_read(spec: "Spec", table: pa.Table) -> pa.Table:
     """Events with all that a spec reads: columns, and SQL over columns."""
     asked_by = f"{type(spec).__name__} reads"
     for name in spec.columns:
-        if not name.isidentifier():
-            table = _with_computed(table, {name: asked_by}, spec.texts)
+        if name.isidentifier():
+            column(table, name, asked_by)
+    wanted = {name: asked_by for name in spec.columns if not name.isidentifier()}
+    table = _with_computed(table, wanted, spec.texts) if wanted else table
+    for name in wanted:
         column(table, name, asked_by)
     return table
 

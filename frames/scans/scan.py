@@ -295,7 +295,8 @@ def number(table: pa.Table, name: str, asked_by: str) -> Field:
     """A column of numbers; others are refused."""
     column = field(table, name, asked_by)
     if not is_number(column.type):
-        raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', "cast it to float64 or int64")
+        hint = f"CAST({name} AS DOUBLE)" if pa.types.is_decimal(column.type) else "cast it to float64 or int64"
+        raise BadType(f'{asked_by} "{name}", a column of type {column.type}.', hint)
     return column
 
 

@@ -1,6 +1,7 @@
 """Threshold frames at work: a comparison as an interval, so that kernels know one; a predicate as true and false."""
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from frames.specs import Threshold
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
-from swag.tables.columns import Clock, Field, is_discrete
+from swag.arguments import is_whole
+from swag.tables.columns import Clock, Field, column, decoded, is_discrete, one_chunk
+from swag.tables.comparing import compared
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -25,19 +28,28 @@ class ThresholdScan(Scan):
 
     def __init__(self, spec: Threshold, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
-        whole = is_discrete(self.kinds[spec.column])
-        self.read = truth if spec.op is None else number
-        self.bounds = TRUE if spec.op is None else interval(spec.op, spec.c, whole)
+        kind = self.kinds[spec.column]
+        self.is_truth = spec.op is None or pa.types.is_decimal(kind)
+        self.read = truth if spec.op is None else self._truth if self.is_truth else number
+        self.bounds = TRUE if self.is_truth else interval(str(spec.op), spec.c, is_discrete(kind))
         self.reported, self.ends_late = ("gaps",) if spec.partition else (), spec.partition
         self.end_early(gaps=spec.partition)
 
+    def _truth(self, table: pa.Table, name: str, asked_by: str) -> Field:
+        """Of decimals, which may be larger than kernels have numbers: where the comparison holds, as in a predicate."""
+        array = decoded(one_chunk(column(table, name, asked_by)))
+        c = self.spec.c if is_whole(self.spec.c) else Decimal(repr(float(self.spec.c)))  # type: ignore[arg-type]
+        holds = compared("=" if self.spec.op == "==" else str(self.spec.op), array, c)
+        return truth(pa.table({name: holds}), name, asked_by)
+
     def data(self, fields: dict[str, Field], size: int) -> tuple[np.ndarray, tuple[Any, Any]]:
         """Values, and the interval they should be in; where some are null: 1 where the predicate holds, and that."""
-        column, (lo, hi) = fields[self.spec.column], self.bounds
-        if column.valid is None or self.spec.op is None:  # what is null is not true
-            return column.values, self.bounds
-        one = column.values.dtype.type(1)
-        return ((lo <= column.values) & (column.values <= hi) & column.valid).astype(column.values.dtype), (one, one)
+        read, (lo, hi) = fields[self.spec.column], self.bounds
+        values = read.values
+        if read.valid is None or self.is_truth:  # what is null is not true
+            return values, self.bounds
+        one = values.dtype.type(1)
+        return ((lo <= values) & (values <= hi) & read.valid).astype(values.dtype), (one, one)
 
     def step(self, events: ScannedEvents, data: Any, first: int) -> int:
         values, bounds = data

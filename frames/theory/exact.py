@@ -4,6 +4,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -54,6 +55,8 @@ def satisfies(value: Any, op: str, c: Any) -> bool:
     """Null and NaN satisfy nothing."""
     if value is None or value != value:
         return False
+    if isinstance(value, Decimal) and isinstance(c, float):
+        c = Decimal(repr(float(c)))  # the number as it is written
     return bool({"<": value < c, "<=": value <= c, ">": value > c, ">=": value >= c, "==": value == c}[op])
 
 

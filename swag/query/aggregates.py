@@ -84,8 +84,16 @@ class Aggregate(Operators):
         check_name(name, "alias", 'sw.sum("volume").alias("traded")')
         return replace(self, name=name)
 
+    @property
+    def _is_median(self) -> bool:
+        return self.kind == "quantile" and self.name == f"median({self.texts[0]})"
+
+    def unnamed(self) -> "Aggregate":
+        """The same aggregate under its own name."""
+        return self if self.name is None or self._is_median else replace(self, name=None)
+
     def __repr__(self) -> str:
-        if self.kind == "quantile" and self.name == f"median({self.texts[0]})":
+        if self._is_median:
             return f"sw.median({shown(self.texts[0])})"
         given, kind = [shown(name) for name in self.texts], self.kind
         if self.kind == "quantile":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swag.query.aggregates import Aggregate
 from swag.query.every import partitioned
-from swag.query.expression import Expression, Windowed, mapped, render
+from swag.query.expression import Expression, Windowed, mapped, plain, render
 from swag.query.kind import sql_of
 from swag.query.windows import Rows, Since, Unbounded, Window, lies_ahead
 from swag.tables.constants import to_sql
@@ -73,7 +73,9 @@ def stream_statement(events: "Events") -> str:
 def frame_statement(query: Any, clause: str) -> str:
     """A query over frames (frames/query.py), with its FRAME clause."""
     groups = [name(each) for each in query.by or ()]
-    values = [term(value) + ("" if str(value) == called else f" AS {name(called)}") for called, value in query.values]
+    values = [
+        term(value) + ("" if _unnamed(value) == called else f" AS {name(called)}") for called, value in query.values
+    ]
     where = f" WHERE {query.where}" if query.where is not None else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
     having = f" HAVING {term(query.having)}" if query.having is not None else ""
@@ -81,6 +83,11 @@ def frame_statement(query: Any, clause: str) -> str:
     fill = "" if query.fill_from is None else f" FILL FROM {name(query.fill_from)}{_margins(query)}"
     clause += " FRAGMENTS" * query.fragments
     return f"SELECT {', '.join([*groups, *values])} FROM {source} [FRAME {clause}]{fill}{where}{by}{having}"
+
+
+def _unnamed(value: Any) -> str:
+    """What a value is called where its SQL is read back."""
+    return str(mapped(value, lambda leaf: plain(replace(leaf, aggregate=leaf.aggregate.unnamed()))))
 
 
 def _margins(query: Any) -> str:

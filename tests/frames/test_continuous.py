@@ -405,3 +405,15 @@ def test_what_is_asked_of_frames_otherwise_is_refused():
         engine.register(fr.FrameQuery(fr.Threshold("x", ">", 1), sw.count(), by="start", name="r"))
     assert [query.label for query in engine.queries] == ["q"]
     assert engine.lookup_all().num_rows == engine.filters().num_rows == 0
+
+
+def test_frames_are_no_features_and_queries_without_sql_need_a_name():
+    engine = sw.Engine(key="k")
+    engine.register(fr.FrameQuery(fr.State("x"), [sw.count()], name="q"))
+    engine.append({"ts": [1], "k": ["a"], "x": [1]})
+    with pytest.raises(sw.BadQuery, match="has a row for each frame, so it is no feature"):
+        engine.features({"k": ["a"]}, queries=["q"])
+    matches = fr.Pattern("A B", {"B": "x > PREV(x)"})
+    with pytest.raises(sw.BadQuery, match=r'Pattern has no FRAME clause in SQL\. Hint: .*name="q"'):
+        engine.register(fr.FrameQuery(matches, [sw.count()]))
+    assert engine.register(fr.FrameQuery(matches, [sw.count()], name="p")) == "p"

@@ -66,5 +66,9 @@ def test_frames_by_an_expression_know_their_own_events_again() -> None:
 def test_what_a_spec_can_not_compute_is_said() -> None:
     with pytest.raises(sw.UnknownColumn, match='Threshold reads x \\* w, and with it "w"'):
         fr.detect(fr.Threshold("x * w", ">", 1), {"ts": [1], "x": [1]})
+    with pytest.raises(sw.UnknownColumn, match=r"have: ts, x\. Hint"):  # x > 1, that is computed, is no column
+        fr.detect(fr.Between("x > 1", "X < 2"), {"ts": [1], "x": [1]})
+    with pytest.raises(sw.UnknownColumn, match=r"the events have: ts, x\.$"):
+        sw.evaluate([sw.Query(sw.sum(text), sw.Rows(2)) for text in ("x * 2", "zz * 3")], {"ts": [1], "x": [1]})
     with pytest.raises(sw.BadEvents, match="row 1"):
         fr.detect(fr.Threshold("8 % x", ">", 1), {"ts": [1, 2], "x": [1, 0]})

@@ -116,6 +116,20 @@ def close(found, wanted):
     return equal(found, wanted)
 
 
+def test_summaries_are_also_of_what_is_computed_of_aggregates():
+    events = {"ts": np.arange(6), "x": np.array([1, 5, 9, 2, 0, 7])}
+    found = fr.detect(fr.Threshold("x", ">", 1), events)
+    both = fr.summarize(found, events, [sw.max("x") - sw.min("x"), sw.count(), sw.max("x * 2")])
+    assert both.drop_columns(["frame_id", "start", "end", "rows"]).to_pylist() == [
+        {"max(x) - min(x)": 7, "count()": 3, "max(x * 2)": 18}, {"max(x) - min(x)": 0, "count()": 1, "max(x * 2)": 14}
+    ]  # fmt: skip
+    assert fr.summarize(found, events, sw.max("x") > 7)["max(x) > 7"].to_pylist() == [True, False]
+    with pytest.raises(sw.BadQuery, match="no window of its own"):
+        fr.summarize(found, events, sw.max("x").over(sw.Rows(3)) - 1)
+    with pytest.raises(sw.UnknownColumn, match=r'reads "y", but the events have: ts, x\.$'):
+        fr.summarize(found, events, [sw.max("x * 2"), sw.sum("y")])
+
+
 def test_margins_take_in_what_led_up_to_a_frame():
     frames = fr.detect(fr.Threshold("x", ">", 5), {"ts": np.arange(8), "x": np.array([0, 0, 9, 9, 0, 0, 0, 9])})
     commands = {"ts": np.array([0, 1, 3, 5, 6]), "what": np.array(list("abcde"))}

@@ -33,6 +33,15 @@ def test_windows_are_picked_by_a_heuristic():
         assert taken["start"].to_pylist() == starts
 
 
+def test_windows_are_picked_by_what_is_compared_with_a_number():
+    events = {"ts": np.arange(6), "x": np.array([30, 50, 30, 35, 60, 70])}
+    windows = metrics.tumbling_windows(fr.Threshold("x * 2", "<", 80), events, 2)
+    assert windows == metrics.tumbling_windows(fr.Threshold("x", "<", 40), events, 2)
+    for spec in (fr.State("x"), fr.Threshold("x < 40"), "x"):
+        with pytest.raises(sw.BadQuery, match="compares no column with a number"):
+            metrics.tumbling_windows(spec, events, 2)
+
+
 def test_distances():
     a, b = np.array([[True, True], [False, False]]), np.array([[True, False], [True, False]])
     assert metrics.jaccard_distance(a, b) == pytest.approx(2 / 3)

@@ -95,6 +95,12 @@ def test_half_open_frames_say_so(spark):
     assert sums(found, df, own=False) == sums(found, df, own=False, extent="open") == [0, 56]
 
 
+def test_what_is_computed_of_aggregates(spark, tied):
+    df, found = tied
+    answers = frames.spark.summarize(found, df, sw.max("y") - sw.min("x"), key="k").collect()
+    assert sorted(row["max(y) - min(x)"] for row in answers) == [3, 24]
+
+
 def test_functions_that_are_gone_are_not_guessed(spark):
     df = spark.createDataFrame(pa.table(EVENTS)).coalesce(1)
     spec = fr.Custom(("x",), state=0, open=lambda e, s: e.x > 1, update=lambda e, s: s, close=lambda e, s: e.x < 1)

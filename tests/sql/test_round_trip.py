@@ -200,15 +200,16 @@ SPECS = st.builds(lambda spec, lengths: spec.with_lengths(**lengths), WHOLE, LEN
     spec=SPECS,
     aggregate=aggregates(),
     name=st.one_of(st.none(), st.just("value")),
+    alias=st.one_of(st.none(), st.just("odd alias")),
     where=st.one_of(st.none(), predicates()),
 )
-def test_a_frame_query_reads_back_from_its_text(spec: Any, aggregate: Any, name: Any, where: Any) -> None:
-    query = fr.FrameQuery(spec, [(name, aggregate)], where)
+def test_a_frame_query_reads_back_from_its_text(spec: Any, aggregate: Any, name: Any, alias: Any, where: Any) -> None:
+    query = fr.FrameQuery(spec, [(name, aggregate if alias is None else aggregate.alias(alias))], where)
     [read] = sw.sql(str(query))
     assert str(read) == str(query) or is_sql(spec)
     assert sw.sql(str(read)) == [read]
     of_sql = any(not each.isidentifier() for each in aggregate.columns)  # is written in one way, and so its name
-    assert of_sql or [name for name, _ in read.values] == [name for name, _ in query.values]
+    assert (of_sql and alias is None) or [name for name, _ in read.values] == [name for name, _ in query.values]
     assert [value for _, value in read.values] == [value for _, value in query.values] and read.where == query.where
     assert read.spec == spec or str(read.spec.min_duration) != str(spec.min_duration) or is_sql(spec)
 

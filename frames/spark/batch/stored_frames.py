@@ -26,15 +26,16 @@ from frames.specs import Custom, Spec, check_spec
 from frames.specs.lengths import Extent
 from frames.tables import check_key, margins
 from swag.errors import BadType
-from swag.query.aggregates import Aggregate
+from swag.query.expression import Operators, leaves
 from swag.query.reading import aggregated_texts
 from swag.spark import schema
 from swag.spark.batch.cuts import CutPieces, Halo
 from swag.spark.batch.layout import Layout, pieces_of
 from swag.spark.places import all_columns, col, free, named, numbered, placed
-from swag.spark.portable import in_workers, portable_aggregate
+from swag.spark.portable import in_workers, portable_aggregate, portable_term
 from swag.tables.columns import Clock
 from swag.tables.expressions.derived import of_events
+from swag.tables.predicate import columns_of
 from swag.tables.times.durations import Duration
 
 DEFAULT = Layout()
@@ -133,7 +134,7 @@ def fill(
 
 
 def summarize(
-    frames: DataFrame, events: DataFrame, aggregates: Sequence[Aggregate] | Aggregate, *, ts: str = "ts",
+    frames: DataFrame, events: DataFrame, aggregates: Sequence[Operators] | Operators, *, ts: str = "ts",
     key: Key = None, before: Duration = 0, after: Duration = 0, own: bool | None = None, extent: Extent | None = None,
     layout: Layout = DEFAULT,
 ) -> DataFrame:  # fmt: skip
@@ -143,16 +144,18 @@ def summarize(
     """
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
-    wanted = [aggregates] if isinstance(aggregates, Aggregate) else list(aggregates)
+    wanted = filling.checked_aggregates(aggregates)
     types = filling.summarize(
         empty_frames(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
     ).schema
     met = FramesAndEvents.of(frames, stream, margins(before, after, stream.clock.unit), own, extent)
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
     out = StructType([*met.whole.schema.fields, *answered])
-    names = [name for aggregate in wanted for name in aggregate.columns]
-    read = list(of_events(dict.fromkeys(names, "it reads"), aggregated_texts(wanted), events.columns))
-    task = replace(stream.task(read, out), aggregates=tuple(map(portable_aggregate, wanted)))
+    asked = [leaf for value in wanted for leaf in leaves(value)]
+    names = [name for leaf in asked for name in (*leaf.aggregate.columns, *columns_of(leaf.where or "TRUE"))]
+    texts = aggregated_texts(leaf.aggregate for leaf in asked)
+    read = list(of_events(dict.fromkeys(names, "it reads"), texts, events.columns))
+    task = replace(stream.task(read, out), aggregates=tuple(map(portable_term, wanted)))
     return met.answered(task, out, all_columns(met.whole))
 
 

@@ -14,7 +14,7 @@ from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_skips, own_spans
 from frames.specs import Spec
 from frames.tables import noted_extent
-from swag.query.aggregates import Aggregate
+from swag.query.expression import Operators
 from swag.spark import process
 from swag.spark.batch.tasks import of_type
 from swag.spark.key_runs import refuse_nulls, run_starts
@@ -45,7 +45,7 @@ class FrameTask:
     out: pa.Schema
     block_rows: int
     spec: Spec | None = None
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[Operators, ...] = ()
     query: "FrameQuery | None" = None
     skips: bool = False
     half_open: bool = False
@@ -282,8 +282,7 @@ def _summarized(task: FrameTask, block: FrameBlock, kind: np.ndarray) -> list[An
     if task.query is not None:  # by the query itself: predicates and expressions mean here what they mean in memory
         values, passing = task.query.answers(frames, events, task.when, task.who, owner)
     else:
-        summary = Summary(Meeting.of(frames, events, task.when, task.who), owner)
-        values = summary.answers([(aggregate, None) for aggregate in task.aggregates])
+        values = Summary(Meeting.of(frames, events, task.when, task.who), owner).said(task.aggregates)
     if passing is None:
         return [*mine, *values]
     return [column.filter(pa.array(passing)) for column in (*mine, *values)]

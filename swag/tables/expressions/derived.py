@@ -64,13 +64,14 @@ def of_events(
 def with_derived(table: pa.Table, wanted: Mapping[str, str], texts: Mapping[str, Iterable[str]]) -> pa.Table:
     """The table, with the columns that are computed. wanted: their names, each with who asks for it; texts: how they
     were written, as a column of exactly that name is meant if there is one."""
-    there = set(table.column_names)
+    there, extended = set(table.column_names), table
     for name, asked_by in wanted.items():
         if name in there:
             continue
         found = next((text for text in texts.get(name, ()) if text in there), None)
-        table = table.append_column(name, _computed(table, name, asked_by) if found is None else table.column(found))
-    return table
+        values = _computed(table, name, asked_by) if found is None else table.column(found)
+        extended = extended.append_column(name, values)
+    return extended
 
 
 def _computed(table: pa.Table, name: str, asked_by: str) -> pa.Array:

@@ -76,6 +76,8 @@ class UnknownColumn(SwagError, KeyError):
     swag.errors.UnknownColumn: query "v" sums "volum", but the events have: ts, volume. ...
     """
 
+    name: str = ""  # that was looked for
+
 
 class UnknownQuery(SwagError, KeyError):
     """No query of that name is registered.

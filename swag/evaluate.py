@@ -17,6 +17,7 @@ from swag.query.over_frames import OverFrames
 from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query, check_names
 from swag.sql import sql
+from swag.sql.places import placed
 from swag.stored.evaluation import answered_by
 from swag.tables.columns import as_table
 from swag.tables.outputs import as_frame, check_out
@@ -75,17 +76,24 @@ def evaluate(
     if streams:
         raise _no_option(next(iter(streams)))
     table = as_table(events)
+    with placed(queries):
+        answers = _evaluate_together(asked, table, at, ts, default, progress)
+    return answers if out == ARROW else as_frame(answers, out)
+
+
+def _evaluate_together(
+    asked: list[Any], table: pa.Table, at: Any, ts: str, default: By, progress: bool | None
+) -> pa.Table:
+    """Queries over windows, or the events that SELECT * chooses; few rows show no progress."""
     if isinstance(asked[0], Events):
         if at is not None:
             raise BadQuery("SELECT * gives events as they are, not at requests.", "leave `at` out")
-        return as_frame(chosen_events(asked[0], table, ts, default), out)
+        return chosen_events(asked[0], table, ts, default)
     plain = all(query.is_plain for query in asked)  # of ticks there may be many more than of rows
     if progress is None and at is None and plain and table.num_rows * len(asked) < BRIEF:
-        answers = _evaluate(asked, table, at, ts, default, Progress())
-    else:
-        with shown(progress) as steps:
-            answers = _evaluate(asked, table, at, ts, default, steps)
-    return answers if out == ARROW else as_frame(answers, out)
+        return _evaluate(asked, table, at, ts, default, Progress())
+    with shown(progress) as steps:
+        return _evaluate(asked, table, at, ts, default, steps)
 
 
 def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress) -> pa.Table:

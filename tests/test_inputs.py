@@ -52,6 +52,7 @@ FORMS = {
     "a dict of arrays": lambda folder: {
         "ts": np.array([1, 2, 4, 9]), "k": np.array(["a", "b", "a", "b"]), "x": pa.array([1.5, 2.5, None, 4.0])
     },
+    "a list of tables": lambda folder: [TABLE.slice(0, 1), *TABLE.slice(1).to_batches(1)],
     "a list of dicts": lambda folder: TABLE.to_pylist(),
     "dicts that lack what is null": lambda folder: without_nulls(TABLE.to_pylist()),
     "pandas": lambda folder: TABLE.to_pandas(),

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadSQL, nearest
+from swag.errors import BadEvents, BadSQL, BadType, nearest
 from swag.query.over_statement import Item, OverStatement, SortKey, Star
-from swag.sql.places import wrong
+from swag.query.query import HIDDEN
+from swag.sql.places import place, start_of_name, wrong
 from swag.tables.arithmetic import as_float
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.expressions.expression import compiled, values
@@ -36,7 +37,7 @@ class Results:
     def _select(self, item: Item | Star) -> None:
         """A selected column, or for a star those of the events, without some and with others replaced."""
         if isinstance(item, Item):
-            self._add(item.name, self._value(item.text), item.start)
+            self._add(item.name, self._computed(item), item.start)
             self.known.setdefault(item.name, self.columns[item.name])
             return
         replaced = {each.name: each for each in item.replaced}
@@ -45,7 +46,7 @@ class Results:
                 raise no_column(self.statement.text, name, self.events)
         for name in self.events.column_names:
             if name in replaced:
-                self._add(name, self._value(replaced[name].text), item.start)
+                self._add(name, self._computed(replaced[name]), item.start)
             elif name not in item.without:
                 self._add(name, self.events.column(name), item.start)
 
@@ -57,14 +58,26 @@ class Results:
             )  # fmt: skip
         self.columns[name] = column
 
-    def _value(self, text: str) -> Any:
+    def _computed(self, item: Item) -> Any:
+        """A selected column; what can not be computed is said with its place, and in the words of the statement."""
+        try:
+            return self._value(item.text, item.written)
+        except (BadType, BadEvents) as why:
+            line, column = place(self.statement.text, item.start)
+            message = why.message
+            for name in sorted((call.name for call in self.statement.calls), key=len, reverse=True):
+                said = re.sub(r" \(\d+\)$", "", name.removeprefix(HIDDEN))
+                message = message.replace(f'"{name}"', said).replace(name, said)
+            raise type(why)(f"line {line}, column {column}: {message}", why.hint) from None
+
+    def _value(self, text: str, written: str = "") -> Any:
         """A column as it is, or computed from some."""
         expression = compiled(text)
         for name in sorted(expression.columns - set(self.known)):
             raise no_column(self.statement.text, name, self.events)
         if expression.is_column:
             return self.known[next(iter(expression.columns))]
-        return values(expression, self._scope(expression.columns), text)
+        return values(expression, self._scope(expression.columns), written or text)
 
     def _scope(self, names: Any) -> pa.Table:
         """Of all rows, also if there are none of these columns."""
@@ -111,12 +124,11 @@ class Results:
 def no_column(text: str, name: str, events: pa.Table) -> BadSQL:
     """Said where the name stands first."""
     quoted = f'"{name}"' in text
-    at = re.search(rf'"{re.escape(name)}"' if quoted else rf"(?<!\w){re.escape(name)}(?!\w)", text)
     near = (
         nearest(name, events.column_names) or f"one of these{f', or {name!r} in single quotes, which is text' * quoted}"
     )
     message = f'there is no column "{name}"; the events have: {", ".join(events.column_names)}.'
-    return wrong(text, at.start() if at else 0, message, near)
+    return wrong(text, start_of_name(text, name) or 0, message, near)
 
 
 def _ranks(found: Any, key: SortKey) -> np.ndarray:

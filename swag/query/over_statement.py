@@ -54,11 +54,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Item:
-    """A column of the result: its name, and SQL over the columns of events and of answers."""
+    """A column of the result: its name, and SQL over the columns of events and of answers. written: as the user did."""
 
     name: str
     text: str
     start: int = field(default=0, compare=False)
+    written: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from swag.query.every import Every
 from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.sql.framing import frame_clause
 from swag.sql.guessing import FREQUENCY_HINT, RANGE_HINT, ROWS, UNIT, Guessing, nearest_unit
-from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS
+from swag.sql.hints import ANY_FRAME, FRAMES, WINDOWS, WORDS, meant
 from swag.sql.nodes import Clause
 from swag.sql.places import wrong
 
@@ -219,11 +219,11 @@ class Clauses(Guessing):
         if self._match(TokenType.STRING):
             number, _, unit = self._prev.text.strip().partition(" ")
             if not unit and self._curr:
-                unit = self._unit_word()
+                unit = self._unit_word(hint)
         else:
             if not self._match(TokenType.NUMBER):
                 self.expected("a number", hint)
-            number, unit = self._prev.text, self._unit_word()
+            number, unit = self._prev.text, self._unit_word(hint)
         if unit:
             return self._in_unit(number, unit.strip().lower(), start)
         if not number.isascii() or not number.isdigit() or len(number) > 18:
@@ -231,13 +231,14 @@ class Clauses(Guessing):
             raise wrong(self.sql, start, message, "5 MINUTES, or a whole number in the unit of ts")
         return int(number)
 
-    def _unit_word(self: Any) -> str:
+    def _unit_word(self: Any, hint: str) -> str:
         word = self._curr.text.lower() if self._curr and self._curr.token_type != TokenType.IDENTIFIER else ""
         if word in UNIT or word in _LONGER or word in _ENDLESS:
             self._advance()
             return str(word)
         if self._is_name() and word not in CLAUSE_WORDS:
-            self.expected("a unit of time", nearest_unit(word))
+            counts = meant(word, ROWS, 0.7) if hint == FREQUENCY_HINT else ""
+            self.expected("a unit of time", counts or nearest_unit(word))
         return ""
 
     def _in_unit(self: Any, number: str, unit: str, start: int) -> str:

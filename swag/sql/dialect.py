@@ -279,6 +279,7 @@ class Parser(Clauses, Refusing, DuckDBParser):
 
     def _parse_in(self, this: Any, alias: bool = False) -> Any:
         if not self._match(TokenType.L_PAREN, advance=False):
+            self.refuse_position()
             self.expected("( after IN", "x IN (1, 2, 3)")
         return super()._parse_in(this, alias)
 

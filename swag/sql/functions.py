@@ -17,13 +17,15 @@ _FIRST_NAMES = {function.build: name for name, function in reversed(AGGREGATES.i
 THERE_ARE = ", ".join([*sorted(_FIRST_NAMES.values()), "ABS", "COALESCE"])
 _FILTERED = "SUM(x) FILTER (WHERE …)"
 _OWN = f"sw.aggregate(…) in Python, or one of {THERE_ARE}"
+_OVER = "OVER (PARTITION BY k ORDER BY ts), for a row per event"
 NOT_OURS: dict[str, str] = {
     **dict.fromkeys(("PERCENTILE_DISC", "APPROX_QUANTILE", "PERCENTILE", "QUANTILE_DISC"), "QUANTILE(x, 0.99)"),
     **dict.fromkeys(("QUANTILE_CONT", "APPROX_PERCENTILE"), PERCENTILE),
     **dict.fromkeys(("GREATEST",), "MAX(x)"),
     **dict.fromkeys(("LEAST",), "MIN(x)"),
-    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE"), "COUNT(*) OVER [ROWS 1000]"),
-    **dict.fromkeys(("LAG", "LEAD"), "FIRST(x) OVER [ROWS 2] is the value before the last"),
+    **{name: f"{name}() {_OVER}" for name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST")},
+    **{name: f"{name}(x) {_OVER}" for name in ("LAG", "LEAD")},
+    **{"NTILE": f"NTILE(4) {_OVER}", "NTH_VALUE": f"NTH_VALUE(x, 2) {_OVER}"},
     **dict.fromkeys(
         ("ROUND", "FLOOR", "CEIL", "SQRT", "LN", "LOG", "EXP", "SIGN", "CAST", "TRY_CAST"),
         "compute it of the answers; of single events it is, inside: SUM(ABS(x))",

@@ -79,7 +79,7 @@ NODES: dict[type, tuple[str, str]] = {
     exp.Pow: ("a power of answers", "SUM(x) * SUM(x); or inside: SUM(x ** 2)"),
     exp.ILike: ("ILIKE of answers", "in WHERE, or in FILTER (WHERE …)"),
     exp.SimilarTo: ("SIMILAR TO", "LIKE, in WHERE"),
-    exp.RegexpLike: ("a regular expression", "LIKE, in WHERE"),
+    exp.RegexpLike: ("~", "REGEXP_MATCHES(s, '^a.*b$'), in WHERE or inside of an aggregate"),
     exp.Interval: ("INTERVAL", "[RANGE 5 MINUTES] for windows; a number in a condition"),
     exp.Placeholder: ("a parameter", "the value itself"),
     exp.Parameter: ("a parameter", "the value itself"),
@@ -105,6 +105,44 @@ OF_EVENTS = (  # which are about single events: in WHERE, and inside of aggregat
     exp.Case, exp.Cast, exp.TryCast, exp.DPipe, exp.Mod, exp.IntDiv, exp.Pow, exp.ILike, exp.Interval, exp.NullSafeEQ,
     exp.NullSafeNEQ,
 )  # fmt: skip
+
+_TEXT = "LEFT(s, 3), SUBSTRING(s, 2, 3), REPLACE(s, 'a', 'b'), TRIM(s), UPPER(s); else a column of the events"
+_TIME = "EXTRACT(year FROM ts), DATE_TRUNC('day', ts)"
+
+# Functions of other dialects over single events, and what they are called here.
+ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(("IFF",), "CASE WHEN x > 1 THEN 1 ELSE 0 END"),
+    **dict.fromkeys(("DATEADD", "DATE_ADD", "TIMESTAMPADD"), "ts + INTERVAL '1' DAY"),
+    **dict.fromkeys(("DATE_SUB", "DATESUB"), "ts - INTERVAL '1' DAY"),
+    **dict.fromkeys(("DATEDIFF", "TIMESTAMPDIFF"), "DATE_DIFF('day', a, b)"),
+    **dict.fromkeys(
+        ("GETDATE", "NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "SYSDATE", "GETUTCDATE", "TODAY"),
+        "a time: TIMESTAMP '2024-03-01 09:30:00'",
+    ),
+    **dict.fromkeys(("ISNULL", "NVL2"), "COALESCE(x, 0), or x IS NULL"),
+    **dict.fromkeys(("ZEROIFNULL",), "COALESCE(x, 0)"),
+    **dict.fromkeys(("DIV0", "DIV0NULL"), "CASE WHEN y = 0 THEN 0 ELSE x / y END"),
+    **dict.fromkeys(("SAFE_DIVIDE", "TRY_DIVIDE"), "x / NULLIF(y, 0)"),
+    **dict.fromkeys(("STRPOS", "INSTR", "CHARINDEX", "LOCATE", "POSITION"), "CONTAINS(s, 'a')"),
+    **dict.fromkeys(("EPOCH_MS", "EPOCH_US", "EPOCH_NS", "UNIX_TIMESTAMP", "TO_UNIXTIME"), "EPOCH(ts), in seconds"),
+    **dict.fromkeys(("STRFTIME", "DATE_FORMAT", "DAYNAME", "MONTHNAME", "FORMAT_TIMESTAMP"), _TIME),
+    **dict.fromkeys(
+        ("TIME_BUCKET", "DATE_BIN", "TUMBLE", "HOP"),
+        "DATE_TRUNC('minute', ts); windows of time are FROM t [RANGE 5 MINUTES, EVERY 5 MINUTES]",
+    ),
+    **dict.fromkeys(
+        ("SPLIT_PART", "LPAD", "RPAD", "REPEAT", "CONCAT_WS", "INITCAP", "REGEXP_REPLACE", "REGEXP_EXTRACT", "FORMAT"),
+        _TEXT,
+    ),
+    **dict.fromkeys(("MID",), "SUBSTRING(s, 2, 3)"), **dict.fromkeys(("RLIKE",), "REGEXP_MATCHES(s, '^a')"),
+    **dict.fromkeys(("SQUARE",), "x * x"), **dict.fromkeys(("DEGREES",), "x * 180 / PI()"),
+    **dict.fromkeys(("RADIANS",), "x * PI() / 180"), **dict.fromkeys(("XOR",), "a <> b, of conditions"),
+    **dict.fromkeys(("TO_TIMESTAMP", "FROM_UNIXTIME"), "CAST(s AS TIMESTAMP), of text"),
+    **dict.fromkeys(("MAKE_DATE", "DATE_FROM_PARTS"), "DATE '2024-03-01'"),
+    "DECODE": "CASE x WHEN 1 THEN 'a' ELSE 'b' END",
+    "TO_NUMBER": "CAST(x AS DOUBLE)", "TO_CHAR": "CAST(x AS TEXT)", "TO_DATE": "CAST(x AS DATE)",
+    "RATIO_TO_REPORT": "x / SUM(x) OVER (PARTITION BY k)",
+}  # fmt: skip
 
 # Expressions over aggregates, and how they are written.
 WRITTEN: dict[type, str] = {

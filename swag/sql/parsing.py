@@ -73,6 +73,8 @@ def _statements(text: str, tokens: list[Token]) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
+        if token.text == "`" and token.token_type == TokenType.UNKNOWN:
+            raise wrong(text, token.start, "` is no quote here.", 'double quotes around a name: "volume"')
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
             depth = 0

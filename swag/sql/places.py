@@ -1,8 +1,11 @@
 """Where in the text something is wrong, as line and column, and how that is said."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from swag.errors import BadSQL
+from swag.errors import BadSQL, UnknownColumn
 
 
 def place(text: str, start: int) -> tuple[int, int]:
@@ -17,6 +20,27 @@ def wrong(text: str, start: int, message: str, hint: str) -> BadSQL:
     error = BadSQL(f"line {line}, column {column}: {message}", hint)
     error.line, error.column = line, column
     return error
+
+
+def start_of_name(text: str, name: str) -> int | None:
+    """The offset at which the name of a column stands first, in quotes if it does anywhere; None: nowhere."""
+    quoted = f'"{name}"'
+    pattern = re.escape(quoted) if quoted in text else rf"(?<!\w){re.escape(name)}(?!\w)"
+    found = re.search(pattern, text)
+    return None if found is None else found.start()
+
+
+@contextmanager
+def placed(text: Any) -> Iterator[None]:
+    """A column that is not there is said with its place in the statements, if text is what was asked."""
+    try:
+        yield
+    except UnknownColumn as why:
+        start = start_of_name(text, why.name) if isinstance(text, str) and why.name else None
+        if start is None:
+            raise
+        line, column = place(text, start)
+        raise UnknownColumn(f"line {line}, column {column}: {why.message}", why.hint) from None
 
 
 def start_of(node: Any, otherwise: int) -> int:

@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from swag.errors import BadSQL
 from swag.sql.functions import EXAMPLES, NOT_OURS, THERE_ARE
-from swag.sql.hints import CLAUSES, OPERATORS, OTHERS, STATEMENT, UNSUPPORTED, VALUE, meant
+from swag.sql.hints import CLAUSES, ELSEWHERE, OPERATORS, OTHERS, STATEMENT, UNSUPPORTED, VALUE, meant
 from swag.sql.places import place, wrong
 
 if TYPE_CHECKING:
@@ -206,6 +206,13 @@ class Refusing(_Base):
         what = "a comma or )" if called else ")"
         return wrong(self.sql, self.here, f"expected {what}, found {self.found}.", self.close())
 
+    def refuse_position(self: Any) -> None:
+        """POSITION('b' IN s)."""
+        opened = self._opened()
+        call = self._tokens[opened - 1] if opened else None
+        if call is not None and call.text.upper() == "POSITION":
+            raise wrong(self.sql, call.start, "the function POSITION is not supported.", ELSEWHERE["POSITION"])
+
     def no_function(self: Any, name: str, start: int) -> BadSQL:
         return no_function(self.sql, name, start)
 
@@ -237,5 +244,8 @@ def no_function(text: str, name: str, start: int) -> BadSQL:
     """A function that there is not: known from elsewhere, misspelt, or made up."""
     if name in NOT_OURS:
         return wrong(text, start, f"the function {name} is not supported.", NOT_OURS[name])
+    if name in ELSEWHERE:
+        hint = f"of single events, inside of an aggregate: {ELSEWHERE[name]}"
+        return wrong(text, start, f"the function {name} is not supported.", hint)
     close = meant(name, EXAMPLES)
     return wrong(text, start, f"there is no function {name}.", EXAMPLES[close] if close else f"one of {THERE_ARE}")

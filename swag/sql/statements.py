@@ -140,9 +140,10 @@ def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
 
 def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
     """FREQUENCY in SELECT: those tuples of the results that it picks, each as it is."""
-    assert select.often is not None and select.often.every is not None
+    assert select.often is not None
     by, each = tuple(select.group_by), Every(1, per_key=bool(select.group_by))
     often = _often(select.often, by)
+    assert often is not None
     try:
         if _is_jumping(queries, often, by):
             return [replace(query, every=often, name=query.column) for query in queries]

@@ -12,7 +12,7 @@ from swag.query import kinds
 from swag.query.aggregates import Aggregate
 from swag.query.expression import Expression, Operators
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
-from swag.sql.hints import NODES, OF_EVENTS, WRITTEN
+from swag.sql.hints import ELSEWHERE, NODES, OF_EVENTS, WRITTEN
 from swag.sql.literals import constant, is_constant
 from swag.sql.nodes import Over
 from swag.sql.places import start_of, wrong
@@ -135,7 +135,9 @@ class Terms:
         called = EXAMPLES.get(node.name.upper())
         if called and not node.this.args.get("quoted"):
             raise self.wrong(node, f"expected ( after {node.name}, found none.", called)
-        raise self.wrong(node, f'the column "{node.name}" stands outside any aggregate.', f'LAST("{node.name}")')
+        text = f", or {node.name!r} in single quotes, which is text" * bool(node.this.args.get("quoted"))
+        hint = f'LAST("{node.name}"){text}'
+        raise self.wrong(node, f'the column "{node.name}" stands outside any aggregate.', hint)
 
     def _binary(self, op: str, node: Node) -> Any:
         """An operator of two terms; of two plain numbers, the number that they come to."""
@@ -206,6 +208,9 @@ class Terms:
             self.column(node, "a condition on the event", "price > 20")
         if not isinstance(node, OF_EVENTS):
             self._refuse_by_name(node)
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ELSEWHERE:
+            name = node.name.upper()
+            raise self.wrong(node, f"the function {name} is not supported.", ELSEWHERE[name])
         compares = _BINARY.get(type(node), "+") not in _FOLD
         if compares and any(isinstance(each, exp.Null) for each in (node.this, node.expression)):
             of = node.expression if isinstance(node.this, exp.Null) else node.this

@@ -107,8 +107,8 @@ def fixed(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
-    """A column by name; a misspelt one is refused with the nearest name there is."""
+def column(table: pa.Table, name: str, asked_by: str, sql: str = "") -> pa.ChunkedArray:
+    """A column by name; a misspelt one is refused with the nearest name there is. sql: what names it, if it is SQL."""
     if not isinstance(name, str):
         raise BadQuery(f"{asked_by} {name!r}, which is not the name of a column.", "one name, as text")
     found = table.schema.get_all_field_indices(name)
@@ -120,7 +120,13 @@ def column(table: pa.Table, name: str, asked_by: str) -> pa.ChunkedArray:
             f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one"
         )
     have = f"the events have: {', '.join(names)}" if names else "the events have no columns"
-    raise UnknownColumn(f'{asked_by} "{name}", but {have}.', nearest(name, names))
+    near = nearest(name, names)
+    text = f"{name!r} in single quotes, which is text" if f'"{name}"' in sql else ""
+    missing = UnknownColumn(
+        f'{asked_by} "{name}", but {have}.', f"{near}, or {text}" if near and text else near or text
+    )
+    missing.name = name
+    raise missing
 
 
 def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:

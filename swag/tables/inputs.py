@@ -42,12 +42,15 @@ def _from_spark(frame: Any) -> pa.Table:
 
 
 def _from_list(rows: list[Any]) -> pa.Table | dict[str, Any]:
-    """Of dicts, one for each event, what one lacks being null; or of paths."""
+    """Of dicts, one for each event, what one lacks being null; or of paths, or of tables."""
     if rows and all(isinstance(each, str | os.PathLike) for each in rows):
         return _from_files(rows)
+    if rows and all(hasattr(each, "__arrow_c_stream__") or isinstance(each, pa.RecordBatch) for each in rows):
+        return pa.concat_tables([pa.table(each) for each in rows])
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise BadType(f"event {place} of the list is {row!r}, which is no dict.", '[{"ts": 1, "price": 10.5}, …]')
+            shown = repr(row) if len(repr(row).splitlines()) == 1 else f"a {type(row).__name__}"
+            raise BadType(f"event {place} of the list is {shown}, which is no dict.", '[{"ts": 1, "price": 10.5}, …]')
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 

@@ -53,5 +53,5 @@ def holds(text: str, table: pa.Table, places: np.ndarray | None = None) -> np.nd
 
 def _with_all(predicate: RowExpression, table: pa.Table, text: str) -> pa.Table:
     for name in predicate.columns:
-        column(table, name, f"where={text!r} reads")
+        column(table, name, f"where={text!r} reads", text)
     return table

@@ -6,13 +6,14 @@ The table is mistakes.txt: a statement with a mark where the mistake is said to 
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 
 import swag as sw
 from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, THERE_ARE
-from swag.sql.hints import NODES, UNSUPPORTED
+from swag.sql.hints import ELSEWHERE, NODES, UNSUPPORTED
 
 LINES = [line for line in Path(__file__).with_name("mistakes.txt").read_text().splitlines() if line and line[0] != "#"]
 SAID = [line.strip().replace("{THERE_ARE}", THERE_ARE) for line in LINES[1::2]]
@@ -39,6 +40,35 @@ def test_the_table_is_one_of_many_mistakes() -> None:
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(sw.BadType, match="SQL is text"):
         sw.sql(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT SUM(x) AS s FROM t [ROWS 2]\nWHERE k = "a"',
+        'SELECT SUM(x)\nFILTER (WHERE "a" = k) AS s FROM t [ROWS 2]',
+        'SELECT COUNT(*) FROM (SELECT * FROM t\nWHERE k = "a") [ROWS 2]',
+        'SELECT SUM(CASE\nWHEN k = "a" THEN x END) OVER () FROM t',
+    ],
+)  # fmt: skip
+def test_text_in_double_quotes_is_said_to_be_a_name(text: str) -> None:
+    with pytest.raises(sw.SwagError, match=r"^line 2, column .*'a' in single quotes, which is text$"):
+        sw.evaluate(text, {"ts": [1], "k": ["a"], "x": [1]})
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ("LAG(x, 1, 'a') OVER (ORDER BY ts)", r"string and int64 have no type in common"),
+        ("CASE WHEN SUM(x) OVER () > 0 THEN 'a' ELSE 1 END", "SUM.x. OVER .. is int64. string and int64 have no type"),
+        ("SUM(x) OVER () + 'a'", r"int64 and string do not go together in SUM\(x\) OVER \(\) \+ 'a'. Hint"),
+        ("1 % (SUM(x) OVER () - 1)", r"of row 0, where SUM\(x\) OVER \(\) = 1: 1 % .*: division by zero. Hint"),
+    ],
+)
+def test_what_is_computed_of_windows_is_said_in_the_words_of_the_statement(item: str, says: str) -> None:
+    with pytest.raises(sw.SwagError, match=f"^line 1, column 12: {re.escape(item)} can not be computed.*{says}") as why:
+        sw.evaluate(f"SELECT ts, {item} AS z FROM t", {"ts": [1], "x": [1]})
+    assert "·" not in str(why.value)
 
 
 def test_an_error_travels_with_its_place() -> None:
@@ -73,5 +103,8 @@ def test_the_example_of_a_function_can_be_written(name: str) -> None:
 
 
 def test_nothing_is_said_not_to_be_that_is() -> None:
-    assert not set(NOT_OURS) & set(EXAMPLES)
+    assert not (set(NOT_OURS) | set(ELSEWHERE)) & set(EXAMPLES)
+    for name in ELSEWHERE:
+        with pytest.raises(sw.BadSQL, match=f"^line 1, column 12: the function {name} is not supported"):
+            sw.sql(f"SELECT SUM({name}(x)) FROM t [ROWS 2]")
     assert all(hint for hint in [*NOT_OURS.values(), *(hint for _, hint in [*UNSUPPORTED.values(), *NODES.values()])])

@@ -170,7 +170,7 @@ class Calls:
         )
         if not least <= len(given) <= most:
             raise self.wrong(call, f"{name} takes other arguments: found {len(given) or 'none'}.", POSITIONS[name])
-        skipping = bool(given) and isinstance(given[0], exp.IgnoreNulls)
+        skipping = any(isinstance(each, exp.IgnoreNulls) for each in given)
         if skipping and name in ("LAG", "LEAD", "NTH_VALUE"):
             raise self.wrong(call, f"IGNORE NULLS is not supported with {name}.", "FIRST_VALUE(x IGNORE NULLS)")
         if given and isinstance(given[0], exp.IgnoreNulls | exp.RespectNulls):
@@ -182,7 +182,10 @@ class Calls:
         literal = node.this if negative else node
         if not isinstance(literal, exp.Literal) or not str(literal.this).isdigit() or len(literal.this) > 9:
             raise self.wrong(call, f"{name} takes a whole number there, the same for all events.", POSITIONS[name])
-        return -int(literal.this) if negative else int(literal.this)
+        found = -int(literal.this) if negative else int(literal.this)
+        if name == "NTILE" and found < 1:
+            raise self.wrong(call, "NTILE makes one bucket at least.", POSITIONS[name])
+        return found
 
     def _number(self, name: str, given: list[Node]) -> Node:
         """ROW_NUMBER, RANK, NTILE and the like, computed from counts of rows before the current one, and of all."""

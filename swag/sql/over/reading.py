@@ -25,7 +25,7 @@ _FRAMES = ("ROWS", "RANGE", "GROUPS")
 class OverSelect(Select):
     """A statement with OVER ( … ), read but not yet understood. Items that are `*` are the tree of a star."""
 
-    names: dict[int, str] = field(default_factory=dict)  # of items, by their offset
+    written: dict[int, str] = field(default_factory=dict)  # the text of items, by their offset
     windows: dict[str, WindowSpec] = field(default_factory=dict)  # by their names in lower case
     qualify: Any = None
     qualify_start: int = 0
@@ -124,7 +124,8 @@ class OverParser(Parser):
             tree = self._star_item() or self._parse_disjunction()
             if tree is None:
                 self._no_item()
-            name = tree.name if isinstance(tree, exp.Column) else self.sql[start : self._prev.end + 1]
+            found.written[start] = self.sql[start : self._prev.end + 1]
+            name = tree.name if isinstance(tree, exp.Column) else found.written[start]
             found.items.append((tree, None if isinstance(tree, StarItem) else self._alias() or name, start))
             if not self._match(TokenType.COMMA):
                 return

@@ -16,7 +16,7 @@ def over_statement(text: str, select: OverSelect) -> OverStatement:
     terms = OverTerms(text, select.aliases)
     calls = Calls(text, terms, select.windows)
     where = None if select.where is None else terms.of_row(select.where, select.where_start, "WHERE")
-    items = tuple(_item(calls, *each) for each in select.items)
+    items = tuple(_item(calls, *each, select.written[each[2]]) for each in select.items)
     _check_names(text, items)
     qualify = None if select.qualify is None else calls.item(select.qualify, select.qualify_start, "QUALIFY")
     order = tuple(_sort_key(calls, *each) for each in select.order)
@@ -34,7 +34,7 @@ def over_statement(text: str, select: OverSelect) -> OverStatement:
     )
 
 
-def _item(calls: Calls, tree: Any, name: str | None, start: int) -> Item | Star:
+def _item(calls: Calls, tree: Any, name: str | None, start: int, written: str) -> Item | Star:
     """One selected item: a star with what it leaves out and replaces, or SQL over columns of events and answers."""
     if isinstance(tree, StarItem):
         replaced = tuple(Item(of, calls.item(each, at), at) for each, of, at in tree.args["replaced"])
@@ -44,7 +44,7 @@ def _item(calls: Calls, tree: Any, name: str | None, start: int) -> Item | Star:
             raise wrong(calls.text, start, f'"{tree.table}" is not the stream of this statement.', "*")
         return Star(start=start)
     assert name is not None
-    return Item(name, calls.item(tree, start), start)
+    return Item(name, calls.item(tree, start), start, " ".join(written.split()))
 
 
 def _check_names(text: str, items: tuple[Item | Star, ...]) -> None:

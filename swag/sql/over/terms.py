@@ -5,7 +5,7 @@ from typing import Any
 from sqlglot import exp
 
 from swag.sql.nodes import Over
-from swag.sql.over.functions import ELSEWHERE, is_window_function
+from swag.sql.over.functions import is_window_function
 from swag.sql.terms import Terms
 
 Node = Any
@@ -35,9 +35,6 @@ class OverTerms(Terms):
         if called or isinstance(node, Over):
             what = f"{where} is about single events, and computed before any window"
             raise self.wrong(node, f"a window function stands in {where}: {what}.", "QUALIFY, for a condition on it")
-        if isinstance(node, exp.Anonymous) and node.name.upper() in ELSEWHERE:
-            name = node.name.upper()
-            raise self.wrong(node, f"the function {name} is not supported.", ELSEWHERE[name])
         super()._check_about_events(node, where)
 
     def not_over(self, node: Node) -> Exception:

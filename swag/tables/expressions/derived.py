@@ -79,7 +79,7 @@ def _computed(table: pa.Table, name: str, asked_by: str) -> pa.Array:
     if expression is None:
         raise _neither(table, name, asked_by)
     for each in sorted(expression.columns):
-        column(table, each, f"{asked_by} {expression.text}, and with it")
+        column(table, each, f"{asked_by} {expression.text}, and with it", expression.text)
     return values(expression, table, f"{asked_by} {expression.text}, which")
 
 

@@ -43,7 +43,7 @@ RULES = st.tuples(
     st.sampled_from(AGGREGATES),
     st.one_of(
         st.tuples(st.sampled_from([1, 3, 10, 25]), st.just(0), st.sampled_from(["right", "right", "both", "left"])),
-        st.tuples(st.sampled_from([10, 25]), st.sampled_from([1, 4]), st.just("right")),
+        st.tuples(st.sampled_from([10, 25]), st.sampled_from([0, 1, 4]), st.sampled_from(["right", "left", "none"])),
         st.sampled_from([(2, 0, None), (3, 1, None)]),
     ),
     st.sampled_from([None, None, None, "z > 0"]),
@@ -161,6 +161,12 @@ class ChangesMachine(RuleBasedStateMachine):
     def ask_again(self):
         self.ask()
         assert self.engine.changes().num_rows == 0
+
+    @rule(gaps=st.lists(st.sampled_from([1, 1, 2, 3, 9]), min_size=2, max_size=5))
+    def ask_as_time_passes(self, gaps):
+        for gap in gaps:
+            self.advance(gap)
+            self.ask()
 
     @precondition(lambda self: self.rules)
     @rule(data=st.data())

@@ -4,7 +4,8 @@
 
       losing    count >= v, max > v, min < v …   events that leave can only end it: watched while it passes
       gaining   count < v, max <= v …            events that leave can only begin it, until none is left: watched
-      general   mean > v, windows that end in the past …   looked at again whenever an event leaves, or enters
+      general   mean > v, between v and w …      looked at again whenever an event leaves
+      delayed   windows that end in the past     looked at again whenever an event leaves, and whenever one enters
 
 needs   answers of one family of rules for some keys, as kernels/key_filters/thresholds.py has them
 costs   a nanosecond for each rule and key that is looked at
@@ -17,12 +18,13 @@ import numpy as np
 from kernels.compile.inlining import bare
 from kernels.compile.jit import kernel
 
-NEVER, LOSING, GAINING, GENERAL = range(4)  # kinds of rules
+NEVER, LOSING, GAINING, GENERAL, DELAYED = range(5)  # kinds of rules
 PASSING, TOLD = 1, 2  # bits: it passed when last seen; it was said to pass
 WATCHED = 4  # << side: it is in the queue, for the time until which it certainly
-FAILS, PASSES, UNCHANGED = range(3)  # sides: does not pass, passes, or no event leaves its window or enters
+FAILS, PASSES, UNCHANGED, ENTERING = range(4)  # sides: does not pass, passes, no event leaves its window, none enters
+NOT_WATCHED = 4
 FLIPPED = 8  # in what is found, beside the side (or NOT_WATCHED)
-NOT_WATCHED = 3
+BOTH_EDGES = WATCHED << UNCHANGED | WATCHED << ENTERING
 
 
 class Judged(NamedTuple):
@@ -55,7 +57,7 @@ def judged(rules, r, value, there, reached):
     kind = rules.kind[r]
     if kind == NEVER:
         return passes, NOT_WATCHED
-    if kind == GENERAL:
+    if kind >= GENERAL:
         return passes, UNCHANGED if reached else NOT_WATCHED
     if not there:
         return passes, NOT_WATCHED
@@ -89,7 +91,8 @@ def look(keys, rows, bits, seen, rules, out):
                     continue
                 passes, side = judged(rules, r, values[at], there[at], seen.reached[at])
                 flipped = passes != (flag & PASSING > 0)
-                watched = side == NOT_WATCHED or flag & (WATCHED << side) > 0
+                queued = BOTH_EDGES if kind[r] == DELAYED else WATCHED << side
+                watched = side == NOT_WATCHED or flag & queued == queued
                 if flipped or not watched:
                     if n < which.size:
                         which[n], rule[n] = i, r

@@ -14,20 +14,21 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
 
 
 @kernel
-def next_move(rings, ts, keys, now, windows, due):
-    """due[i] = when the next event leaves the window of keys[i], or enters it; LATEST if none ever does."""
-    by_time, fars, nears = windows
+def next_move(rings, ts, keys, now, lengths, due):
+    """due[i] = when the next event of keys[i] passes the edge of a window that is lengths[i] ago; LATEST if none does.
+
+    Events that are still to come pass it later.
+    """
     for i in range(keys.size):
-        k, due[i] = keys[i], LATEST
+        k, length, due[i] = keys[i], lengths[i], LATEST
         head, tail = rings[k, HEAD], rings[k, TAIL]
-        if not by_time[i] or tail == head:
+        if tail == head:
             continue
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
-        for length in (fars[i], nears[i]):
-            since = now - length if now >= EARLIEST + length else EARLIEST
-            p = first_after(ts, offset, mask, head, tail, since)
-            if p < tail and ts[offset + (p & mask)] <= LATEST - length:
-                due[i] = min(due[i], ts[offset + (p & mask)] + length)
+        since = now - length if now >= EARLIEST + length else EARLIEST
+        p = first_after(ts, offset, mask, head, tail, since)
+        if p < tail and ts[offset + (p & mask)] <= LATEST - length:
+            due[i] = ts[offset + (p & mask)] + length
 
 
 @kernel

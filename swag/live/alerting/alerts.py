@@ -172,9 +172,7 @@ class Alerts:
         changed = passes != (self._watch.flags(ready) & watching.PASSING > 0)
         found = joined(judge.look(keys, self._watch), Found(ready, side, changed))
         self._flip(judge, found.pairs.chosen(np.flatnonzero(found.flipped)))
-        watched = self._watch.flags(found.pairs) & (watching.WATCHED << found.side) > 0
-        new = np.flatnonzero((found.side != watching.NOT_WATCHED) & ~watched)
-        pairs, side = found.pairs.chosen(new), found.side[new]
+        pairs, side = judge.unwatched(found, self._watch)
         self._watch.add(pairs, side, judge.due(pairs, side, keys.now))
 
     def _flip(self, judge: Judge, pairs: WatchedPairs) -> None:
@@ -268,7 +266,12 @@ class Alerts:
         return self._watch.bytes + sum(each.nbytes for each in (*self._touched, *self._changed))
 
     def state(self) -> State:
-        header = {"active": self.active, "rules": self._book.state(self._kinds), "since": int(self._since)}
+        header: dict[str, Any] = {
+            "by_edge": True,
+            "active": self.active,
+            "rules": self._book.state(self._kinds),
+            "since": int(self._since),
+        }
         arrays = {"touched": np.concatenate([NONE, *self._touched]), "code": self._changed[0], "ts": self._changed[1]}
         return with_arrays(nested(header | {"events": self._events}, {"watch": self._watch.state()}), arrays)
 
@@ -279,6 +282,8 @@ class Alerts:
         self._since, self._events = header["since"], header["events"]
         self._touched, self._changed = [arrays["touched"]], (arrays["code"], arrays["ts"])
         self._watch.restore(part(state, "watch"))
+        if "by_edge" not in header:  # of before: a pair of several edges was in the queue for one of them
+            self.look_again()
         if header["active"]:
             self.keep_rows()
 

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.key_filters import watching
-from kernels.key_filters.watching import GAINING, GENERAL, LOSING, NEVER, Judged, SeenPairs
+from kernels.key_filters.watching import DELAYED, ENTERING, GAINING, GENERAL, LOSING, NEVER, Judged, SeenPairs
 from kernels.operators.numbers import LATEST
 from kernels.rings import moves
 from kernels.rings.pairs import PairWindows, taken
 from kernels.rings.timeline import HEAD, TAIL
 from swag.live import window_edges
-from swag.live.alerting.watch import Watch, WatchedPairs
+from swag.live.alerting.watch import SIDE_BITS, Watch, WatchedPairs
 from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import Bounds, bounds_of, carrier
 from swag.live.indexing.rules import windows_of
@@ -30,6 +30,7 @@ from swag.query.windows import reach
 
 CLOSE = 1e-9  # float sums this near to a threshold may be on either side of it, by how they were added up
 STEPS = 4  # of a bisection
+SIDES = 1 << SIDE_BITS
 
 
 class Found(NamedTuple):
@@ -43,6 +44,12 @@ class Found(NamedTuple):
 def joined(one: Found, other: Found) -> Found:
     rule, key = (np.concatenate(both) for both in zip(one.pairs, other.pairs, strict=True))
     return Found(WatchedPairs(rule, key), *(np.concatenate([one[i], other[i]]) for i in (1, 2)))
+
+
+def is_watched(watch: Watch, pairs: WatchedPairs, side: np.ndarray) -> np.ndarray:
+    """Which of these pairs are in the queue already, each from its side."""
+    watched: np.ndarray = watch.flags(pairs) & (watching.WATCHED << side) > 0
+    return watched
 
 
 class KeysNow:
@@ -93,6 +100,7 @@ class SimpleRules:
             begins, widest(outer, kinds, begins), kinds, self.numbers, *bounds,
             moved(bounds, -CLOSE if floats else 0.0), outer,
         )  # fmt: skip
+        self._delayed = bool((kinds == DELAYED).any())
 
     def drifting(self, pairs: WatchedPairs) -> np.ndarray:
         """Which of these change with time, also while no event enters or leaves a window: none."""
@@ -116,7 +124,8 @@ class SimpleRules:
             n = watching.look(ids, watch.rows, watch.bits, seen, self._rules, tuple(out))
             if n <= room:
                 key, rule, what = out[:, :n]
-                return Found(WatchedPairs(self.numbers[rule], ids[key]), what & 3, what >= watching.FLIPPED)
+                flipped = what >= watching.FLIPPED
+                return Found(WatchedPairs(self.numbers[rule], ids[key]), what & (watching.FLIPPED - 1), flipped)
             room = n
 
     def judge(self, pairs: WatchedPairs, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,12 +149,27 @@ class SimpleRules:
         values, there = self._grouping.lookups.numbers(self._query, ids, edges)
         return values.astype(self._rules.low.dtype, copy=False), there
 
+    def unwatched(self, found: Found, watch: Watch) -> tuple[WatchedPairs, np.ndarray]:
+        """From which sides pairs are to be watched, and are not yet. Into windows that end in the past events enter
+        some time after they came, which may be sooner than the next one leaves: these are watched at both edges."""
+        pairs, side, _ = found
+        if self._delayed:
+            delayed = self._rules.kind[self._place[pairs.rule]] == DELAYED
+            entering = np.flatnonzero(delayed & (side != watching.NOT_WATCHED))
+            pairs, side, _ = joined(
+                found, Found(pairs.chosen(entering), np.full(entering.size, ENTERING), entering < 0)
+            )
+        new = np.flatnonzero((side != watching.NOT_WATCHED) & ~is_watched(watch, pairs, side))
+        return pairs.chosen(new), side[new]
+
     def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
-        """Until then they certainly stay as they are if no event comes."""
-        windows = self.windows(pairs)[0]
-        due = moving(self._grouping, pairs.key, windows, now)
-        some = np.flatnonzero(side != watching.UNCHANGED)
+        """Until then they certainly stay as they are if no event comes; those watched at an edge, as far as events pass
+        that one, whatever comes."""
+        windows, due = self.windows(pairs)[0], np.empty(side.size, np.int64)
+        some, others = np.flatnonzero(side < watching.UNCHANGED), np.flatnonzero(side >= watching.UNCHANGED)
         due[some] = self._certain(pairs.chosen(some), taken(windows, some), side[some], now)
+        length = np.where(side == ENTERING, windows.near, windows.far)
+        due[others] = moving(self._grouping, pairs.key[others], length[others], now)
         return due
 
     def _certain(self, pairs: WatchedPairs, windows: PairWindows, side: np.ndarray, now: int) -> np.ndarray:
@@ -186,7 +210,12 @@ class SimpleRules:
 
 
 class ComposedRules:
-    """Rules that are queries of their own. It owns their windows; asked of it is what is asked of SimpleRules."""
+    """Rules that are queries of their own. It owns their windows; asked of it is what is asked of SimpleRules.
+
+    A rule may have several windows, and each edge is a side of its own: an event that comes may pass a near one sooner
+    than those before it pass one that is further back. Of more edges than there are sides, the last ones share one;
+    from that, a pair may be in the queue a few times for each of its events.
+    """
 
     def __init__(
         self, numbers: list[int], queries: list[Query], grouping: Grouping, answer: Callable[..., Any], each: Any
@@ -204,6 +233,11 @@ class ComposedRules:
         self._place = np.zeros(max(numbers) + 1, np.int64)
         self._place[self.numbers] = np.arange(self.numbers.size)
         self._drifts = np.array([any(KINDS[each.aggregate.kind].timed for each in components(q)) for q in queries])
+        edges = [
+            np.ones(1, np.int64) if drifts else edges_of(each) for each, drifts in zip(own, self._drifts, strict=True)
+        ]
+        most = max(each.size for each in edges)
+        self._edges = np.array([np.append(each, np.full(most - each.size, LATEST)) for each in edges], np.int64)
 
     def drifting(self, pairs: WatchedPairs) -> np.ndarray:
         """Which of these change with time, also while no event enters or leaves a window."""
@@ -220,13 +254,11 @@ class ComposedRules:
         return int(self.numbers.size)
 
     def look(self, keys: KeysNow, watch: Watch) -> Found:
-        """All rules for some keys, answered by the core; found is what flipped, or is not watched yet."""
+        """All rules for some keys, answered by the core; found is what flipped, or is to be watched."""
         _, passes = self._answer(list(self._queries.values()), keys.ids, keys.now)
         pairs = WatchedPairs(np.tile(self.numbers, keys.ids.size), np.repeat(keys.ids, self.numbers.size))
-        flags = watch.flags(pairs)
-        flipped = passes.reshape(-1) != (flags & watching.PASSING > 0)
+        flipped = passes.reshape(-1) != (watch.flags(pairs) & watching.PASSING > 0)
         side = self._side(pairs)
-        side[flags & (watching.WATCHED << side) > 0] = watching.NOT_WATCHED
         of_interest = np.flatnonzero(flipped | (side != watching.NOT_WATCHED))
         return Found(pairs.chosen(of_interest), side[of_interest], flipped[of_interest])
 
@@ -244,9 +276,21 @@ class ComposedRules:
             passes[some] = present[:, 0]
         return passes, self._side(pairs)
 
+    def unwatched(self, found: Found, watch: Watch) -> tuple[WatchedPairs, np.ndarray]:
+        edges = self._edges[self._place[found.pairs.rule]] < LATEST
+        which, side = np.nonzero(edges[:, :SIDES] & (found.side != watching.NOT_WATCHED)[:, None])
+        pairs = found.pairs.chosen(which)
+        watched = is_watched(watch, pairs, side)
+        if edges.shape[1] > SIDES:  # it may be watched for another one of the edges that share a side
+            watched &= ~edges[which, SIDES] | (side < SIDES - 1)
+        return pairs.chosen(np.flatnonzero(~watched)), side[~watched]
+
     def due(self, pairs: WatchedPairs, side: np.ndarray, now: int) -> np.ndarray:
-        found = [moving(self._grouping, pairs.key, windows, now) for windows in self.windows(pairs)]
-        due: np.ndarray = np.minimum.reduce(found)
+        place = self._place[pairs.rule]
+        due = moving(self._grouping, pairs.key, self._edges[place, side], now)
+        for further in self._edges[:, SIDES:].T:
+            own = np.flatnonzero((side == SIDES - 1) & (further[place] < LATEST))
+            due[own] = np.minimum(due[own], moving(self._grouping, pairs.key[own], further[place[own]], now))
         due[self.drifting(pairs)] = min(now + 1, LATEST)
         return due
 
@@ -270,7 +314,9 @@ def kind_of(query: Query, unit: str | None, grows: bool) -> int:
     window, op = reach(query.window, unit), query.having[0]
     if not window.by_time:
         return NEVER
-    if window.near > 0 or op == "between":
+    if window.near > 0:
+        return DELAYED
+    if op == "between":
         return GENERAL
     kind = query.aggregate.kind
     if kind in ("count", "max") or (kind == "sum" and grows):
@@ -299,8 +345,14 @@ def widest(outer: np.ndarray, kinds: np.ndarray, begins: np.ndarray) -> np.ndarr
     return np.array([np.minimum.reduceat(low, begins[:-1]), np.maximum.reduceat(high, begins[:-1])])
 
 
-def moving(grouping: Grouping, keys: np.ndarray, windows: PairWindows, now: int) -> np.ndarray:
-    """When the next event leaves a window of theirs, or enters it."""
+def edges_of(windows: PairWindows) -> np.ndarray:
+    """How long ago the edges of windows are that events pass some time after they came, each once, in order."""
+    lengths = np.unique(np.concatenate([windows.far[windows.by_time], windows.near[windows.by_time]]))
+    return lengths[lengths > 0]
+
+
+def moving(grouping: Grouping, keys: np.ndarray, lengths: np.ndarray, now: int) -> np.ndarray:
+    """When the next event of each passes an edge that is so long ago."""
     due = np.empty(keys.size, np.int64)
-    moves.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, windows, due)
+    moves.next_move(grouping.store.main.arena.rings, grouping.store.ts.data, keys, now, lengths, due)
     return due

@@ -44,7 +44,8 @@ def sides_of(code: np.ndarray) -> np.ndarray:
 class Watch:
     """It owns the bits of rules and keys, and the queue. Asked of it: bits, who is `ready`, and to note what was seen.
 
-    A pair is in the queue at most once for each side, from which it is watched until its time has come.
+    A pair is in the queue at most once for each side (where that is not one of several edges: judging.py), from which
+    it is watched until its time has come.
     """
 
     def __init__(self) -> None:

@@ -84,6 +84,19 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
             sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False),
             'sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False)',
         ),
+        (sw.col("ts"), 'sw.col("ts")'),
+        (
+            sw.Query(sw.max("x") - sw.min("x"), sw.Rows(2), having=(sw.sum("x") > 1) & ~sw.count().between(1, 5)),
+            'sw.Query(sw.max("x") - sw.min("x"), sw.Rows(2), having=(sw.sum("x") > 1) & ~sw.count().between(1, 5))',
+        ),
+        (
+            sw.Expression("between", (5, sw.min("x"), sw.max("x"))),
+            'sw.Expression("between", (5, sw.min("x"), sw.max("x")))',
+        ),
+        (
+            sw.sql("SELECT SUM(x) OVER (ORDER BY ts) AS a FROM t")[0],
+            'sw.sql("SELECT SUM(x) OVER (ORDER BY ts) AS a FROM t")[0]',
+        ),
         (fr.Threshold("x", ">", 0.3, min_rows=2), 'fr.Threshold("x", ">", 0.3, min_rows=2)'),
         (fr.Boundary("x", 4.25, max_rows=9), 'fr.Boundary({"x": 4.25}, max_rows=9)'),
         (fr.Threshold("x > 1 AND y > 2", partition=True), 'fr.Threshold("x > 1 AND y > 2", partition=True)'),
@@ -99,12 +112,35 @@ def test_a_value_shows_itself_as_the_call_that_makes_it(value: Any, text: str) -
     assert eval(text, {"sw": sw, "fr": fr}) == value
 
 
+def test_of_several_statements_each_shows_which_it_is() -> None:
+    over = "SELECT {}(x) OVER (ORDER BY ts) AS a FROM t"
+    queries = sw.sql(f"{over.format('SUM')}; {over.format('AVG')}")
+    assert [eval(repr(query), {"sw": sw}) for query in queries] == queries
+    assert queries[0] != queries[1]
+
+
 def test_an_engine_shows_itself_in_one_line() -> None:
     engine = sw.Engine(key="k")
     assert repr(engine) == '<sw.Engine ts="ts", key="k": 0 queries, 0 events, 0 keys>'
     engine.register(sw.Query(sw.count(), sw.Rows(2)))
     engine.append({"ts": [1, 2], "k": ["a", "a"]})
     assert repr(engine) == '<sw.Engine ts="ts", key="k": 1 query, 2 events, 1 key>'
+
+
+def test_a_detector_and_a_filler_show_themselves_in_one_line() -> None:
+    spec = fr.Threshold("x", ">", 1, min_rows=2)
+    detector = fr.Detector(spec, key="k")
+    start = f'<fr.Detector {spec!r}, ts="ts", key="k": '
+    assert repr(detector) == start + "0 events buffered, 0 frames open>"
+    detector.push({"ts": [1, 2, 1, 9], "k": ["a", "a", "b", "a"], "x": [5, 5, 5, 5]})
+    assert repr(detector) == start + "4 events buffered, 0 frames open>"
+    detector.punctuate(3)
+    assert repr(detector) == start + "1 event buffered, 1 frame open>"  # that of b may stay too short
+    detector.finish()
+    assert repr(detector) == start + "0 events buffered, 0 frames open, finished>"
+    filler = fr.Filler(key=("k", "j"))
+    filler.push_events({"ts": [1, 2], "k": ["a", "a"], "j": [1, 1]})
+    assert repr(filler) == '<fr.Filler ts="ts", key=("k", "j"): 2 events buffered, 0 frames waiting>'
 
 
 def test_an_explanation_is_shown_as_lines() -> None:

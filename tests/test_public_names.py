@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 
 import frames as fr
+import frames.spark
 import swag as sw
+import swag.spark
 
 ROOT = Path(__file__).parent.parent
 FLAGS = doctest.ELLIPSIS
-PUBLIC = [(package, name) for package in (sw, fr) for name in package.__all__]
+PACKAGES = (sw, fr, fr.metrics, fr.theory)
+TYPES = ("Event", "Frame")  # of fr.theory: what a dict and a pair of positions are called in annotations
+PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__ if name not in TYPES]
 
 
 def examples(what: Any, name: str) -> list[doctest.DocTest]:
@@ -24,11 +28,12 @@ def examples(what: Any, name: str) -> list[doctest.DocTest]:
     return [doctest.DocTestParser().get_doctest(inspect.getdoc(what) or "", {}, name, None, None)]
 
 
-@pytest.mark.parametrize("package", [sw, fr])
+@pytest.mark.parametrize("package", [*PACKAGES, swag.spark, frames.spark])
 def test_dir_lists_what_is_public_and_nothing_else(package: ModuleType) -> None:
     shown = [name for name in dir(package) if not name.startswith("__")]
     assert sorted(shown) == sorted(package.__all__)
-    assert all(hasattr(package, name) for name in shown)
+    if package in PACKAGES:  # the others import PySpark to get them
+        assert all(hasattr(package, name) for name in shown)
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC, ids=[f"{p.__name__}.{n}" for p, n in PUBLIC])
@@ -39,6 +44,16 @@ def test_every_name_has_an_example_that_runs(package: ModuleType, name: str) -> 
     said: list[str] = []
     runner.run(test, out=said.append)
     assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("package", [swag.spark, frames.spark])
+def test_every_name_of_spark_has_an_example_that_can_be_read(package: ModuleType) -> None:
+    """They are not run: a session takes seconds to start. tests/spark runs what they call."""
+    for name in package.__all__:
+        (test,) = examples(getattr(package, name), name)
+        assert test.examples, f"{package.__name__}.{name}"
+        for each in test.examples:
+            compile(each.source, name, "single")
 
 
 @pytest.mark.parametrize("package", [sw, fr])

@@ -45,6 +45,12 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
 
     Without a key, frames are numbered 0, 1, 2 …; with one, frame_id is a fingerprint of the key and of the frame's
     number within it: the same however the work was spread.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> found.collect()  # doctest: +SKIP
+    [Row(frame_id=0, start=1, end=2, rows=2)]
     """
     check_spec(spec)
     stream = FrameStream.of(events, ts, key, layout)
@@ -109,6 +115,12 @@ def fill(
 
     A DataFrame of frames does not say which events they were found in, so all from start to end lie in them; nor does
     it say whether they were found with extent="open".
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> frames.spark.fill(found, loads).orderBy("ts").collect()  # doctest: +SKIP
+    [Row(ts=1, load=0.5, frame_id=0), Row(ts=2, load=0.6, frame_id=0)]
     """
     check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)
@@ -136,6 +148,12 @@ def summarize(
 
     For frames and their own events, where others share a ts: a statement, by swag.spark.evaluate. extent: as they were
     found with.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> frames.spark.summarize(found, loads, sw.max("load").alias("m")).collect()  # doctest: +SKIP
+    [Row(frame_id=0, start=1, end=2, rows=2, m=0.6)]
     """
     check_extent(extent)
     stream = FrameStream.of(events, ts, key, layout)

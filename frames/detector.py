@@ -21,6 +21,8 @@ from swag.arguments import check_flag, check_name
 from swag.durable.state import State
 from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery, BadType
+from swag.explain import many
+from swag.query.as_call import shown
 from swag.query.groupings import one_or_several
 from swag.tables.columns import as_table
 from swag.tables.key_columns import apart, joined, key_name
@@ -54,6 +56,13 @@ class Detector:
         self._core = DetectorCore(spec, ts, key_name(self._by), fragments)
         self._origin, self._seen = Origin.of_search(spec, ts, self._by), Fingerprint()
         self._over = False
+
+    def __repr__(self) -> str:
+        options = f", key={shown(self.key)}" * (self.key is not None) + ", fragments=True" * self.fragments
+        certain = int(np.count_nonzero(self._core.numbers >= 0))
+        said = [f"{many(self.buffered, 'event')} buffered", f"{many(certain, 'frame')} open"]
+        said += ["finished"] * self._over
+        return f'<fr.Detector {self.spec!r}, ts="{self.ts}"{options}: {", ".join(said)}>'
 
     @property
     def buffered(self) -> int:

@@ -33,6 +33,8 @@ from swag.arguments import check_name
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadEvents, BadQuery, BadType
+from swag.explain import many
+from swag.query.as_call import shown
 from swag.query.groupings import one_or_several
 from swag.tables.columns import Clock, as_table, column
 from swag.tables.key_columns import joined, key_name
@@ -70,6 +72,11 @@ class Filler:
         self._instants, self._ids = NO_TIME, NO_KEY
         self._of_events, self._of_frames = Punctuations(), Punctuations()
         self._purged, self._seen = -1, NO_TIME  # all frames up to this one are done; those after it that have come
+
+    def __repr__(self) -> str:
+        said = f"{many(self.buffered, 'event')} buffered, {many(self.waiting_frames, 'frame')} waiting"
+        key = f", key={shown(self.key)}" * (self.key is not None)
+        return f'<fr.Filler ts="{self.ts}"{key}: {said}>'
 
     @property
     def purged(self) -> int:

@@ -30,6 +30,16 @@ from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.times.durations import Duration, in_units
 
+__all__ = [
+    "bitmap", "duration_error", "earth_movers_distance", "existence_error", "jaccard_distance", "rms_error",
+    "tumbling_windows",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return [*__all__, "__doc__"]
+
 
 def tumbling_windows(
     spec: Threshold, events: Any, width: Duration, heuristic: str = "avg", *, ts: str = "ts", key: Key = None
@@ -39,6 +49,12 @@ def tumbling_windows(
     A window is taken if the min, max or avg of its events satisfies the threshold. Both tables look like frames; a
     window lasts from its first moment to its last, and windows without events are not there. With a key, every key has
     windows of its own.
+
+    >>> import frames as fr
+    >>> events = {"ts": [1, 2, 6, 7], "x": [0.0, 1.0, 4.0, 6.0]}
+    >>> every, taken = fr.metrics.tumbling_windows(fr.Threshold("x", ">", 3), events, 5)
+    >>> taken.to_pylist()
+    [{'frame_id': 1, 'start': 5, 'end': 9}]
     """
     if heuristic not in ("min", "max", "avg"):
         raise BadQuery(f'heuristic="{heuristic}" is none of min, max, avg.', 'heuristic="avg"')
@@ -79,7 +95,14 @@ def _measured(heuristic: str, values: np.ndarray, which: np.ndarray, windows: in
 
 
 def duration_error(frames: Any, windows: Any, events: Any, *, ts: str = "ts", key: Key = None) -> int:
-    """How many events are in a frame but in no window, or in a window but in no frame; with a key, of their own key."""
+    """How many events are in a frame but in no window, or in a window but in no frame; with a key, of their own key.
+
+    >>> import frames as fr
+    >>> frames = {"frame_id": [0], "start": [1], "end": [3], "rows": [3]}
+    >>> windows = {"frame_id": [0], "start": [0], "end": [1], "rows": [2]}
+    >>> fr.metrics.duration_error(frames, windows, {"ts": [0, 1, 2, 3, 4]})
+    3
+    """
     table, by = as_table(events), key_of(key)
     _, instants = timed(table, ts)
     inside = []
@@ -94,6 +117,12 @@ def existence_error(frames: Any, windows: Any, *, key: Key = None) -> tuple[int,
     """(missed frames, false windows): frames that no window overlaps, windows that no frame overlaps.
 
     With a key, those of one key meet; the numbers are of all keys together.
+
+    >>> import frames as fr
+    >>> frames = {"frame_id": [0], "start": [1], "end": [3], "rows": [3]}
+    >>> windows = {"frame_id": [0, 1], "start": [3, 5], "end": [4, 6], "rows": [1, 1]}
+    >>> fr.metrics.existence_error(frames, windows)
+    (0, 1)
     """
     by = key_of(key)
     ours, theirs = joined(united(frames), by), joined(united(windows), by)
@@ -119,7 +148,12 @@ def _alone(ours: tuple[np.ndarray, ...], others: tuple[np.ndarray, ...], keys: i
 
 
 def jaccard_distance(a: Any, b: Any) -> float:
-    """1 - |A ∩ B| / |A ∪ B| of two sets: boolean arrays of one shape, or collections. Two empty sets are equal: 0."""
+    """1 - |A ∩ B| / |A ∪ B| of two sets: boolean arrays of one shape, or collections. Two empty sets are equal: 0.
+
+    >>> import frames as fr
+    >>> fr.metrics.jaccard_distance([1, 2, 3], [2, 3, 4])
+    0.5
+    """
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype == bool == b.dtype:
         if a.shape != b.shape:
             raise BadQuery(f"the bitmaps are {a.shape} and {b.shape} large.", "render both on one grid")
@@ -134,6 +168,10 @@ def earth_movers_distance(a: Any, b: Any) -> float:
     """What must be moved, times how many bins far, to turn one histogram into the other; unnormalised.
 
     Histograms of unequal mass: what is left over at the end is moved out of the last bin, one step.
+
+    >>> import frames as fr
+    >>> fr.metrics.earth_movers_distance([2, 0, 0], [0, 1, 1])
+    3.0
     """
     left, right = _numbers(a), _numbers(b)
     if left.shape != right.shape or left.ndim != 1:
@@ -142,7 +180,12 @@ def earth_movers_distance(a: Any, b: Any) -> float:
 
 
 def rms_error(a: Any, b: Any) -> float:
-    """The root of the mean squared difference of two arrays of one shape."""
+    """The root of the mean squared difference of two arrays of one shape.
+
+    >>> import frames as fr
+    >>> fr.metrics.rms_error([1, 2], [1, 4])
+    1.4142135623730951
+    """
     left, right = _numbers(a), _numbers(b)
     if left.shape != right.shape:
         raise BadQuery(f"the arrays have the shapes {left.shape} and {right.shape}.", "the same cells for both")
@@ -164,7 +207,12 @@ def _set_of(values: Any) -> set[Any]:
 
 
 def bitmap(x: np.ndarray, y: np.ndarray, grid: int, extent: tuple[float, float, float, float]) -> np.ndarray:
-    """A scatter plot on a grid of `grid` x `grid` cells: which cells hold a point. extent: x from, to, y from, to."""
+    """A scatter plot on a grid of `grid` x `grid` cells: which cells hold a point. extent: x from, to, y from, to.
+
+    >>> import frames as fr, numpy as np
+    >>> fr.metrics.bitmap(np.array([0.1, 0.9]), np.array([0.2, 0.8]), 2, (0, 1, 0, 1)).tolist()
+    [[True, False], [False, True]]
+    """
     x0, x1, y0, y1 = extent
     cells = np.zeros((grid, grid), bool)
     there = np.isfinite(x) & np.isfinite(y)

@@ -12,6 +12,7 @@ from swag.live.composites import answer_before_events
 from swag.live.features import FeaturePlan
 from swag.live.time import Time
 from swag.live.turns import require_alone
+from swag.query.as_call import shown
 from swag.query.groupings import By
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query
@@ -46,13 +47,16 @@ class Col:
     def __post_init__(self) -> None:
         check_name(self.name, "name", 'sw.col("ts")')
 
+    def __repr__(self) -> str:
+        return f"sw.col({shown(self.name)})"
+
 
 def col(name: str) -> Col:
     """A column by its name, where a value could stand, too.
 
     >>> import swag as sw
-    >>> sw.col("ts").name
-    'ts'
+    >>> sw.col("ts")
+    sw.col("ts")
     """
     return Col(name)
 

@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 
 import frames as fr
+import frames.spark
 import swag as sw
+import swag.spark
 
 ROOT = Path(__file__).parent.parent
 FLAGS = doctest.ELLIPSIS
-PUBLIC = [(package, name) for package in (sw, fr) for name in package.__all__]
+PACKAGES = (sw, fr, fr.metrics, fr.theory)
+TYPES = ("Event", "Frame")  # of fr.theory: what a dict and a pair of positions are called in annotations
+PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__ if name not in TYPES]
 
 
 def examples(what: Any, name: str) -> list[doctest.DocTest]:
@@ -24,11 +28,12 @@ def examples(what: Any, name: str) -> list[doctest.DocTest]:
     return [doctest.DocTestParser().get_doctest(inspect.getdoc(what) or "", {}, name, None, None)]
 
 
-@pytest.mark.parametrize("package", [sw, fr])
+@pytest.mark.parametrize("package", [*PACKAGES, swag.spark, frames.spark])
 def test_dir_lists_what_is_public_and_nothing_else(package: ModuleType) -> None:
     shown = [name for name in dir(package) if not name.startswith("__")]
     assert sorted(shown) == sorted(package.__all__)
-    assert all(hasattr(package, name) for name in shown)
+    if package in PACKAGES:  # the others import PySpark to get them
+        assert all(hasattr(package, name) for name in shown)
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC, ids=[f"{p.__name__}.{n}" for p, n in PUBLIC])
@@ -39,6 +44,16 @@ def test_every_name_has_an_example_that_runs(package: ModuleType, name: str) -> 
     said: list[str] = []
     runner.run(test, out=said.append)
     assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("package", [swag.spark, frames.spark])
+def test_every_name_of_spark_has_an_example_that_can_be_read(package: ModuleType) -> None:
+    """They are not run: a session takes seconds to start. tests/spark runs what they call."""
+    for name in package.__all__:
+        (test,) = examples(getattr(package, name), name)
+        assert test.examples, f"{package.__name__}.{name}"
+        for each in test.examples:
+            compile(each.source, name, "single")
 
 
 @pytest.mark.parametrize("package", [sw, fr])
@@ -84,6 +99,19 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
             sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False),
             'sw.Query(sw.sum("x"), sw.Rows(2), name="s", where="y > 1", having=(">", 3), index=False)',
         ),
+        (sw.col("ts"), 'sw.col("ts")'),
+        (
+            sw.Query(sw.max("x") - sw.min("x"), sw.Rows(2), having=(sw.sum("x") > 1) & ~sw.count().between(1, 5)),
+            'sw.Query(sw.max("x") - sw.min("x"), sw.Rows(2), having=(sw.sum("x") > 1) & ~sw.count().between(1, 5))',
+        ),
+        (
+            sw.Expression("between", (5, sw.min("x"), sw.max("x"))),
+            'sw.Expression("between", (5, sw.min("x"), sw.max("x")))',
+        ),
+        (
+            sw.sql("SELECT SUM(x) OVER (ORDER BY ts) AS a FROM t")[0],
+            'sw.sql("SELECT SUM(x) OVER (ORDER BY ts) AS a FROM t")[0]',
+        ),
         (fr.Threshold("x", ">", 0.3, min_rows=2), 'fr.Threshold("x", ">", 0.3, min_rows=2)'),
         (fr.Boundary("x", 4.25, max_rows=9), 'fr.Boundary({"x": 4.25}, max_rows=9)'),
         (fr.Threshold("x > 1 AND y > 2", partition=True), 'fr.Threshold("x > 1 AND y > 2", partition=True)'),
@@ -99,12 +127,35 @@ def test_a_value_shows_itself_as_the_call_that_makes_it(value: Any, text: str) -
     assert eval(text, {"sw": sw, "fr": fr}) == value
 
 
+def test_of_several_statements_each_shows_which_it_is() -> None:
+    over = "SELECT {}(x) OVER (ORDER BY ts) AS a FROM t"
+    queries = sw.sql(f"{over.format('SUM')}; {over.format('AVG')}")
+    assert [eval(repr(query), {"sw": sw}) for query in queries] == queries
+    assert queries[0] != queries[1]
+
+
 def test_an_engine_shows_itself_in_one_line() -> None:
     engine = sw.Engine(key="k")
     assert repr(engine) == '<sw.Engine ts="ts", key="k": 0 queries, 0 events, 0 keys>'
     engine.register(sw.Query(sw.count(), sw.Rows(2)))
     engine.append({"ts": [1, 2], "k": ["a", "a"]})
     assert repr(engine) == '<sw.Engine ts="ts", key="k": 1 query, 2 events, 1 key>'
+
+
+def test_a_detector_and_a_filler_show_themselves_in_one_line() -> None:
+    spec = fr.Threshold("x", ">", 1, min_rows=2)
+    detector = fr.Detector(spec, key="k")
+    start = f'<fr.Detector {spec!r}, ts="ts", key="k": '
+    assert repr(detector) == start + "0 events buffered, 0 frames open>"
+    detector.push({"ts": [1, 2, 1, 9], "k": ["a", "a", "b", "a"], "x": [5, 5, 5, 5]})
+    assert repr(detector) == start + "4 events buffered, 0 frames open>"
+    detector.punctuate(3)
+    assert repr(detector) == start + "1 event buffered, 1 frame open>"  # that of b may stay too short
+    detector.finish()
+    assert repr(detector) == start + "0 events buffered, 0 frames open, finished>"
+    filler = fr.Filler(key=("k", "j"))
+    filler.push_events({"ts": [1, 2], "k": ["a", "a"], "j": [1, 1]})
+    assert repr(filler) == '<fr.Filler ts="ts", key=("k", "j"): 2 events buffered, 0 frames waiting>'
 
 
 def test_an_explanation_is_shown_as_lines() -> None:

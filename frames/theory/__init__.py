@@ -89,18 +89,35 @@ __all__ = [  # of exact.py and schemes.py, which know nothing of specs; and what
     "is_drained", "is_long_enough", "is_maximal", "is_minimal", "is_saturated", "is_short_enough", "owned",
     "partitions", "passes", "possible", "satisfies", "spread",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return [*__all__, "__doc__"]
+
+
 WHEN = " when"  # the time of an event, whatever its column is called
 
 
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
-    """The possible frames that satisfy the local condition."""
+    """The possible frames that satisfy the local condition.
+
+    >>> import frames as fr
+    >>> fr.theory.candidates(fr.Threshold("x", ">", 1), {"ts": [1, 2, 3], "x": [5, 4, 0]})
+    [(0, 0), (0, 1), (1, 1)]
+    """
     rows = _read(spec, events, ts)
     local = (holds, lambda spec, extent: is_long_enough(spec, extent, ts) and is_short_enough(spec, extent, ts))
     return [(s, e) for s, e in possible(rows) if all(each(spec, rows[s : e + 1]) for each in local)]
 
 
 def final(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:
-    """The final framing, in order; with partition=True, see also `gaps`."""
+    """The final framing, in order; with partition=True, see also `gaps`.
+
+    >>> import frames as fr
+    >>> fr.theory.final(fr.Session(2), {"ts": [1, 2, 9, 10]})
+    [(0, 1), (2, 3)]
+    """
     rows = _read(spec, events, ts)
     if isinstance(spec, Pattern):
         return [(match.first, match.last) for match in matches(spec, rows, ts)]
@@ -192,7 +209,12 @@ def _opened(spec: Between, rows: Sequence[Event], ts: str) -> list[Frame]:
 
 
 def gaps(framing: Iterable[Frame], events: Sequence[Event]) -> list[Frame]:
-    """What lies between the frames: the rest of a partition."""
+    """What lies between the frames: the rest of a partition.
+
+    >>> import frames as fr
+    >>> fr.theory.gaps([(1, 1)], [{"ts": 1}, {"ts": 2}, {"ts": 3}])
+    [(0, 0), (2, 2)]
+    """
     between, at = [], 0
     for s, e in [*sorted(framing), (len(events), len(events))]:
         if s > at:
@@ -206,7 +228,12 @@ def gaps(framing: Iterable[Frame], events: Sequence[Event]) -> list[Frame]:
 
 @singledispatch
 def holds(spec: Spec, extent: Sequence[Event]) -> bool:
-    """The data-dependent condition on the events of a frame: for each kind one of the functions below."""
+    """The data-dependent condition on the events of a frame: for each kind one of the functions below.
+
+    >>> import frames as fr
+    >>> fr.theory.holds(fr.State("x"), [{"x": 1}, {"x": 1}]), fr.theory.holds(fr.State("x"), [{"x": 1}, {"x": 2}])
+    (True, False)
+    """
     raise NotImplementedError(f"{type(spec).__name__} has no definition.")
 
 
@@ -272,14 +299,24 @@ def _within_custom(spec: Custom, extent: Sequence[Event]) -> bool:
 
 
 def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
-    """The data-independent condition: rows and duration (here in the unit of ts)."""
+    """The data-independent condition: rows and duration (here in the unit of ts).
+
+    >>> import frames as fr
+    >>> fr.theory.is_long_enough(fr.Session(9, min_rows=2), [{"ts": 1}])
+    False
+    """
     if len(extent) < spec.min_rows or spec.min_duration == 0:
         return len(extent) >= spec.min_rows
     return bool(extent[-1][ts] - extent[0][ts] >= _units(spec.min_duration, "min_duration", extent[0][ts]))
 
 
 def is_short_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
-    """The other one: at most so many rows, and so long."""
+    """The other one: at most so many rows, and so long.
+
+    >>> import frames as fr
+    >>> fr.theory.is_short_enough(fr.Session(9, max_duration=3), [{"ts": 1}, {"ts": 4}])
+    True
+    """
     if spec.max_rows is not None and len(extent) > spec.max_rows:
         return False
     if spec.max_duration is None:
@@ -294,7 +331,12 @@ def _units(duration: Any, name: str, instant: Any) -> int:
 
 
 def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:
-    """The number of the cell in each dimension; None for null and NaN."""
+    """The number of the cell in each dimension; None for null and NaN.
+
+    >>> import frames as fr
+    >>> fr.theory.cell(fr.Boundary({"x": 2, "y": [0, 10]}), {"x": 3, "y": 5})
+    (2, 1)
+    """
     return tuple(_cell(event[name], cut) for name, cut in spec.cells.items())
 
 
@@ -312,7 +354,12 @@ def _cell(value: Any, cut: Any) -> int | None:
 
 
 def spread(spec: Delta, values: Sequence[Any]) -> float:
-    """Of the values that are there: how far the furthest is from the first, or max - min."""
+    """Of the values that are there: how far the furthest is from the first, or max - min.
+
+    >>> import frames as fr
+    >>> fr.theory.spread(fr.Delta("x", 5), [3, 1, 4]), fr.theory.spread(fr.Delta("x", 5, measure="range"), [3, 1, 4])
+    (2, 3)
+    """
     there = [v for v in values if v is not None and v == v]
     if not there:
         return 0
@@ -322,7 +369,12 @@ def spread(spec: Delta, values: Sequence[Any]) -> float:
 
 
 def passes(spread: Any, op: str, x: Any) -> bool:
-    """Does a frame with this spread close? `<` and `>=` at x, `<=` and `>` beyond it."""
+    """Does a frame with this spread close? `<` and `>=` at x, `<=` and `>` beyond it.
+
+    >>> import frames as fr
+    >>> fr.theory.passes(5, "<", 5), fr.theory.passes(5, "<=", 5)
+    (True, False)
+    """
     return bool(spread >= x if op in ("<", ">=") else spread > x)
 
 

@@ -52,7 +52,12 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 
 def satisfies(value: Any, op: str, c: Any) -> bool:
-    """Null and NaN satisfy nothing."""
+    """Null and NaN satisfy nothing.
+
+    >>> import frames as fr
+    >>> fr.theory.satisfies(3, ">=", 2), fr.theory.satisfies(None, ">=", 2)
+    (True, False)
+    """
     if value is None or value != value:
         return False
     if isinstance(value, Decimal) and isinstance(c, float):
@@ -61,7 +66,12 @@ def satisfies(value: Any, op: str, c: Any) -> bool:
 
 
 def aggregate(what: Any, extent: Sequence[Event]) -> Any:
-    """An aggregate of the events of a frame: nulls skipped; None where there is nothing to say."""
+    """An aggregate of the events of a frame: nulls skipped; None where there is nothing to say.
+
+    >>> import frames as fr, swag as sw
+    >>> fr.theory.aggregate(sw.mean("x"), [{"x": 1}, {"x": None}, {"x": 4}])
+    2.5
+    """
     rows = [tuple(event[c] for c in what.columns) for event in extent]
     rows = [row for row in rows if all(v is not None for v in row)]
     if what.kind in ("count", "count_if"):

@@ -29,48 +29,96 @@ MOST = 16  # candidates of which all sets are tried
 
 
 def possible(events: Sequence[Event]) -> list[Frame]:
-    """Every run of positions."""
+    """Every run of positions.
+
+    >>> import frames as fr
+    >>> fr.theory.possible([{"ts": 1}, {"ts": 2}])
+    [(0, 0), (0, 1), (1, 1)]
+    """
     return [(s, e) for s in range(len(events)) for e in range(s, len(events))]
 
 
 def is_maximal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """No frame among these properly contains it."""
+    """No frame among these properly contains it.
+
+    >>> import frames as fr
+    >>> fr.theory.is_maximal((0, 1), [(0, 1), (0, 2)])
+    False
+    """
     return not any(s <= frame[0] and frame[1] <= e and (s, e) != frame for s, e in among)
 
 
 def is_minimal(frame: Frame, among: Iterable[Frame]) -> bool:
-    """It properly contains no frame among these."""
+    """It properly contains no frame among these.
+
+    >>> import frames as fr
+    >>> fr.theory.is_minimal((0, 1), [(0, 1), (0, 2)])
+    True
+    """
     return not any(frame[0] <= s and e <= frame[1] and (s, e) != frame for s, e in among)
 
 
 def covers(framing: Iterable[Frame], frames: Iterable[Frame]) -> bool:
-    """Every event of `frames` is in some frame of the framing."""
+    """Every event of `frames` is in some frame of the framing.
+
+    >>> import frames as fr
+    >>> fr.theory.covers([(0, 1), (3, 4)], [(1, 1), (3, 3)])
+    True
+    """
     return _extent(frames) <= _extent(framing)
 
 
 def is_drained(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """It covers the candidates, and would not without any one of its frames."""
+    """It covers the candidates, and would not without any one of its frames.
+
+    >>> import frames as fr
+    >>> fr.theory.is_drained([(0, 1), (1, 2)], [(0, 1), (1, 2), (0, 2)])
+    True
+    >>> fr.theory.is_drained([(0, 2), (1, 2)], [(0, 2), (1, 2)])
+    False
+    """
     found = list(found)
     return covers(framing, found) and not any(covers([f for f in framing if f != frame], found) for frame in framing)
 
 
 def is_saturated(framing: Sequence[Frame], found: Iterable[Frame]) -> bool:
-    """No candidate can be added that overlaps none of its frames."""
+    """No candidate can be added that overlaps none of its frames.
+
+    >>> import frames as fr
+    >>> fr.theory.is_saturated([(0, 1)], [(0, 1), (2, 3)])
+    False
+    """
     return all(any(s <= e2 and s2 <= e for s2, e2 in framing) for s, e in found)
 
 
 def is_disjoint(framing: Sequence[Frame]) -> bool:
+    """No event is in two of its frames.
+
+    >>> import frames as fr
+    >>> fr.theory.is_disjoint([(0, 1), (2, 3)]), fr.theory.is_disjoint([(0, 1), (1, 2)])
+    (True, False)
+    """
     ordered = sorted(framing)
     return all(a[1] < b[0] for a, b in itertools.pairwise(ordered))
 
 
 def partitions(framing: Sequence[Frame], events: Sequence[Event]) -> bool:
-    """Every event is in exactly one frame."""
+    """Every event is in exactly one frame.
+
+    >>> import frames as fr
+    >>> fr.theory.partitions([(0, 1), (2, 2)], [{"ts": 1}, {"ts": 2}, {"ts": 3}])
+    True
+    """
     return is_disjoint(framing) and _extent(framing) == set(range(len(events)))
 
 
 def has_union_closure(found: Iterable[Frame]) -> bool:
-    """The union of overlapping candidates is a candidate."""
+    """The union of overlapping candidates is a candidate.
+
+    >>> import frames as fr
+    >>> fr.theory.has_union_closure([(0, 1), (1, 2)])
+    False
+    """
     frames = set(found)
     return all(
         (min(a[0], b[0]), max(a[1], b[1])) in frames for a in frames for b in frames if a[0] <= b[1] and b[0] <= a[1]
@@ -78,13 +126,23 @@ def has_union_closure(found: Iterable[Frame]) -> bool:
 
 
 def has_sub_interval_closure(found: Iterable[Frame]) -> bool:
-    """Whatever lies inside a candidate is one."""
+    """Whatever lies inside a candidate is one.
+
+    >>> import frames as fr
+    >>> fr.theory.has_sub_interval_closure([(0, 0), (0, 1), (1, 1)])
+    True
+    """
     frames = set(found)
     return all((a, b) in frames for s, e in frames for a in range(s, e + 1) for b in range(a, e + 1))
 
 
 def has_super_interval_closure(found: Iterable[Frame], events: Sequence[Event]) -> bool:
-    """Whatever contains a candidate is one."""
+    """Whatever contains a candidate is one.
+
+    >>> import frames as fr
+    >>> fr.theory.has_super_interval_closure([(0, 1), (1, 1)], [{"ts": 1}, {"ts": 2}])
+    True
+    """
     frames = set(found)
     return all((a, b) in frames for s, e in frames for a in range(s + 1) for b in range(e, len(events)))
 
@@ -185,7 +243,12 @@ def from_left_to_right(found: list[Frame], size: int, longest: bool) -> list[Fra
 
 
 def in_order(events: Any, ts: str = "ts") -> list[Event]:
-    """Rows (dicts, or any table) by ts; equal ts keep arrival order."""
+    """Rows (dicts, or any table) by ts; equal ts keep arrival order.
+
+    >>> import frames as fr
+    >>> fr.theory.in_order({"ts": [2, 1], "x": [5, 6]})
+    [{'ts': 1, 'x': 6}, {'ts': 2, 'x': 5}]
+    """
     rows = rows_of(events)
     check_read(rows, (ts,))
     return sorted(rows, key=lambda event: event[ts])

@@ -145,7 +145,7 @@ class Expression(Operators):
     >>> import swag as sw
     >>> spread = (sw.max("x") - sw.min("x")) / sw.last("x")
     >>> spread
-    <(max(x) - min(x)) / last(x)>
+    (sw.max("x") - sw.min("x")) / sw.last("x")
     >>> sw.evaluate(sw.Query(spread, sw.Rows(2), name="s"), {"ts": [1, 2], "x": [2.0, 4.0]})["s"].to_pylist()
     [0.0, 0.5]
     """
@@ -179,7 +179,7 @@ class Expression(Operators):
         return self.op in TESTS or self.op in LOGIC
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return as_python(self)
 
     def __str__(self) -> str:
         return render(self, str)
@@ -289,3 +289,38 @@ def render(term: Any, leaf: Callable[[Any], str]) -> str:
     if op == "between":
         return f"{first} BETWEEN {rest[0]} AND {rest[1]}"
     return f"{first} IN ({', '.join(rest)})" if op == "in" else f"{first} {op} {rest[0]}"
+
+
+# -- as Python --------------------------------------------------------------------------------------------------------
+
+_INFIX = {**dict.fromkeys((">", ">=", "<", "<="), 0), "or": 1, "and": 2, "+": 4, "-": 4, "*": 5, "/": 5}
+_SIGNS = {"or": "|", "and": "&", "neg": "-", "not": "~"}
+_METHODS = {"=": "eq", "<>": "ne", "between": "between", "in": "isin", "is null": "is_null", "coalesce": "coalesce"}
+_UNARY, _CALL = 6, 8
+
+
+def as_python(term: Any) -> str:
+    """As it is written with aggregates of sw."""
+    if not isinstance(term, Expression):
+        return shown(term)
+    op, first, rest = term.op, term.operands[0], term.operands[1:]
+    if op in _INFIX:
+        binds = _INFIX[op]
+        texts = [_inside(first, max(binds, 1)), *(_inside(each, binds + 1) for each in rest)]
+        return f" {_SIGNS.get(op, op)} ".join(texts)
+    if op in ("neg", "not"):
+        return f"{_SIGNS[op]}{_inside(first, _UNARY)}"
+    if op == "abs":
+        return f"abs({as_python(first)})"
+    if not isinstance(first, Operators):  # 5 BETWEEN a AND b: constants have no such methods
+        return f"sw.Expression({shown(op)}, {shown(term.operands)})"
+    given = ", ".join(map(as_python, rest))
+    return f"{_inside(first, _CALL)}.{_METHODS[op]}({f'[{given}]' if op == 'in' else given})"
+
+
+def _inside(term: Any, least: int) -> str:
+    """In parentheses, if it binds less than that."""
+    if not isinstance(term, Expression):
+        return as_python(term)
+    binds = _UNARY if term.op in ("neg", "not") else _INFIX.get(term.op, _CALL)
+    return f"({as_python(term)})" if binds < least else as_python(term)

@@ -10,6 +10,7 @@ SELECT *, x - AVG(x) OVER w AS above FROM events WINDOW w AS (PARTITION BY k ORD
 from dataclasses import dataclass, field
 
 from swag.query.aggregates import Aggregate
+from swag.query.as_call import shown
 from swag.query.windows import Rows, Window
 from swag.tables.expressions.derived import derived
 from swag.tables.expressions.expression import compiled
@@ -100,11 +101,15 @@ class OverStatement:
     order: tuple[SortKey, ...] = ()
     limit: int | None = None
     offset: int = 0
+    number: int = field(default=0, compare=False)  # among the queries of the text
 
     @property
     def label(self) -> str:
         """What it selects, by name."""
         return ", ".join("*" if isinstance(item, Star) else item.name for item in self.items)
+
+    def __repr__(self) -> str:
+        return f"sw.sql({shown(self.text)})[{self.number}]"
 
     def __str__(self) -> str:
         return " ".join(self.text.split())

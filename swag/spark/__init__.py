@@ -25,3 +25,8 @@ def __getattr__(name: str) -> Any:
         if (why.name or "").split(".")[0] != "pyspark":
             raise
         raise ModuleNotFoundError(f"swag.spark {NEEDS_SPARK}", name="pyspark") from None
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else."""
+    return [*__all__, "__doc__"]

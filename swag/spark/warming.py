@@ -27,6 +27,12 @@ def warm(
     """Compile what these queries need over events of these types; returns the folder that holds the machine code.
 
     Workers on this machine find it there. For others, put it where they see it, and set $SWAG_CACHE_DIR for them.
+
+    >>> import swag as sw, swag.spark
+    >>> trades = spark.createDataFrame([(1, "a", 2.0), (2, "a", 3.0)], "ts long, k string, x double")  # doctest: +SKIP
+    >>> query = sw.Query(sw.sum("x"), sw.Rows(2), name="s")
+    >>> swag.spark.warm(query, trades, key="k")  # doctest: +SKIP
+    PosixPath('/home/me/.cache/swag')
     """
     schema.check_frame(events, "events")
     groups = by_grouping(over_windows(queries), tuple(schema.key_names(key)))

@@ -51,7 +51,11 @@ def _read(text: str, registered: Mapping[str, Any] | None, engine_ts: str | None
     for select in parse(text):
         if isinstance(select, OverSelect):
             stored = engine_ts is None
-            some = [over_statement(text, select)] if stored else queries_to_register(text, select, str(engine_ts))
+            some = (
+                [over_statement(text, select, len(found))]
+                if stored
+                else queries_to_register(text, select, str(engine_ts))
+            )
         else:
             some = _asked(text, select, named)
         found += some

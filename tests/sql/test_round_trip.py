@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -155,6 +156,16 @@ def test_a_query_reads_back_from_its_text(query: sw.Query) -> None:
     assert read.label == query.label or query.reads_sql  # SQL over columns is written in one way
     assert str(read) == str(query)
     assert read.stream == (query.stream or "events") or query.source is not None
+
+
+NAMESPACE = {"sw": sw, "datetime": datetime, "Decimal": Decimal}
+
+
+@given(term=st.one_of(VALUES, CONDITIONS))
+def test_an_expression_shows_itself_as_it_is_written(term: Any) -> None:
+    again = eval(repr(term), dict(NAMESPACE))
+    assert again == term
+    assert repr(again) == repr(term)
 
 
 @given(queries=st.lists(queries(depth=0), min_size=2, max_size=3))

@@ -47,6 +47,12 @@ def detect(spec: Spec, events: DataFrame, *, ts: str = "ts", key: Key = None, la
 
     Without a key, frames are numbered 0, 1, 2 …; with one, frame_id is a fingerprint of the key and of the frame's
     number within it: the same however the work was spread.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> found.collect()  # doctest: +SKIP
+    [Row(frame_id=0, start=1, end=2, rows=2)]
     """
     check_spec(spec)
     stream = FrameStream.of(events, ts, key, layout)
@@ -112,6 +118,12 @@ def fill(
     Frames from `detect` that are found again in these events hold their own events and no others (see
     spark/batch/finding_again.py); others all from start to end. own=False: all frames do; own=True: every frame must be
     found again. extent: as frames were found with that do not say so.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> frames.spark.fill(found, loads).orderBy("ts").collect()  # doctest: +SKIP
+    [Row(ts=1, load=0.5, frame_id=0), Row(ts=2, load=0.6, frame_id=0)]
     """
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)
@@ -141,6 +153,12 @@ def summarize(
     """As frames.summarize: the frames, with a column per aggregate of the events in each.
 
     Which events these are, and what `own` and `extent` mean, is as in `fill`.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.createDataFrame([(1, 0.5), (2, 0.6), (3, 0.1)], "ts long, load double")  # doctest: +SKIP
+    >>> found = frames.spark.detect(fr.Threshold("load", ">", 0.3), loads)  # doctest: +SKIP
+    >>> frames.spark.summarize(found, loads, sw.max("load").alias("m")).collect()  # doctest: +SKIP
+    [Row(frame_id=0, start=1, end=2, rows=2, m=0.6)]
     """
     stream = FrameStream.of(events, ts, key, layout)
     stream.check(frames)

@@ -58,6 +58,11 @@ def stream(
     A query over frames (fr.FrameQuery, or a FRAME statement by sw.sql) has a column per value instead of kind, cells or
     value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given. A MATCH_RECOGNIZE
     statement has the columns that it selects, of whole matches.
+
+    >>> import frames as fr, frames.spark, swag as sw
+    >>> loads = spark.readStream.schema("ts long, load double").parquet("loads")  # doctest: +SKIP
+    >>> found = frames.spark.stream(fr.Threshold("load", ">", 0.3), loads, lateness=10)  # doctest: +SKIP
+    >>> found.writeStream.format("console").option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
     """
     if isinstance(spec, MatchQuery):
         spec.check_time(ts)

@@ -49,6 +49,12 @@ def evaluate(
     Queries that answer at ticks, or read another's answers, take a task's rows as a whole: see spark/batch/ticks.py.
     A query over frames: one row per frame, as frames.spark.detect finds them; filled from another DataFrame by its
     name, FILL FROM messages: evaluate(text, reports, messages=df).
+
+    >>> import swag as sw, swag.spark
+    >>> trades = spark.createDataFrame([(1, "a", 2.0), (2, "a", 3.0)], "ts long, k string, x double")  # doctest: +SKIP
+    >>> query = sw.Query(sw.sum("x"), sw.Rows(2), name="s")
+    >>> swag.spark.evaluate(query, trades, key="k").orderBy("ts").collect()  # doctest: +SKIP
+    [Row(k='a', ts=1, s=2.0), Row(k='a', ts=2, s=5.0)]
     """
     return evaluated(queries, events, at, ts, key, layout, streams)
 

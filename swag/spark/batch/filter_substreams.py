@@ -42,6 +42,12 @@ def filter_substreams(
 
     at: times, as a list, an array, a single one, or a DataFrame with a column `ts` (which is collected). A key with no
     event in the window is not in the answer. What one task holds is what an engine keeps of its share of the keys.
+
+    >>> import swag as sw, swag.spark
+    >>> trades = spark.createDataFrame([(1, "a", 2.0), (2, "a", 3.0)], "ts long, k string, x double")  # doctest: +SKIP
+    >>> query = sw.Query(sw.sum("x"), sw.Range(9), name="high", having=(">", 4))
+    >>> swag.spark.filter_substreams(query, trades, at=[1, 2], key="k").collect()  # doctest: +SKIP
+    [Row(query='high', at=2, k='a', value=5.0)]
     """
     schema.check_frame(events, "events")
     keys = schema.key_names(key)

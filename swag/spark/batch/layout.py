@@ -39,6 +39,11 @@ class Layout:
     sorted by key, ts within partitions already: no shuffle, no sort; looked at once for keys that are in two
     partitions, and checked by the workers: what is not so raises OutOfOrder. block_rows: rows that a worker holds and
     answers at a time, at least.
+
+    >>> import swag.spark
+    >>> swag.spark.Layout(tasks=200)  # doctest: +SKIP
+    Layout(tasks=200, sample=0.01, task_rows=250000, ordered=False, block_rows=131072)
+    >>> swag.spark.evaluate(query, sorted_trades, key="k", layout=swag.spark.Layout(ordered=True))  # doctest: +SKIP
     """
 
     tasks: int | None = None

@@ -34,6 +34,12 @@ def sql(text: str, *, ts: str = "ts", **frames: DataFrame) -> DataFrame:
     With OVER ( … ): as sw.evaluate has it, its columns as a DataFrame; the column of time is that of ORDER BY. Other
     statements: as swag.spark.evaluate; FILL FROM names a second DataFrame. The order of rows is none, unless the
     statement sorts them.
+
+    >>> import swag as sw, swag.spark
+    >>> trades = spark.createDataFrame([(1, "a", 2.0), (2, "a", 3.0)], "ts long, k string, x double")  # doctest: +SKIP
+    >>> text = "SELECT ts, SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS 1 PRECEDING) AS s FROM trades"
+    >>> swag.spark.sql(text, trades=trades).orderBy("ts").collect()  # doctest: +SKIP
+    [Row(ts=1, s=2.0), Row(ts=2, s=5.0)]
     """
     asked = read(text)
     events = _frame({query.stream for query in asked}, frames)

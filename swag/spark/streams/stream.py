@@ -56,6 +56,12 @@ def stream(
 
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     metrics: the name of the observed metrics; where several such streams are in one query, each needs its own.
+
+    >>> import swag as sw, swag.spark
+    >>> trades = spark.readStream.schema("ts long, k string, x double").parquet("trades")  # doctest: +SKIP
+    >>> query = sw.Query(sw.sum("x"), sw.Range(60), name="s", every=sw.Every(time=60))
+    >>> answers = swag.spark.stream(query, trades, key="k", lateness=10)  # doctest: +SKIP
+    >>> answers.writeStream.format("console").option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
     """
     asked = asked_queries(queries)
     if not all(isinstance(query, Query) for query in asked):

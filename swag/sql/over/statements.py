@@ -11,7 +11,7 @@ from swag.sql.over.terms import OverTerms
 from swag.sql.places import wrong
 
 
-def over_statement(text: str, select: OverSelect) -> OverStatement:
+def over_statement(text: str, select: OverSelect, number: int = 0) -> OverStatement:
     """The value of a statement: columns of answers, what is selected of them, WHERE, QUALIFY and the order of rows."""
     terms = OverTerms(text, select.aliases)
     calls = Calls(text, terms, select.windows)
@@ -31,6 +31,7 @@ def over_statement(text: str, select: OverSelect) -> OverStatement:
         order,
         limit=select.limit,
         offset=select.offset,
+        number=number,
     )
 
 

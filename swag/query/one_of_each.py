@@ -1,6 +1,7 @@
 """One aggregate of every kind there is, of what its kind says it can be of: for whoever has to meet them all."""
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any
 
 from swag.query import kinds  # noqa: F401  (all there are)
 from swag.query.aggregates import Aggregate
@@ -22,7 +23,8 @@ def one_of_each(
     for kind in KINDS.values():
         if kind.name in but or OF_USERS in kind.options:
             continue
-        options = {name: value for name, value in {**OPTIONS, "half_life": half_life}.items() if name in kind.options}
+        given: dict[str, Any] = {**OPTIONS, "half_life": half_life}
+        options = {name: value for name, value in given.items() if name in kind.options}
         found += [Aggregate(kind.name, names, **options) for names in _choices(kind, columns)]
     return found
 

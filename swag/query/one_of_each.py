@@ -1,6 +1,7 @@
 """One aggregate of every kind there is, of what its kind says it can be of: for whoever has to meet them all."""
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any
 
 from swag.query import kinds  # noqa: F401  (all there are)
 from swag.query.aggregates import Aggregate
@@ -8,7 +9,7 @@ from swag.query.kind import KINDS, Kind, Reads
 from swag.tables.times.durations import Duration
 
 OF_USERS = "user"  # the option of those that are made of a user's own functions
-OPTIONS = {"ddof": 1, "phi": 0.5, "method": "floor", "n": 2}
+OPTIONS: dict[str, Any] = {"ddof": 1, "phi": 0.5, "method": "floor", "n": 2}
 
 
 def one_of_each(

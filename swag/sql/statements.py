@@ -53,7 +53,7 @@ def _read(text: str, registered: Mapping[str, Any] | None, engine_ts: str | None
     for select in parse(text):
         if isinstance(select, OverSelect):
             if engine_ts is None:
-                some = [over_statement(text, select, len(found))]
+                some: list[Any] = [over_statement(text, select, len(found))]
             else:
                 some = queries_to_register(text, select, engine_ts)
         else:

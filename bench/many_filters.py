@@ -68,11 +68,11 @@ def threshold_contenders(count: int) -> dict[str, Contender]:
     """price > c for so many c, a sum over 10,000 rows each: with rows of their own, and sharing."""
     wheres = [f"price > {100 * (i + 0.5) / count}" for i in range(count)]
     asked = [sw.Query(sw.sum("price"), sw.Rows(WINDOW), f"q{i}", where=where) for i, where in enumerate(wheres)]
-    many, thresholds.MANY = thresholds.MANY, NEVER
+    many, thresholds.MANY_THRESHOLDS = thresholds.MANY_THRESHOLDS, NEVER
     try:
         apart = Contender(count, asked)
     finally:
-        thresholds.MANY = many
+        thresholds.MANY_THRESHOLDS = many
     return {"rows of their own": apart, "sorted runs that they share": Contender(count, asked)}
 
 

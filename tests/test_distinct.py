@@ -83,7 +83,7 @@ def test_a_snapshot_answers_as_before_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_text_that_is_numbered_anew_is_still_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary, "MANY", 8)
+    monkeypatch.setattr(dictionary, "MANY_VALUES", 8)
     queries = [
         sw.Query(sw.count_distinct("x"), sw.Rows(10), "n"), sw.Query(sw.mode("x"), sw.Rows(10), "m"),
         sw.Query(sw.count_distinct("x", approx=True), sw.Unbounded(), "ever"),

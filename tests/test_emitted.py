@@ -25,7 +25,7 @@ STEPS = st.tuples(
     st.sampled_from([0, 0, 1, 1, 2, 5, 30]), EVENT, st.sampled_from(["on", "on", "cut", "fetch", "advance"])
 )
 LATENESS = st.sampled_from([None, None, 0, 3, 10])
-FEW = st.sampled_from([ticker.FEW, 0])  # rows that may wait for a tick in any case
+FEW = st.sampled_from([ticker.FEW_WAITING, 0])  # rows that may wait for a tick in any case
 
 
 class Driven:
@@ -101,7 +101,7 @@ def test_cut_anywhere_ticks_are_those_of_the_oracle(
         theirs.append(oracles)
     driven = Driven(engine, oracle_ticks.Stream(key, lateness, slots, together=whole))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ticker, "FEW", few)
+        patch.setattr(ticker, "FEW_WAITING", few)
         driven.run(steps)
     for i, (query, every) in enumerate(zip(theirs, frequencies, strict=True)):
         stream = driven.stream

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import swag as sw
 from swag.tables.columns import as_table
-from swag.tables.few_words import FEW, few_words, table_of_words
+from swag.tables.few_words import FEW_ROWS, few_words, table_of_words
 
 SMALL = st.integers(0, 9)
 OF_LISTS = [st.integers(-(2**63), 2**63 - 1), st.floats(), st.integers(-(2**70), 2**70), SMALL | st.booleans(),
@@ -28,7 +28,7 @@ def test_what_is_taken_as_words_is_what_arrow_makes_of_it(columns):
 
 
 def test_what_is_not_few_plain_columns_is_left_to_arrow():
-    few, much = np.arange(FEW), np.arange(FEW + 1)
+    few, much = np.arange(FEW_ROWS), np.arange(FEW_ROWS + 1)
     assert few_words({"a": few, "b": few.tolist()}).keys() == {"a", "b"}
     assert not few_words({"a": much}) and not few_words({"a": much.tolist()}) and not few_words({"a": few, "b": much})
     assert (

@@ -344,7 +344,7 @@ def test_an_engine_that_holds_events_hands_out_the_late_ones_too(tmp_path):
 def test_only_the_last_million_of_refused_rows_are_kept(monkeypatch):
     from swag.ticks import refused
 
-    monkeypatch.setattr(refused, "MOST", 10)
+    monkeypatch.setattr(refused, "MOST_KEPT", 10)
     engine = engine_of(sw.Query(sw.count(), sw.Rows(9), name="n"), lateness=0, hold=False, rows={"ts": [100]})
     for first in range(0, 30, 3):
         engine.append({"ts": range(first, first + 3)})

@@ -163,10 +163,10 @@ def test_answers_of_many_filters_are_those_of_the_oracle(key, case, algorithm, f
 def forgetful():
     """Keys and substreams without rows are forgotten from the first on, and a few filters are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "FEW", 4)
-        patch.setattr(key_filters, "FEW", 4)
+        patch.setattr(pairs, "FEW_WITH_RINGS", 4)
+        patch.setattr(key_filters, "FEW_FOR_INDEXES", 4)
         patch.setattr(store, "MANY_KEYS", 2)
-        patch.setattr(substreams, "MANY", 2)
+        patch.setattr(substreams, "MANY_SUBSTREAMS", 2)
         yield
 
 

@@ -61,11 +61,11 @@ class ThresholdMachine(EngineMachine):
 
     def __init__(self):
         super().__init__()
-        self.before = thresholds.MANY, planner.RECONSIDER
+        self.before = thresholds.MANY_THRESHOLDS, planner.RECONSIDER
 
     def teardown(self):
         super().teardown()
-        thresholds.MANY, planner.RECONSIDER = self.before
+        thresholds.MANY_THRESHOLDS, planner.RECONSIDER = self.before
 
     @initialize(
         keyed=st.booleans(),
@@ -75,7 +75,7 @@ class ThresholdMachine(EngineMachine):
         queries=st.lists(MIXED, max_size=8),
     )
     def start(self, keyed, late, many, reconsider, queries):
-        (lateness, hold), thresholds.MANY, planner.RECONSIDER = late, many, reconsider
+        (lateness, hold), thresholds.MANY_THRESHOLDS, planner.RECONSIDER = late, many, reconsider
         self.key = "k" if keyed else None
         self.engine = sw.Engine(key=self.key, lateness=lateness, hold=hold)
         self.truth = oracle.Engine(key=self.key, lateness=lateness, hold=hold)
@@ -113,7 +113,7 @@ TestThresholds.settings = TestForgetfulThresholds.settings = settings(
 @contextmanager
 def sharing(many: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thresholds, "MANY", many)
+        patch.setattr(thresholds, "MANY_THRESHOLDS", many)
         yield
 
 
@@ -143,14 +143,14 @@ def rows(count: int, start: int = 0, **columns: object) -> pa.Table:
 
 def test_an_event_is_sorted_in_once_and_explain_says_why():
     engine = sw.Engine()
-    many = [sw.Query(sw.sum("v"), sw.Rows(90), f"q{i}", where=f"p > {i}") for i in range(thresholds.MANY)]
+    many = [sw.Query(sw.sum("v"), sw.Rows(90), f"q{i}", where=f"p > {i}") for i in range(thresholds.MANY_THRESHOLDS)]
     few = [sw.Query(sw.sum("v"), sw.Rows(90), f"few{i}", where=f"p < {i}") for i in range(3)]
     engine.register([*many, *few, sw.Query(sw.count(), sw.Rows(9), "odd", where="p % 2 = 1")])
     engine.append(rows(100, p=np.full(100, 1000)))
     said = str(engine.explain())
-    assert f"sum(v) where p > c over every event: q0, q1, q2, q3, … ({thresholds.MANY} queries)" in said
+    assert f"sum(v) where p > c over every event: q0, q1, q2, q3, … ({thresholds.MANY_THRESHOLDS} queries)" in said
     assert "because: thresholds: an event is sorted in once, whatever their number" in said
-    assert f"3 thresholds of p among them share no structure: fewer than {thresholds.MANY}" in said
+    assert f"3 thresholds of p among them share no structure: fewer than {thresholds.MANY_THRESHOLDS}" in said
     assert engine.stats()["updates"] == 100
 
 

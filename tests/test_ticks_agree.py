@@ -192,7 +192,7 @@ def test_engine_evaluate_and_the_oracle_give_the_same_ticks(
     assert_same(expected, [tuple(row.values()) for row in stored.to_pylist()], in_order)
     run = Run(engine, folder, behind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ticker, "FEW", few)
+        patch.setattr(ticker, "FEW_WAITING", few)
         patch.setattr(store, "MANY_KEYS", many)
         for batch, then in batches(steps, events):
             run.take(batch, then)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swag as sw
-from swag.tables.waiting import MANY, Arrived, TimedRows, Waiting
+from swag.tables.waiting import MANY_PARTS, Arrived, TimedRows, Waiting
 
 TIMES = st.lists(st.integers(0, 20), max_size=6)
 STEPS = st.lists(
@@ -63,11 +63,11 @@ def test_rows_leave_in_order_of_time_and_stay_in_order_of_arrival(steps: list[tu
 def test_of_many_small_parts_few_are_made_and_large_ones_stay() -> None:
     waiting, large = Waiting(), np.arange(10**6)
     waiting.add(pa.table({"x": large}), large)
-    for i in range(20 * MANY):
+    for i in range(20 * MANY_PARTS):
         waiting.add(pa.table({"x": [i]}), np.array([10**6 + i]))
     due = waiting.due(10**6 - 1)
     assert due is not None and np.shares_memory(due.ts, large)  # it was not copied along with the small ones
-    assert waiting.rows.ts.tolist() == list(range(10**6 + 20 * MANY))
+    assert waiting.rows.ts.tolist() == list(range(10**6 + 20 * MANY_PARTS))
 
 
 def test_rows_that_left_are_not_kept_in_memory() -> None:

@@ -18,7 +18,7 @@ from frames.patterns.reading import Either, Node, Repeat, Sequence, Symbol
 from swag.errors import BadQuery
 
 END = -1  # among the choices: the match may end here
-MOST = 1000  # positions
+MOST_POSITIONS = 1000  # positions
 
 
 class Automaton(NamedTuple):
@@ -71,8 +71,10 @@ class _Builder:
         return self._repeated(node, after)
 
     def _symbol(self, node: Symbol, after: int) -> int:
-        if len(self.labels) == MOST:
-            raise BadQuery(f"a pattern of more than {MOST:,} symbols, with {{n,m}} written out.", "min_rows, max_rows")
+        if len(self.labels) == MOST_POSITIONS:
+            raise BadQuery(
+                f"a pattern of more than {MOST_POSITIONS:,} symbols, with {{n,m}} written out.", "min_rows, max_rows"
+            )
         self.labels.append(self.symbols.index(node.name))
         self.after.append(after)
         return self.place([], len(self.labels) - 1)

@@ -13,7 +13,7 @@ from swag.tables.columns import as_table, decoded_type, is_discrete
 from swag.tables.keys import KeyTable, is_string
 
 HINT = '[("r1", "r2"), ("r2", "r3")], a table or an array of pairs, {"r1": ["r2"]}, "sides" or "corners"'
-MOST = 4  # dimensions of a grid: a cell has 80 neighbours in as many
+MOST_DIMENSIONS = 4  # dimensions of a grid: a cell has 80 neighbours in as many
 
 
 def neighbouring(neighbours: Any, by: By, keys: KeyTable) -> np.ndarray:
@@ -103,8 +103,8 @@ def _in_grid(which: str, by: By, keys: KeyTable) -> np.ndarray:
     for name, kind in zip(by, keys.types, strict=True):
         if not is_discrete(kind) or not pa.types.is_integer(kind):
             raise BadQuery(f'cells are told by whole numbers, but "{name}" is {kind}.', HINT)
-    if len(by) > MOST:
-        raise BadQuery(f"a grid has at most {MOST} dimensions, not {len(by)}.", HINT)
+    if len(by) > MOST_DIMENSIONS:
+        raise BadQuery(f"a grid has at most {MOST_DIMENSIONS} dimensions, not {len(by)}.", HINT)
     every = keys.column()
     parts = [every] if len(by) == 1 else every.flatten()
     cells, ids = [np.asarray(part) for part in parts], np.arange(keys.count)

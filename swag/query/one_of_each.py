@@ -9,7 +9,7 @@ from swag.query.kind import KINDS, Kind, Reads
 from swag.tables.times.durations import Duration
 
 OF_USERS = "user"  # the option of those that are made of a user's own functions
-OPTIONS = {"ddof": 1, "phi": 0.5, "method": "floor", "n": 2}
+OPTIONS: dict[str, Any] = {"ddof": 1, "phi": 0.5, "method": "floor", "n": 2}
 
 
 def one_of_each(

@@ -28,7 +28,7 @@ from swag.sql.templates import Templates
 from swag.sql.terms import Terms
 from swag.tables.constants import to_sql
 
-MOST = 10_000_000  # characters of a text
+MOST_CHARACTERS = 10_000_000  # characters of a text
 _KNOWN = Templates()
 
 
@@ -39,8 +39,10 @@ def queries_of(
     time of the engine that they are for, if there is one. templates: of statements that need not be read again."""
     if not isinstance(text, str):
         raise BadType(f"SQL is text, not {type(text).__name__}.", 'sw.sql("SELECT SUM(volume) FROM trades [ROWS 100]")')
-    if len(text) > MOST:
-        raise wrong(text, 0, f"the text has {len(text):,} characters, more than {MOST:,}.", "several calls of sw.sql")
+    if len(text) > MOST_CHARACTERS:
+        raise wrong(
+            text, 0, f"the text has {len(text):,} characters, more than {MOST_CHARACTERS:,}.", "several calls of sw.sql"
+        )
     known = templates.queries(text, lambda text: _read(text, None, engine_ts), registered or (), engine_ts)
     return _read(text, registered, engine_ts) if known is None else known
 
@@ -50,12 +52,10 @@ def _read(text: str, registered: Mapping[str, Any] | None, engine_ts: str | None
     named = None if registered is None else Named(registered)
     for select in parse(text):
         if isinstance(select, OverSelect):
-            stored = engine_ts is None
-            some = (
-                [over_statement(text, select, len(found))]
-                if stored
-                else queries_to_register(text, select, str(engine_ts))
-            )
+            if engine_ts is None:
+                some: list[Any] = [over_statement(text, select, len(found))]
+            else:
+                some = queries_to_register(text, select, engine_ts)
         else:
             some = _asked(text, select, named)
         found += some

@@ -20,7 +20,7 @@ from swag.tables.conjuncts import Comparison
 from swag.tables.constants import is_number
 from swag.tables.keys import is_string
 
-FEW = 4  # constants of text
+FEW_CONSTANTS = 4  # constants of text
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Ends:
         intervals.code(*numbers(column, self.values.dtype), self.values, out)
 
     def _codes_of_text(self, array: pa.Array, out: np.ndarray) -> None:
-        if len(self.values) > FEW:
+        if len(self.values) > FEW_CONSTANTS:
             places = np.asarray(pc.index_in(array, self.values).fill_null(-1))
             out[:] = np.where(places < 0, -1, 2 * places + 1)
             return

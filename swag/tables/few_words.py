@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-FEW = 64  # rows
+FEW_ROWS = 64  # rows
 WORDS = (pa.int64(), pa.float64())  # types that are written as they are
 TYPES = {np.dtype(np.int64): WORDS[0], np.dtype(np.float64): WORDS[1]}
 PLAIN = {int: np.dtype(np.int64), float: np.dtype(np.float64)}  # what Arrow makes of values of these types
@@ -20,7 +20,7 @@ def few_words(columns: Any) -> dict[str, np.ndarray]:
     size = -1
     for name, values in columns.items():
         array = _array(values)
-        if array is None or type(name) is not str or size not in (-1, array.size) or not 0 < array.size <= FEW:
+        if array is None or type(name) is not str or size not in (-1, array.size) or not 0 < array.size <= FEW_ROWS:
             return {}
         found[name], size = array, array.size
     return found
@@ -37,7 +37,7 @@ def _array(values: Any) -> np.ndarray | None:
             return None
         array = values.view()
     else:
-        kinds = set(map(type, values)) if type(values) is list and len(values) <= FEW else set()
+        kinds = set(map(type, values)) if type(values) is list and len(values) <= FEW_ROWS else set()
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind not in PLAIN:
             return None

@@ -19,7 +19,7 @@ from swag.tables.keys import is_string
 
 DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 NO_IDS = np.zeros(0, np.int64)
-MANY, FEW = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
+MANY_PARTS, SHARES = 64, 16  # parts that are too many, and by how many shares of all rows they are put together then
 
 
 class TimedRows(NamedTuple):
@@ -91,7 +91,7 @@ class Waiting:
         else:
             self._parts.append(Arrived(new, int(ts.min()), ts.size))
         self.count += ts.size
-        if len(self._parts) > MANY:
+        if len(self._parts) > MANY_PARTS:
             self._parts = fewer(self._parts)
 
     def due(self, upto: int) -> TimedRows | None:
@@ -265,7 +265,7 @@ def joined(parts: list[Arrived]) -> Arrived:
 def fewer(parts: list[Arrived]) -> list[Arrived]:
     """Neighbours are joined up to a small share of all rows. A row that is part of one is not copied again until far
     more rows wait."""
-    share = sum(part.rows.ts.size for part in parts) // FEW
+    share = sum(part.rows.ts.size for part in parts) // SHARES
     groups: list[list[Arrived]] = [[]]
     size = 0
     for part in parts:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kernels.windows import wide
 from swag.errors import BadEvents
 from swag.tables.columns import as_table, room, with_bitmap
-from swag.tables.few_words import FEW, TYPES, WORDS, few_words, table_of_words
+from swag.tables.few_words import FEW_ROWS, TYPES, WORDS, few_words, table_of_words
 
 
 class Head(NamedTuple):
@@ -89,7 +89,7 @@ class WideRows:
 
     def table(self, front: Entities, page: Page) -> pa.Table:
         """front, then a column for each row of a page."""
-        message = self._message(front, page) if self._as_words and 0 < front.rows <= FEW else None
+        message = self._message(front, page) if self._as_words and 0 < front.rows <= FEW_ROWS else None
         if message is None:
             columns = self._columns(page)
             return pa.Table.from_arrays([*front.table.columns, *columns], [*front.names, *self.names])

@@ -24,7 +24,7 @@ from swag.tables.waiting import Waiting
 from swag.ticks.lookback import ranked
 from swag.ticks.schedule import FARTHEST, NEVER, Span, StreamProgress, TickAnswers, farthest_ahead, slots_of
 from swag.ticks.stored_ticks import Stretch, jump
-from swag.ticks.ticker import FEW, Ticker
+from swag.ticks.ticker import FEW_WAITING, Ticker
 
 
 def waits_for_later(query: Query) -> bool:
@@ -137,7 +137,7 @@ class LaterTicker(Ticker):
         oldest = shifted(soonest, min(self._back(clock).depth.time, FARTHEST))
         own = np.zeros(ts.size, np.int64) if self.whole else ids
         gone = ts <= oldest[own]
-        if 2 * np.count_nonzero(gone) > max(ts.size, FEW):
+        if 2 * np.count_nonzero(gone) > max(ts.size, FEW_WAITING):
             self.counters.gone += np.bincount(own[gone], minlength=self.counters.gone.size)
             some = self.pending.rows.some(np.flatnonzero(~gone))
             self.pending = Waiting()

@@ -8,7 +8,7 @@ from swag.durable.state import State, nested, parts, table_from_array, table_to_
 from swag.tables.answers import own_name
 from swag.tables.columns import decoded, taken
 
-MOST = 1_000_000  # rows that are kept; of more the last ones
+MOST_KEPT = 1_000_000  # rows that are kept; of more the last ones
 REASON = "· reason"  # as long as nobody knows what columns of the user's stand beside it
 
 
@@ -36,7 +36,7 @@ class Refused:
         if rows.size == 0:
             return
         self.count += rows.size
-        some = taken(table, rows[-MOST:])
+        some = taken(table, rows[-MOST_KEPT:])
         for i, name in enumerate(some.column_names):
             some = some.set_column(i, name, decoded(some.column(i)))
         self._tables.append(some.append_column(REASON, pa.repeat(reason, some.num_rows)))
@@ -63,7 +63,7 @@ class Refused:
             tables[-2:] = [pa.concat_tables(tables[-2:])]
             if tables[-1].column(0).num_chunks > 64:
                 tables[-1] = tables[-1].combine_chunks()
-        excess = sum(table.num_rows for table in tables) - MOST
+        excess = sum(table.num_rows for table in tables) - MOST_KEPT
         while excess > 0:
             excess -= tables[0].num_rows
             tables[:1] = [tables[0].slice(tables[0].num_rows + excess)] if excess < 0 else []

@@ -21,7 +21,7 @@ from swag.query.every import Every
 from swag.query.windows import Depth, Reach
 from swag.tables.columns import Clock, fixed, to_arrow
 
-MOST = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
+MOST_TICKS = 2**27  # ticks at once; more are a mistake, such as a slot of a second over a gap of a century
 FARTHEST = 2**62  # further back than this is as good as for ever
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -171,9 +171,9 @@ def _counted(fill) -> Ticks:  # type: ignore[no-untyped-def]
 
 def _filled(wanted: int, fill) -> Ticks:  # type: ignore[no-untyped-def]
     """So many ticks, written by a kernel; refused if they are more than fit at once."""
-    if wanted > MOST:
+    if wanted > MOST_TICKS:
         raise BadQuery(
-            f"{wanted:,} ticks at once are more than {MOST:,}.",
+            f"{wanted:,} ticks at once are more than {MOST_TICKS:,}.",
             'a longer slot, a window of time, or sw.Every(…, anchor="tuple"), which skips slots without events',
         )
     out = np.empty((4, wanted), np.int64)

@@ -46,7 +46,7 @@ from swag.ticks.schedule import (
 )
 from swag.ticks.stored_ticks import Seen, Stretch, jump
 
-FEW = 4096  # rows that may wait for a tick in any case
+FEW_WAITING = 4096  # rows that may wait for a tick in any case
 
 
 class Back(NamedTuple):
@@ -390,7 +390,7 @@ class Ticker:
         self._horizon = Horizon(self.every, self.whole, self.counters, stream, depth, step)
         if self.key is None or (self.whole and not depth.rows):
             self._drop_first(self._horizon)
-        elif self.pending.count > FEW:
+        elif self.pending.count > FEW_WAITING:
             rows = np.arange(self.pending.count)
             self.lookback.ready(clock, keys)
             if self.lookback.of_all:

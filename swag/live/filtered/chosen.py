@@ -13,7 +13,7 @@ from swag.tables.columns import Field
 from swag.tables.dispatch import NOTHING, Dispatch, Matches
 from swag.tables.predicate import holds
 
-FEW = 2  # predicates; of more, all are found by their constants in the time it takes to try these
+FEW_TO_TRY = 2  # predicates; of more, all are found by their constants in the time it takes to try these
 TYPES = 4  # of columns, for which indexes are kept
 
 
@@ -109,7 +109,7 @@ class Chooser:
     ) -> Satisfied:
         """Which rows of a batch satisfy which; raises where a predicate can not be computed. shared: where one holds,
         for whoever reads this batch."""
-        if len(predicates) <= FEW:
+        if len(predicates) <= FEW_TO_TRY:
             self.dispatch, self._made = None, []
             return Satisfied(
                 predicates, [holds(each, table) if shared is None else shared(each) for each in predicates]

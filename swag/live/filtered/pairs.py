@@ -14,7 +14,7 @@ from kernels.rings.substreams import KEY_BITS, KEYS
 from swag.durable.state import State
 from swag.tables.keys import KeyTable
 
-FEW = 8  # filters that have a ring of each key: of 100,000 keys, lookups take a third of the time
+FEW_WITH_RINGS = 8  # filters that have a ring of each key: of 100,000 keys, lookups take a third of the time
 NOBODY = -1
 
 
@@ -95,7 +95,7 @@ class Pairs:
 
         Returns for each new ring the old one that it was; 0: it is new, and empty.
         """
-        if self.slots and filters.size <= FEW:
+        if self.slots and filters.size <= FEW_WITH_RINGS:
             return self._arrange_slots(1 << max(0, int(filters.size) - 1).bit_length(), filters)
         codes = self.codes[1:]
         new = np.full(max(int(filters.max(initial=-1)), int((codes >> KEY_BITS).max(initial=-1))) + 1, -1)

@@ -25,7 +25,7 @@ from swag.live.arena import Batch, group
 from swag.live.filtered.pairs import Pairs
 from swag.live.space import EACH, Mask, Space
 
-MANY = 1024  # substreams; fewer without rows are not worth numbering the others anew
+MANY_SUBSTREAMS = 1024  # substreams; fewer without rows are not worth numbering the others anew
 
 
 class Substreams(Space):
@@ -198,7 +198,7 @@ class Substreams(Space):
 
     def forget_empty(self) -> np.ndarray | None:
         """Forget pairs without rows, where they are half of all. Returns the substreams that stay, if any went."""
-        if self._pairs.slots or self.count < MANY or 2 * self._emptied < self.count:
+        if self._pairs.slots or self.count < MANY_SUBSTREAMS or 2 * self._emptied < self.count:
             return None
         empty: np.ndarray = self.arena.kept(self.count) == 0
         empty[0] = False

@@ -31,7 +31,7 @@ from swag.tables.conjuncts import Comparison
 from swag.tables.constant_ends import dispatched, numbers
 from swag.tables.predicate import compile_predicate
 
-MANY = 16  # thresholds; measured over 10,000 rows, sharing costs an event less from 8 on, and memory from 11 on
+MANY_THRESHOLDS = 16  # measured over 10,000 rows, sharing costs an event less from 8 on, and memory from 11 on
 FAMILIES = ("sum", "min", "max")  # of partials that can be combined in any order, each one number
 EXACT = 2**53  # integers up to here are themselves as floats, too
 
@@ -157,8 +157,8 @@ class SharedThresholds:
         bound = None if kind is None or not dispatched(threshold, kind) else bound_of(threshold, _is_float(kind))
         if why or bound is None:
             self.set_apart(label, why or "not compared with a number that it can be sorted by")
-        elif len(self._alike[_like(query, threshold)]) < MANY:
-            self.set_apart(label, f"fewer than {MANY} of what one structure would serve")
+        elif len(self._alike[_like(query, threshold)]) < MANY_THRESHOLDS:
+            self.set_apart(label, f"fewer than {MANY_THRESHOLDS} of what one structure would serve")
         else:
             self._share(label, bound, floats=_is_float(kind))
 

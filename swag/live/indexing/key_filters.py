@@ -31,7 +31,7 @@ from swag.query.windows import Range, reach
 from swag.tables import constants
 from swag.tables.columns import Field, is_number
 
-FEW = 8  # predicates, up to which each has indexes of its own: an index that has nothing to do costs 20 us per batch
+FEW_FOR_INDEXES = 8  # predicates that have indexes of their own: one that has nothing to do costs 20 us per batch
 NAMES = {"count": "CI-COUNT", "sum": "CI-SUM", "max": "CI-MAX", "min": "CI-MIN"}
 
 
@@ -66,7 +66,7 @@ class Filters:
             query.where is not None
             and query.index
             and self.store.keyed
-            and len(self.plan.predicates) > FEW
+            and len(self.plan.predicates) > FEW_FOR_INDEXES
             and not self.plan.thresholds.key(query)
         )
 

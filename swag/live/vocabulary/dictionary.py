@@ -18,7 +18,7 @@ from swag.tables.columns import Field, column, decoded_type, is_discrete, is_num
 from swag.tables.decimals import ALWAYS_FIT
 from swag.tables.keys import is_groupable, is_spelled
 
-MANY = 4096  # values that are not worth looking through
+MANY_VALUES = 4096  # values that are not worth looking through
 
 
 class Dictionary:
@@ -103,7 +103,7 @@ class Dictionary:
         numbers now."""
         renumbered_columns = set()
         for name, words in self.tables.items():
-            if words.count <= MANY:
+            if words.count <= MANY_VALUES:
                 continue
             columns = [space.raw[name].data for space in spaces if name in space.raw]
             if words.count > 2 * sum(data.size for data in columns):

@@ -25,7 +25,7 @@ from swag.sql.places import start_of, wrong
 
 Node = Any
 BEFORE = Unbounded(until=1)  # rows of a smaller ts
-NEVER = "FALSE"
+NO_ROW = "FALSE"
 NOTHING = Call("", Aggregate("count"), WHOLE)
 
 
@@ -106,7 +106,7 @@ class Calls:
         """The column of an aggregate over a window of the function that is being read. None: it is empty."""
         call = replace(self._now, aggregate=aggregate, window=window or WHOLE, takes=takes)
         if window is None:
-            call = replace(call, where=NEVER)
+            call = replace(call, where=NO_ROW)
         if call not in self.found:
             self.found[call] = replace(call, name=self._free(f"{HIDDEN}{self._label}"))
             self.names.add(self.found[call].name)

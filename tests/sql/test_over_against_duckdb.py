@@ -60,7 +60,8 @@ AGGREGATES = [
     )),
     *(Function(text, "other") for text in (
         "MIN(d)", "MAX(d)", "MIN(s)", "MAX(s)", "MIN(m)", "MAX(m)", "SUM(m)", "BOOL_AND(b)", "BOOL_OR(b)",
-        "MIN(b)", "REGR_SLOPE(f, g)", "CORR(f, g)", "REGR_R2(f, g)", "REGR_INTERCEPT(f, g)", "SKEWNESS(x)", "KURTOSIS(x)",
+        "MIN(b)", "REGR_SLOPE(f, g)", "CORR(f, g)", "REGR_R2(f, g)", "REGR_INTERCEPT(f, g)", "SKEWNESS(x)",
+        "KURTOSIS(x)",
         "MIN(o)", "MAX(o)", "MIN(z)", "MAX(z)", "MEDIAN(r)",
     )),
     *(Function(text, "other", True) for text in (

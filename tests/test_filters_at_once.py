@@ -29,6 +29,7 @@ WINDOWS = st.one_of(
 SIMPLE = st.tuples(
     st.sampled_from(AGGREGATES), WINDOWS, st.sampled_from([None, None, "z > 0"]), OPS, THRESHOLDS, st.booleans()
 )
+INNER = sw.Query(sw.count(), sw.Range(10), name="m", by=("k", "z"), every=sw.Every(1))
 COMPOSED = [
     sw.Query(sw.max("z") - sw.min("z"), sw.Range(30), name="spread", having=sw.count() > 1),
     sw.Query(sw.sum("z") / sw.count(), sw.Range(9), name="ratio", having=(">", 0)),
@@ -38,6 +39,8 @@ COMPOSED = [
     sw.Query(sw.count(), sw.Range(10), name="per z", having=(">", 1), by="z"),
     sw.Query(sw.sum("z"), sw.Range(10), name="of all", having=(">", 3), by=()),
     sw.Query(sw.count(), sw.Range(9), name="per both", having=(">", 1), by=("z", "k")),
+    sw.Query(sw.count(), sw.Range(10), name="of answers", having=(">", 2), by=(), source=INNER),
+    sw.Query(sw.sum("m"), sw.Range(10), name="of answers, per k", having=(">", 5), by="k", source=INNER),
 ]
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("ts", "k", "i")] + [("x", pa.float64()), ("z", pa.int64())])
 
@@ -101,6 +104,25 @@ def plain(value, _, found, name):
     """Integers beside floats are floats."""
     floats = any(isinstance(row["value"], float) for row in found)
     return float(value) if name == "value" and floats and isinstance(value, int) else value
+
+
+@pytest.mark.parametrize("most", [1, 2, 99])
+@pytest.mark.parametrize("by", [(), "z", "k", ("z", "k"), ("k", "z")])
+def test_rules_over_answers_that_are_grouped_otherwise(by, most):
+    rule = sw.Query(sw.count(), sw.Range(10), name="n", having=(">", most), by=by, source=INNER)
+    engine = sw.Engine(key="k")
+    engine.register(rule)
+    assert engine.filters().num_rows == engine.changes().num_rows == 0
+    engine.append({"ts": [1, 2, 3], "k": [1, 1, 2], "z": ["a", "a", "b"], "x": [3, 3, 4]})
+    found, told, answer = engine.filters(), engine.changes(), engine.lookup("n")
+    if not by:
+        answer = pa.table({"value": [] if answer is None else [answer]})
+    assert found.drop_columns("query").to_pylist() == answer.to_pylist()
+    assert told.drop_columns(["query", "ts", "passing"]).to_pylist() == answer.to_pylist()
+    assert found.schema.names == ["query", *answer.schema.names]
+    engine.advance(20)
+    assert engine.filters().num_rows == 0
+    assert engine.changes()["passing"].to_pylist() == [False] * told.num_rows
 
 
 def test_a_thousand_rules_are_a_few_calls(monkeypatch):

@@ -327,20 +327,15 @@ class LiveStream:
 
     def filtered(self, names: list[str], at: Any = None) -> ManyAnswers:
         """Who passes which of these, all at once; those over the answers of others one by one."""
-        own, plain, others = self._plain_and_others(names)
-        found = self.core.filtered([self.queries[name] for name in own], at)
-        if not others:
-            return found
-        found_in = [(place, self.passing(names[place], at)) for place in others]
-        return merged(names, [(plain, found), *(([i], answers_of(names[i], t)) for i, t in found_in)])
+        return self._of_both(
+            names,
+            lambda own: self.core.filtered([self.queries[name] for name in own], at),
+            lambda name: answers_of(name, self.passing(name, at)),
+        )
 
     def changes(self, names: list[str]) -> ManyAnswers:
         """Who began or ceased to pass since it was last told."""
-        own, plain, others = self._plain_and_others(names)
-        found = self.core.alerts.changes(own)
-        if not others:
-            return found
-        return merged(names, [(plain, found), *(([place], self._changed(names[place])) for place in others)])
+        return self._of_both(names, self.core.alerts.changes, self._changed)
 
     def tell(self, names: list[str]) -> None:
         """What `changes` gave was told."""
@@ -348,6 +343,17 @@ class LiveStream:
         self.core.alerts.tell(own)
         for place in others:
             (self.frames if names[place] in self.frames.running else self._told).tell(names[place])
+
+    def _of_both(
+        self, names: list[str], of_own: Callable[[list[str]], ManyAnswers], of_other: Callable[[str], ManyAnswers]
+    ) -> ManyAnswers:
+        """Answers of the queries that alerts follow, in one piece, and of each of the others."""
+        own, plain, others = self._plain_and_others(names)
+        found = of_own(own)
+        if not others:
+            return found
+        parts = [(plain, found)] if own else []  # none of its own: the others may be grouped otherwise than the core is
+        return merged(names, [*parts, *(([place], of_other(names[place])) for place in others)])
 
     def _plain_and_others(self, names: list[str]) -> tuple[list[str], list[int], list[int]]:
         """The queries that alerts follow, their places, and those of the others, which are compared as a whole. Of the

@@ -5,7 +5,7 @@ from typing import Any
 
 import swag as sw
 from swag.query.kind import KINDS
-from swag.query.one_of_each import one_of_each
+from swag.query.kinds.one_of_each import one_of_each
 
 COLUMNS = {"numbers": "x", "numbers and times": "x", "what has an order": "x", "anything": "x", "booleans": "b"}
 

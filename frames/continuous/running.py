@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from frames.continuous.event_summary import EventSummary
 from frames.continuous.summaries import FrameSummary
-from frames.finding.core import Closed, DetectorCore
+from frames.finding.core import DetectorCore
+from frames.finding.follower import Closed
 from frames.finding.intake import NO_KEY, NO_TIME
 from frames.finding.key_memory import keep_keys
 from frames.state import nested

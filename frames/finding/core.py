@@ -6,11 +6,11 @@ it comes out when it ends, or piece by piece.
 """
 
 import copy
-from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from frames.finding.follower import Closed, FrameFollower
 from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, timed, with_read
 from frames.finding.measures import MatchEvents
 from frames.finding.open_ends import OpenEnds, next_instants
@@ -34,35 +34,8 @@ from swag.tables.waiting import TimedRows, Waiting
 SKIP = " skip"  # beside frames that wait for their end: see frames/finding/ties.py
 
 
-class Closed(NamedTuple):
-    """All events have come: up to `until` of the keys that have some now, and of `key`; up to `upto` of all keys."""
-
-    until: int
-    upto: int
-    key: int | None = None
-
-
 NOTHING_CLOSED = Closed(EARLIEST, EARLIEST)
 LATER = "punctuate later, or drop late events before pushing"
-
-
-class FrameFollower(Protocol):
-    """Who follows the frames of a detector batch by batch, as what is said of them grows (frames/continuous)."""
-
-    def begin(self, rows: TimedRows, scan: Scan) -> None:
-        """Rows that are about to be scanned."""
-
-    def cut(self, scan: Scan, carried: int, scanned: TimedRows) -> None:
-        """They were scanned, maybe with some of before (`scanned`); `carried` frames were there before."""
-
-    def join(self, keys: np.ndarray, scan: Scan) -> None:
-        """Frames of these keys end, too, as time has passed; what they remember says nothing of that yet."""
-
-    def report(self, frames: np.ndarray, chosen: np.ndarray, keyed: np.ndarray) -> None:
-        """Frames in these slots come out."""
-
-    def renumber(self, kept: np.ndarray) -> None:
-        """Key kept[i] is key i from now on."""
 
 
 class DetectorCore:

@@ -59,6 +59,7 @@ from frames.specs import (
 )
 from frames.specs.conditions import without_filters
 from frames.theory.exact import aggregate, satisfies, truth
+from frames.theory.lengths import is_long_enough, is_short_enough, units
 from frames.theory.logical import processed
 from frames.theory.patterns import can_be_read, matches
 from frames.theory.schemes import (
@@ -269,7 +270,7 @@ def _within_aggregate(spec: Aggregate, extent: Sequence[Event]) -> bool:
 def _within_session(spec: Session, extent: Sequence[Event]) -> bool:
     """No silence is longer than the gap."""
     times: list[Any] = [event.get(WHEN, event.get("ts")) for event in extent]
-    return all(b - a <= _units(spec.gap, "gap", a) for a, b in itertools.pairwise(times))
+    return all(b - a <= units(spec.gap, "gap", a) for a, b in itertools.pairwise(times))
 
 
 @holds.register
@@ -296,38 +297,6 @@ def _within_pattern(spec: Pattern, extent: Sequence[Event]) -> bool:
 def _within_custom(spec: Custom, extent: Sequence[Event]) -> bool:
     """The logical operator has a frame of all of these events, if it is given them alone."""
     return (0, len(extent) - 1) in processed(spec, extent, WHEN if WHEN in extent[0] else "ts")
-
-
-def is_long_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
-    """The data-independent condition: rows and duration (here in the unit of ts).
-
-    >>> import frames as fr
-    >>> fr.theory.is_long_enough(fr.Session(9, min_rows=2), [{"ts": 1}])
-    False
-    """
-    if len(extent) < spec.min_rows or spec.min_duration == 0:
-        return len(extent) >= spec.min_rows
-    return bool(extent[-1][ts] - extent[0][ts] >= _units(spec.min_duration, "min_duration", extent[0][ts]))
-
-
-def is_short_enough(spec: Spec, extent: Sequence[Event], ts: str = "ts") -> bool:
-    """The other one: at most so many rows, and so long.
-
-    >>> import frames as fr
-    >>> fr.theory.is_short_enough(fr.Session(9, max_duration=3), [{"ts": 1}, {"ts": 4}])
-    True
-    """
-    if spec.max_rows is not None and len(extent) > spec.max_rows:
-        return False
-    if spec.max_duration is None:
-        return True
-    return bool(extent[-1][ts] - extent[0][ts] <= _units(spec.max_duration, "max_duration", extent[0][ts]))
-
-
-def _units(duration: Any, name: str, instant: Any) -> int:
-    if not isinstance(duration, int) or not isinstance(instant, int):
-        raise BadQuery(f"{name}={duration!r}: theory counts in the unit of an integer ts.", f"{name}=2")
-    return duration
 
 
 def cell(spec: Boundary, event: Event) -> tuple[int | None, ...]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import swag as sw
 from swag.first_use import use_engine
 from swag.query.kind import Reads
-from swag.query.one_of_each import one_of_each
+from swag.query.kinds.one_of_each import one_of_each
 from swag.query.over_frames import frames_package
 
 ROWS = 48

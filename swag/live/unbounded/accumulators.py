@@ -17,7 +17,7 @@ from swag.tables.columns import fixed
 from swag.tables.lists import ranges
 
 
-class End(NamedTuple):
+class EndRows(NamedTuple):
     """The values of a column in the first rows, or in the last: so many of them."""
 
     first: bool
@@ -29,7 +29,7 @@ class End(NamedTuple):
         return f"{name}({column})" if self.n == 1 else f"{name}_n({column}, {self.n})"
 
 
-What = Part | End
+What = Part | EndRows
 Values = Callable[[str], np.ndarray]  # a column by its name
 EXTREMES = ("min", "max", "arg_max", "arg_min")  # families whose partials are values of their columns, one of each
 NO_MONOID = ("quantile", "distinct", "mode")  # families of which no partial is kept
@@ -45,7 +45,7 @@ def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
     kind = KINDS[aggregate.kind]
     if kind.at_ends:
         (column,) = kind.raw or aggregate.columns
-        return (End(aggregate.kind.startswith("first"), column, aggregate.n or 1),)
+        return (EndRows(aggregate.kind.startswith("first"), column, aggregate.n or 1),)
     if aggregate.kind == "approx_count_distinct":
         return (Part("registers", (aggregate.columns[0] + HASHED,)),)
     return parts_of(aggregate)
@@ -199,7 +199,7 @@ class EndTotal(Accumulator):
         return [np.zeros(0, self.dtypes[0])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
-        assert isinstance(self.what, End)
+        assert isinstance(self.what, EndRows)
         (ends,), name = self.arrays, self.what.column
         if self.what.first:
             new = n[runs.slots] == 0
@@ -208,7 +208,7 @@ class EndTotal(Accumulator):
             ends[runs.slots] = values(name)[runs.rows[runs.last - 1]]
 
     def join(self, slots: np.ndarray, behind: Any, theirs: np.ndarray, n: tuple[np.ndarray, np.ndarray]) -> None:
-        assert isinstance(self.what, End)
+        assert isinstance(self.what, EndRows)
         new = n[0] == 0 if self.what.first else n[1] > 0
         self.put(slots[new], behind, theirs[new])
 
@@ -220,11 +220,11 @@ class EndsTotal(Accumulator):
     """The values in the first n rows, or in the last: row i of a key is at place i % n."""
 
     def empty(self) -> list[np.ndarray]:
-        assert isinstance(self.what, End)
+        assert isinstance(self.what, EndRows)
         return [np.zeros((0, self.what.n), self.dtypes[0])]
 
     def take(self, runs: Runs, values: Values, n: np.ndarray) -> None:
-        assert isinstance(self.what, End)
+        assert isinstance(self.what, EndRows)
         before, size, width = n[runs.slots], runs.last - runs.first, self.what.n
         counts = np.minimum(size, np.maximum(width - before, 0) if self.what.first else width)
         skipped = np.zeros_like(size) if self.what.first else size - counts

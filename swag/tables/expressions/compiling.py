@@ -265,7 +265,7 @@ def _within_int64(operation: Operation, operands: list[Any]) -> Operation:
             raise Unfit(rule, f"{number}.0, to compute in floats")
         return operation.kernel(*values)
 
-    return operation._replace(kernel=refused)
+    return Operation(refused, operation.takes, operation.constant)
 
 
 def _is_too_large(node: Any) -> bool:

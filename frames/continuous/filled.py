@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from frames.continuous.messages import FrameSpans, Messages
+from frames.continuous.messages import Messages, MessageSpans
 from frames.continuous.running import OURS, RunningFrames
 from frames.finding.intake import NO_KEY, NO_TIME, key_ids
 from frames.scans.scan import extended
@@ -166,7 +166,7 @@ class FilledFrames(RunningFrames):
             return (pa.concat_tables(fine) if fine else None), why
 
     def _rows_of(self, frames: EndedFrames) -> pa.Table:
-        said = self.messages.answers(FrameSpans(instants(frames.table.column("start"), "start"), *frames[1:]))
+        said = self.messages.answers(MessageSpans(instants(frames.table.column("start"), "start"), *frames[1:]))
         if said is None:
             return self._filled(frames.table)
         return self.query.with_answers(frames.table, *self.query.computed(said))
@@ -288,10 +288,10 @@ class FilledFrames(RunningFrames):
             np.minimum.at(found, waiting[there], core.ends.starts()[there])
         return found
 
-    def _open_spans(self, of_core: np.ndarray, clock: Clock) -> FrameSpans:
+    def _open_spans(self, of_core: np.ndarray, clock: Clock) -> MessageSpans:
         """The frames that are open, and the runs and gaps that may become some, as far as they go by now."""
         if self.core.scan is None:
-            return FrameSpans(*[NO_TIME] * 4)
+            return MessageSpans(*[NO_TIME] * 4)
         frames, keyed = self.core.scan.frames, self.core.scan.keyed
         found = [frames[:, [KEY, BEGIN, END]]]
         for slot, rows, ends in ((SLOT, ROWS, [START, LAST]), (GAP_SLOT, GAP_ROWS, [GAP_START, GAP_END])):
@@ -299,7 +299,7 @@ class FilledFrames(RunningFrames):
             found.append(np.column_stack([keys, keyed[keys][:, ends]]))
         numbers, starts, until = np.concatenate(found).T
         keys = self._by_known(of_core)[numbers]
-        spans = FrameSpans(starts, keys, *self._moved(starts, until, clock)[:2])
+        spans = MessageSpans(starts, keys, *self._moved(starts, until, clock)[:2])
         return spans.some(keys >= 0)
 
     def _by_known(self, of_core: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from swag.tables.columns import decoded_type
 from swag.tables.waiting import TimedRows
 
 
-class FrameSpans(NamedTuple):
+class MessageSpans(NamedTuple):
     """Frames by when they start, and their keys: from when to when messages lie in them, both inside."""
 
     starts: np.ndarray
@@ -34,8 +34,8 @@ class FrameSpans(NamedTuple):
     first: np.ndarray
     last: np.ndarray
 
-    def some(self, which: np.ndarray) -> "FrameSpans":
-        return FrameSpans(*(each[which] for each in self))
+    def some(self, which: np.ndarray) -> "MessageSpans":
+        return MessageSpans(*(each[which] for each in self))
 
 
 class LaidMessages(CountedRows):
@@ -46,7 +46,7 @@ class LaidMessages(CountedRows):
         order = self.laid.order
         super().__init__(rows.table, np.arange(rows.ts.size) if order is None else order)
 
-    def positions(self, pieces: FrameSpans) -> tuple[np.ndarray, np.ndarray]:
+    def positions(self, pieces: MessageSpans) -> tuple[np.ndarray, np.ndarray]:
         first, last = self.laid.spans(pieces.keys, pieces.first, pieces.last)
         return first, np.maximum(first, last)
 
@@ -84,7 +84,7 @@ class Messages:
         self.may_fold = all(aggregate.user is None and is_merged(aggregate, self.types) for aggregate, _ in self.asked)
         self.partials = Partials(self.asked) if self.may_fold else None
 
-    def answers(self, spans: FrameSpans) -> list[Any] | None:
+    def answers(self, spans: MessageSpans) -> list[Any] | None:
         """A column per aggregate; None if it takes the messages themselves. Raises if a sum does not fit."""
         if self.partials is None or self.rows is None:
             return None
@@ -96,7 +96,7 @@ class Messages:
         found.fold(laid, spans, slots)
         return found.answers(slots, self.types)
 
-    def let_go(self, upto: np.ndarray, spans: FrameSpans) -> None:
+    def let_go(self, upto: np.ndarray, spans: MessageSpans) -> None:
         """Of each key those before some time go. spans: open frames, at most one of a key, that they may lie in; what
         does lies in no other frame, and none is to come before it."""
         if self.rows is None:
@@ -109,7 +109,7 @@ class Messages:
             self._fold(self.partials, rows.some(np.flatnonzero(~keep)), spans)
         self.rows = TimedRows(rows.table.filter(pa.array(keep)).combine_chunks(), rows.ts[keep], rows.ids[keep])
 
-    def _fold(self, partials: Partials, rows: TimedRows, spans: FrameSpans) -> None:
+    def _fold(self, partials: Partials, rows: TimedRows, spans: MessageSpans) -> None:
         laid = LaidMessages(rows, self._grown(spans.keys, rows.ids))
         first, last = laid.positions(spans)
         spans = spans.some(last > first)

@@ -4,7 +4,7 @@ A query and the one that it reads may be grouped differently. Each level is grou
 reads, else as the one that reads it, else by default; PARTITIONED BY adds the columns that it counts by.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -57,13 +57,15 @@ def grouping_of(query: Any, default: By) -> By:
     return _groupings(query, default)[0]
 
 
-def check_apart(queries: Iterable[Any], ts: str, default: By, known: Container[str], groupings: Iterable[By]) -> None:
+def check_apart(
+    queries: Iterable[Any], ts: str, default: By, known: Mapping[str, Any], groupings: Iterable[By]
+) -> None:
     """Refuse a query that is named like a column which comes before the answers: ts, or one of the key of any query, as
-    all are answered together. known: the names of queries that are there already, which have these groupings."""
+    all are answered together (those over frames are not). known: those that are there already, in these groupings."""
     added = dict.fromkeys(name for query in queries for name in grouping_of(query, default))
     taken = dict.fromkeys((ts, *default, *(name for by in groupings for name in by), *added))
-    for name in (*(query.label for query in queries), *(name for name in added if name in known)):
-        if name in taken:
+    for query in (*queries, *(known[name] for name in added if name in known)):
+        if isinstance(query, Query) and (name := query.label) in taken:
             raise BadQuery(
                 f'query "{name}" has the name of a column that comes before the answers: {", ".join(taken)}.',
                 'name it apart: sw.Query(…, name="…")',

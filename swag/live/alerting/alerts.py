@@ -56,6 +56,7 @@ class Alerts:
         self.active = False
         self._book = RuleBook(grouping, answer, answer_each)
         self._kinds: dict[int, int] = {}  # what was known of rules when they were last looked at; not of new ones
+        self._failed: dict[int, SwagError] = {}  # rules that had no answer then, and why
         self._since = EARLIEST  # when everything was last looked at
         self._touched: list[np.ndarray] = []  # keys since then
         self._events = 0
@@ -96,10 +97,7 @@ class Alerts:
         self._events += events
         store = self._grouping.store
         if self._events > MANY_EVENTS and store.now - self._since > store.retention.depth.time:
-            try:
-                self.look()
-            except SwagError:  # an answer that there is none of: whoever asks will be told
-                self._touched = [np.unique(np.concatenate(self._touched))]
+            self.look()
 
     def look_again(self) -> None:
         """Events were put into the past: until when anything is certain is not known any more, and all keys are looked
@@ -126,7 +124,8 @@ class Alerts:
     # -- looking ------------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Bring what was seen up to date: of new rules all keys, else those that were touched or are due."""
+        """Bring what was seen up to date: of new rules all keys, else those that were touched or are due. Rules that
+        have no answer (a sum that does not fit) are new ones the next time; whoever asks for them is told why."""
         store = self._grouping.store
         if store.clock is not None and self._book.rules:
             self._look()
@@ -141,11 +140,12 @@ class Alerts:
             self._kinds = {n: kind for n, kind in self._kinds.items() if book.kinds[n] == kind}
         self._watch.add_keys(store.key_count)
         self._watch.add_rules(max(book.rules) + 1)
+        self._failed = {}
         try:
             ready = self._watch.release(store.now)
             if new := [number for number in book.rules if number not in self._kinds]:
                 rings = store.main.arena.rings[: store.key_count]
-                keys = np.flatnonzero(rings[:, TAIL] > rings[:, HEAD])
+                keys = np.flatnonzero((rings[:, TAIL] > rings[:, HEAD]) | self._watch.needed(store.key_count))
                 self._look_at_keys(book.judges_of(new), keys, WatchedPairs(NONE, NONE))
             if len(new) < len(book.rules):
                 touched = np.unique(np.concatenate([NONE, *self._touched]))
@@ -154,6 +154,8 @@ class Alerts:
             self._kinds = {}  # what left the queue is found again by a look at all
             raise
         self._kinds = book.kinds
+        if self._failed:
+            self._kinds = {n: kind for n, kind in book.kinds.items() if n not in self._failed}
 
     def _look_at_keys(self, judges: list[Judge], keys: np.ndarray, ready: WatchedPairs) -> None:
         """At all rules of some keys, and at pairs of others that are ready."""
@@ -163,8 +165,21 @@ class Alerts:
             some = KeysNow(store, keys[begin : begin + step], store.now)
             place = self._book.judge_of[ready.rule]
             for i, judge in enumerate(judges):
-                self._look_at(judge, some, ready.chosen(np.flatnonzero(place == i)))
+                self._try(judge, some, ready.chosen(np.flatnonzero(place == i)))
             ready = WatchedPairs(NONE, NONE)
+
+    def _try(self, judge: Judge, keys: KeysNow, ready: WatchedPairs) -> None:
+        """A look by one judge. A rule that has no answer is found by halves: the others are looked at all the same."""
+        try:
+            self._look_at(judge, keys, ready)
+        except SwagError as why:
+            numbers = judge.numbers
+            if numbers.size == 1:
+                self._failed[int(numbers[0])] = why
+                return
+            for half in (numbers[: numbers.size // 2], numbers[numbers.size // 2 :]):
+                (part_of_it,) = self._book.judges_of(half.tolist())
+                self._try(part_of_it, keys, ready.chosen(np.flatnonzero(np.isin(ready.rule, half))))
 
     def _look_at(self, judge: Judge, keys: KeysNow, ready: WatchedPairs) -> None:
         """By one judge: keys and pairs that are ready are judged, changes noted, and who is to be watched is queued."""
@@ -181,7 +196,12 @@ class Alerts:
             return
         passed = self._watch.flags(pairs) & watching.PASSING
         since = np.maximum(self._book.born_at[pairs.rule], self._since)
-        ts = began(self._grouping, judge, pairs, passed == 0, since)
+        try:
+            ts = began(self._grouping, judge, pairs, passed == 0, since)
+        except SwagError:
+            if judge.numbers.size > 1:
+                raise
+            ts = np.full(since.size, self._grouping.store.now)  # it had no answer at some time before
         self._watch.mark(pairs, (passed == 0) * watching.PASSING, passed)
         code, before = self._changed
         self._changed = np.concatenate([code, pairs.code]), np.concatenate([before, ts])
@@ -200,6 +220,8 @@ class Alerts:
     def changes(self, names: list[str]) -> ManyAnswers:
         """What is otherwise than was told, of these rules; nothing counts as told by that."""
         self.look()
+        for why in (self._failed[number] for number in map(self._book.numbers.get, names) if number in self._failed):
+            raise why
         clock = self._grouping.store.clock
         if clock is None or not names:
             return ManyAnswers(names, {}, NONE, self._keys(NONE), [], NONE, [pa.nulls(0)], [pa.nulls(0, pa.bool_())])

@@ -30,7 +30,7 @@ class RuleBook:
     """It owns the numbers of rules, by which bits and queue know them, and follows the plan with their families.
 
     kinds: what events that leave can do to each (kernels/key_filters/watching.py); a rule of another kind than before
-    is to be looked at as if it were new. types: of their answers. Both are as of the last `follow`.
+    is to be looked at as if it were new. They are as of the last `follow`.
     """
 
     def __init__(self, grouping: Grouping, answer: Callable[..., Any], answer_each: Callable[..., Any]) -> None:
@@ -43,7 +43,6 @@ class RuleBook:
         self.judges: list[Judge] = []
         self.judge_of = NONE  # by number: the place of its judge
         self.born_at = NONE  # by number: `born`
-        self.types: dict[int, pa.DataType] = {}
         self.kinds: dict[int, int] = {}
         self._routes: Any = None  # of the plan, when it was last followed
         self._over_sums: dict[Any, list[int]] = {}
@@ -71,8 +70,7 @@ class RuleBook:
         if self._asked is None or self._asked[0] != names:
             place = np.full(max(self.rules, default=0) + 1, -1)
             place[[self.numbers[name] for name in names]] = np.arange(len(names))
-            kinds = {name: self.types[self.numbers[name]] for name in names}
-            self._asked = names, AskedRules(place, one_of_each(kinds))
+            self._asked = names, AskedRules(place, one_of_each(self._types(names)))
         return self._asked[1]
 
     # -- families -----------------------------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ class RuleBook:
             self.born_at[list(self.born)] = list(self.born.values())
             for place, judge in enumerate(self.judges):
                 self.judge_of[judge.numbers] = place
-            self.types, self.kinds, self._asked = self._types(), self._kinds(), None
+            self.kinds, self._asked = self._kinds(), None
 
     def _sums(self) -> dict[Any, list[int]]:
         """The rules over sums that an index may serve, by it. As long as there is one, no value is negative."""
@@ -133,17 +131,13 @@ class RuleBook:
         timed = query.is_simple and KINDS[query.aggregate.kind].timed
         return query.is_simple and not timed and has_bounds(query.condition, routes[query.label].type)
 
-    def _types(self) -> dict[int, pa.DataType]:
-        """Of the answers of each rule."""
-        found: dict[int, pa.DataType] = {}
-        for judge in self.judges:
-            queries = [self.rules[number] for number in judge.numbers.tolist()]
-            if isinstance(judge, SimpleRules):
-                kinds = [self._routes[query.label].type for query in queries]
-            else:
-                kinds = [column.type for column in self._answer(queries, NONE, self._grouping.store.now)[0]]
-            found |= dict(zip(judge.numbers.tolist(), kinds, strict=True))
-        return found
+    def _types(self, names: list[str]) -> dict[str, pa.DataType]:
+        """Of the answers of some rules."""
+        queries = [self.rules[self.numbers[name]] for name in names]
+        composed = [query for query in queries if not self._is_simple(query, self._routes)]
+        columns = self._answer(composed, NONE, self._grouping.store.now)[0]
+        found = {query.label: column.type for query, column in zip(composed, columns, strict=True)}
+        return {name: found[name] if name in found else self._routes[name].type for name in names}
 
     def _kinds(self) -> dict[int, int]:
         clock = self._grouping.store.clock

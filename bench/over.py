@@ -34,7 +34,7 @@ def run(quick: bool) -> Report:
         "DuckDB": lambda: by_duckdb(events),
         "Polars": lambda: by_polars(events),
     }
-    took = interleaved(jobs, 1 if quick else 2)
+    took = interleaved(jobs, 1 if quick else 3)
     for name, reach in (("DuckDB", 10), ("Polars", 3)):
         said = f"swag {took['swag']:.2f} s, {name} {took[name]:.1f} s"
         report.findings.append(Finding(f"against {name}", said, took[name] / took["swag"], "x", reach=reach))

@@ -233,10 +233,11 @@ def load(state, i):
 
 
 def store(state, i, partial):
-    """Set partial i of a state."""
+    """Set partial i of a state; what nobody will read of it is None in place of an array."""
     if isinstance(state, tuple):
         for s, p in zip(state, partial, strict=True):
-            s[i] = p
+            if s is not None:
+                s[i] = p
     else:
         state[i] = partial
 
@@ -308,6 +309,10 @@ def _store_overload(state, i, partial):
 
         return scalar
 
+    if len(state) == 0:
+        return lambda state, i, partial: None
+    if isinstance(state[0], types.NoneType):
+        return lambda state, i, partial: store(state[1:], i, partial[1:])
     if len(state) == 1:
 
         def last(state, i, partial):
@@ -331,10 +336,12 @@ def state_dtypes(op: Any, of_columns: Any) -> Any:
     return dtypes or first
 
 
-def empty_state(op: Any, of_columns: Any, size: int) -> Any:
-    """Room for `size` partials: an array, or a tuple of arrays."""
+def empty_state(op: Any, of_columns: Any, size: int, read: tuple[int, ...] | None = None) -> Any:
+    """Room for `size` partials: an array, or a tuple of arrays. read: the places in it that somebody will read."""
     dtypes = state_dtypes(op, of_columns)
-    return tuple(np.empty(size, dtype) for dtype in dtypes) if isinstance(dtypes, tuple) else np.empty(size, dtypes)
+    if not isinstance(dtypes, tuple):
+        return np.empty(size, dtypes)
+    return tuple(np.empty(size, each) if read is None or i in read else None for i, each in enumerate(dtypes))
 
 
 @kernel

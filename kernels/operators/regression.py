@@ -6,8 +6,7 @@ from kernels.compile.jit import kernel
 
 
 @kernel
-def slopes(mean_y, mean_x, yy, xx, xy, out):
-    """NaN where x is a constant, or a moment is beyond floats."""
+def slopes(yy, xx, xy, out):
+    """NaN where x is a constant, or a moment is beyond floats: so are those of values that are not finite."""
     for i in range(out.size):
-        finite = np.isfinite(mean_x[i]) & np.isfinite(mean_y[i]) & np.isfinite(xx[i]) & np.isfinite(yy[i])
-        out[i] = xy[i] / xx[i] if finite else np.nan
+        out[i] = xy[i] / xx[i] if np.isfinite(xx[i]) & np.isfinite(yy[i]) else np.nan

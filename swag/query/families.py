@@ -22,6 +22,7 @@
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,17 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
     partials: for each part of the aggregate, its array or tuple of arrays. Empty windows hold anything in them.
     """
     return KINDS[aggregate.kind].lower(aggregate, n, partials)
+
+
+def read_by(aggregates: Iterable[Aggregate]) -> tuple[int, ...] | None:
+    """The places in a partial that any of these reads; None: all."""
+    places: set[int] = set()
+    for aggregate in aggregates:
+        of = KINDS[aggregate.kind].of
+        if of is None:
+            return None
+        places.update(of)
+    return tuple(sorted(places))
 
 
 def lower_into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarray) -> np.ndarray | None:

@@ -131,8 +131,8 @@ class Kind:
     tells_apart: values need not have an order, but two of them must be known to be equal or not. degrees: if all values
     of a column grow tenfold, answers that are floats grow by this power of ten, for each column; None: it can not be
     computed of decimals, which are whole numbers of their smallest units. lowers: where a kernel does the same as
-    `lower`, which way of kernels/windows/wide.py that is. into: the same as `lower`, into room for the answers: half a
-    nanosecond less for each.
+    `lower`, which way of kernels/windows/wide.py that is. into: the same as `lower`, into room for the answers, half a
+    nanosecond less for each; and `of`, the places in its partials that it reads.
     """
 
     name: str
@@ -152,6 +152,7 @@ class Kind:
     degrees: tuple[int, ...] | None = None
     lowers: int | None = None
     into: LowerInto | None = None
+    of: tuple[int, ...] | None = None
 
     def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
         """What each column of an aggregate may be, by its name."""

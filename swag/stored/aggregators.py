@@ -116,9 +116,10 @@ def _dtype(columns: Any) -> Any:
 def swept_and_lowered(part: Aggregator, chunk: Chunk, outputs: Outputs, op: Any, columns: Any) -> Answer:
     """Sweep once, then lower for each aggregate."""
     sweep = part.sweep(chunk, op, columns)
+    read = families.read_by(outputs)
 
     def answer(block: RequestBlock) -> None:
-        partials = monoids.empty_state(op, _dtype(columns), block.lo.size)
+        partials = monoids.empty_state(op, _dtype(columns), block.lo.size, read)
         sweep(block, partials)
         for aggregate, output in outputs.items():
             slot = output.slot(block)

@@ -42,9 +42,12 @@ def r2(y: str, x: str) -> Aggregate:
     return of("r2", y, x)
 
 
+MOMENTS = (3, 4, 5)  # the places of yy, xx, xy in a partial
+
+
 def into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarray) -> np.ndarray:
     """The columns are y and x: so are the partials, as those of the co-moments of the two."""
-    arrays = (np.ascontiguousarray(each).reshape(-1) for each in partials[0][1:])
+    arrays = (np.ascontiguousarray(partials[0][i]).reshape(-1) for i in MOMENTS)
     regression.slopes(*arrays, out.reshape(-1))
     return n > 0
 
@@ -63,6 +66,8 @@ def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.
 
 
 SLOPE, INTERCEPT, R2 = of_two(slope, "REGR_SLOPE"), of_two(intercept, "REGR_INTERCEPT"), of_two(r2, "REGR_R2")
-register(Kind("slope", into_new(into), "comoments", columns=(2, 2), degrees=(1, -1), statements=SLOPE, into=into))
+register(
+    Kind("slope", into_new(into), "comoments", columns=(2, 2), degrees=(1, -1), statements=SLOPE, into=into, of=MOMENTS)
+)
 register(Kind("intercept", lower, "comoments", columns=(2, 2), degrees=(1, 0), statements=INTERCEPT))
 register(Kind("r2", lower, "comoments", columns=(2, 2), degrees=(0, 0), statements=R2))

@@ -41,5 +41,5 @@ def into(aggregate: Aggregate, n: np.ndarray, partials: list[Any], out: np.ndarr
 
 
 SKEW, KURTOSIS = of_one(skew, "SKEWNESS", "SKEW"), of_one(kurtosis, "KURTOSIS")
-register(Kind("skew", into_new(into), "skew", degrees=(0,), statements=SKEW, into=into))
-register(Kind("kurtosis", into_new(into), "shape", degrees=(0,), statements=KURTOSIS, into=into))
+register(Kind("skew", into_new(into), "skew", degrees=(0,), statements=SKEW, into=into, of=(2, 3)))
+register(Kind("kurtosis", into_new(into), "shape", degrees=(0,), statements=KURTOSIS, into=into, of=(2, 4)))

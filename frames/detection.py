@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import SMALL, in_parallel, key_ids, threads, timed, with_read
+from frames.finding.intake import SMALL, in_parallel, key_ids, threads, with_read
 from frames.finding.layout import laid_out
 from frames.finding.measures import with_measures
 from frames.finding.numbering import numbered
@@ -26,7 +26,7 @@ from kernels.compile.ahead import rehearsed
 from kernels.frames.framing import AT, COUNT, END
 from kernels.stored import edges
 from swag.first_use import few
-from swag.tables.columns import Clock, Field, as_table
+from swag.tables.columns import Clock, Field, as_table, timed
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows

@@ -25,7 +25,6 @@ from frames.finding.intake import (
     after,
     check_promise,
     key_ids,
-    timed,
 )
 from frames.state import key_setting, keys_from_arrays, keys_to_arrays, nested
 from frames.tables import FramePieces, Key, is_untyped, key_of, margins, pieces_of, shifted
@@ -36,7 +35,7 @@ from swag.errors import BadEvents, BadQuery, BadType
 from swag.explain import many
 from swag.query.as_call import shown
 from swag.query.groupings import one_or_several
-from swag.tables.columns import Clock, as_table, column
+from swag.tables.columns import Clock, as_table, column, timed
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable
 from swag.tables.times.durations import Duration

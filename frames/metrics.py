@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import members, placed
-from frames.finding.intake import START_OF_TIME, key_ids, timed
+from frames.finding.intake import START_OF_TIME, key_ids
 from frames.scans.scan import number
 from frames.specs import Threshold
 from frames.tables import Key, key_of, pieces_of, united
 from frames.theory.exact import satisfies
 from kernels.frames import fill as frame_fill
 from swag.errors import BadQuery, BadType
-from swag.tables.columns import as_table
+from swag.tables.columns import as_table, timed
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.times.durations import Duration, in_units

@@ -1,6 +1,7 @@
 """`sw.evaluate`: queries of any kind over stored events."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -76,7 +77,7 @@ def evaluate(
     if streams:
         raise _no_option(next(iter(streams)))
     table = as_table(events)
-    with placed(queries):
+    with placed(queries) if isinstance(queries, str) else nullcontext():
         answers = _evaluate_together(asked, table, at, ts, default, progress)
     return answers if out == ARROW else as_frame(answers, out)
 
@@ -91,14 +92,13 @@ def _evaluate_together(
         return chosen_events(asked[0], table, ts, default)
     plain = all(query.is_plain for query in asked)  # of ticks there may be many more than of rows
     if progress is None and at is None and plain and table.num_rows * len(asked) < BRIEF:
-        return _evaluate(asked, table, at, ts, default, Progress())
+        return answered_by(asked, table, at, ts, default)
     with shown(progress) as steps:
-        return _evaluate(asked, table, at, ts, default, steps)
+        return answered_by(asked, table, at, ts, default, steps) if plain else _ticks(asked, table, at, ts, default)
 
 
-def _evaluate(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By, progress: Progress) -> pa.Table:
-    if all(query.is_plain for query in asked):
-        return answered_by(asked, table, at, ts, default, progress)
+def _ticks(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By) -> pa.Table:
+    """Of queries with `every` or `source`: a row for each tick (and key)."""
     by, queries = one_of(by_grouping(asked, default))
     for query in asked:
         if query.label in grouping_of(query, default):
@@ -119,15 +119,19 @@ def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
 
 def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
     """A query over frames has rows of its own, and so has a statement with OVER ( … )."""
-    alone = [query for query in asked if isinstance(query, OverFrames | OverStatement)]
-    if alone and (len(asked) > 1 or at is not None):
-        over = isinstance(alone[0], OverStatement)
+    alone = None
+    for query in asked:
+        if isinstance(query, OverFrames | OverStatement):
+            alone = query
+            break
+    if alone is not None and (len(asked) > 1 or at is not None):
+        over = isinstance(alone, OverStatement)
         what = "a statement with OVER ( … ) gives the rows" if over else "a query over frames gives one row per frame,"
         raise BadQuery(
             f"{what} {'that it selects, ' * over}which no other query has; nor does it take requests.",
             "evaluate it by itself, without `at`",
         )
-    return alone[0] if alone else None
+    return alone
 
 
 def _no_option(name: str) -> BadQuery:
@@ -156,7 +160,7 @@ def asked_queries(queries: Any) -> list[Any]:
         queries = sql(queries)
     if isinstance(queries, Query | Events | OverFrames | OverStatement):
         return [queries]
-    asked = as_list(queries, "queries", EXAMPLE)
+    asked = queries if isinstance(queries, list) else as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
     if len(asked) == 1 and isinstance(asked[0], Events):

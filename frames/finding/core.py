@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from frames.finding.follower import Closed, FrameFollower
-from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, timed, with_read
+from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, with_read
 from frames.finding.measures import MatchEvents
 from frames.finding.open_ends import OpenEnds, next_instants
 from frames.finding.quantiles import FrameEvents, is_quantile
@@ -27,7 +27,7 @@ from kernels.operators.numbers import EARLIEST
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.durable.state import part as part_of
 from swag.errors import BadType, SwagError
-from swag.tables.columns import Clock, Field, column, decoded_type
+from swag.tables.columns import Clock, Field, column, decoded_type, timed
 from swag.tables.keys import KeyTable
 from swag.tables.waiting import TimedRows, Waiting
 
@@ -91,7 +91,8 @@ class DetectorCore:
         wanted = events.select(self.columns)
         wanted, scan, fields = self.check(wanted, clock)
         upto = self.said.instant(clock) if self.clock is None else self.upto
-        check_promise(clock, instants, upto, "event", LATER)
+        if upto is not None:
+            check_promise(clock, instants, upto, "event", LATER)
         keys, ids = key_ids(events, self.key, self.keys)
         if self.of_keys:
             self._check_promises(clock, instants, ids)
@@ -182,9 +183,10 @@ class DetectorCore:
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
-            self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
+            if self.of_keys:
+                self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
         found = self._report(frames, self._numbered(frames, carried, certain), resume)
-        return found if self.follower is not None else self.settled(found, rows, over)
+        return found if self.follower is not None or self.ends is None else self.settled(found, rows, over)
 
     def _close(self, rows: TimedRows, closed: Closed) -> None:
         """Runs are over that no event can belong to any more, though none has come that says so."""

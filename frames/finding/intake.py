@@ -15,7 +15,7 @@ from kernels.keys import dense_range as frame_keys
 from swag.arguments import is_whole
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadQuery, BadType, OutOfOrder, SwagError
-from swag.tables.columns import Clock, clock_of, column, instants, one_chunk, room
+from swag.tables.columns import Clock, column, one_chunk, room
 from swag.tables.expressions.derived import with_derived
 from swag.tables.keys import KeyTable
 
@@ -52,13 +52,6 @@ def chunks(size: int) -> list[slice]:
     parts = threads() if size >= SMALL else 1
     edges = [size * i // parts for i in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
-
-
-def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
-    """The ts column: its type, and its values as int64 in its own unit."""
-    array = column(table, ts, "ts is")
-    clock = clock_of(array, ts)
-    return clock, instants(array, ts)
 
 
 def with_read(spec: "Spec", table: pa.Table) -> pa.Table:

@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import ID, NO_KEY, chunks, finder, has_nulls, in_parallel, timed
+from frames.finding.intake import ID, NO_KEY, chunks, finder, has_nulls, in_parallel
 from frames.finding.layout import LaidOut, laid_out
 from frames.tables import is_untyped, margins, pieces_of, widened
 from kernels.frames import fill as frame_fill
-from swag.tables.columns import Clock, column, one_chunk, room
+from swag.tables.columns import Clock, column, one_chunk, room, timed
 from swag.tables.keys import KeyTable
 from swag.tables.times.durations import Duration
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import key_ids, timed
+from frames.finding.intake import key_ids
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, any_fields
 from frames.specs import Spec, spec_from_json
@@ -25,7 +25,7 @@ from kernels.frames.fingerprint import mix_all, slices_read
 from swag.durable.state import State
 from swag.errors import SwagError
 from swag.query.groupings import By, one_or_several
-from swag.tables.columns import Clock, Field, column
+from swag.tables.columns import Clock, Field, column, timed
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import joined, key_name
 from swag.tables.keys import KeyTable

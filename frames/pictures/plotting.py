@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frames.finding.intake import timed
 from frames.owning.origin import Origin
 from frames.pictures.drawing import FrameSpans, Signal, draw_frames, draw_gaps, draw_levels, draw_signal, set_clock
 from frames.specs import Spec
@@ -14,7 +13,7 @@ from frames.tables import OURS, pieces_of, united
 from swag.arguments import check_name
 from swag.errors import BadQuery, BadType, nearest
 from swag.query.groupings import By
-from swag.tables.columns import Clock, as_table, column, decoded, decoded_type, field, is_number, ranked_field
+from swag.tables.columns import Clock, as_table, column, decoded, decoded_type, field, is_number, ranked_field, timed
 from swag.tables.expressions.derived import with_derived
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from kernels.operators.numbers import EARLIEST
 from kernels.rings import in_step
 from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
+from kernels.windows.wide import PARTIAL
 from swag.live import window_edges
 from swag.live.plan import Plan
 from swag.live.planner import Group
@@ -339,6 +340,8 @@ class Request:
         if route.kind.timed:
             assert self._instants is not None and self.store.clock is not None
             partials = [*partials, Now(self._instants, self.store.clock.unit)]
+        if route.kind.lowers == PARTIAL:  # the answer is what structures hold
+            return partials[0] if route.unit == 1 else partials[0] / route.unit, hi > lo
         values, valid = route.kind.lower(aggregate, hi - lo, partials)
         return values if route.unit == 1 else values / route.unit, valid
 

@@ -19,7 +19,7 @@ from swag.live.space import Mask, Space, values_of
 from swag.live.time import Retention, Time
 from swag.live.vocabulary.dictionary import Dictionary
 from swag.query.windows import Depth
-from swag.tables.columns import Clock, Field, fixed
+from swag.tables.columns import Clock, Field
 from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
@@ -162,7 +162,7 @@ class Store:
         if rows.ts.size == 1:  # what kernels do with many rows takes a tenth of the time of calling them for one
             bad = -int(rows.ts[0] >= self.latest[rows.ids[0]])
         else:
-            bad = timeline.first_disorder(fixed(rows.ts), tuple(batch), self.latest)
+            bad = timeline.first_disorder(rows.ts, tuple(batch), self.latest)
         if bad >= 0 and self.time.lateness is not None:
             return self._by_key_and_time(rows)
         if self.time.closed > EARLIEST:
@@ -198,7 +198,7 @@ class Store:
         counts, main = batch.counts, self.main.arena
         runs = {EVERY_EVENT: NewRows(batch.keys, counts, rows.ts.size)}
         if self.keeps_none:
-            timeline.pass_times(fixed(rows.ts), tuple(batch), main.rings, self.latest, self.lost)
+            timeline.pass_times(rows.ts, tuple(batch), main.rings, self.latest, self.lost)
             if self.latest.size >= MANY_KEYS:
                 self.emptied += batch.keys.size
             return runs
@@ -208,7 +208,7 @@ class Store:
             key, slots[0] = batch.keys[0], main.take_slot(batch.keys[0])
             self.ts.data[slots[0]] = self.latest[key] = rows.ts[0]
         else:
-            timeline.take_times(fixed(rows.ts), tuple(batch), main.rings, self.ts.data, self.latest, slots)
+            timeline.take_times(rows.ts, tuple(batch), main.rings, self.ts.data, self.latest, slots)
         self._write(self.main, rows.fields, batch.order, slots)
         for space in self.ranked:
             runs[space.mask] = self._append_masked(space, rows, batch, slots)
@@ -257,10 +257,11 @@ class Store:
 
     def _write(self, space: Space, fields: dict[str, Field], order: np.ndarray, slots: np.ndarray) -> None:
         for name, column in space.raw.items():
+            values = fields[name].values if name in fields else values_of(name, fields)
             if slots.size == 1:
-                column.data[slots[0]] = values_of(name, fields)[order[0]]
+                column.data[slots[0]] = values[order[0]]
             else:
-                timeline.scatter(values_of(name, fields), order, slots, column.data)
+                timeline.scatter(values, order, slots, column.data)
 
     def expire(self, keys: np.ndarray, coming: np.ndarray) -> None:
         """Rows of the main space that no window reaches go. coming: so many more of each key are about to be taken."""

@@ -36,7 +36,7 @@ from kernels.operators.shape import Shape
 from kernels.operators.skewness import Skewness
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
-from swag.query.kind import KINDS, TIME, Part
+from swag.query.kind import KINDS, TIME, Part, Reads
 from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
@@ -71,11 +71,21 @@ def operator(part: Part) -> Any:
     }[part.family]()
 
 
+def reads_of(aggregate: Aggregate) -> dict[str, Reads]:
+    """What each column of an aggregate may be, by its name; of one that is named twice, the stricter."""
+    reads, columns = KINDS[aggregate.kind].reads, aggregate.columns
+    found: dict[str, Reads] = {}
+    for name, read in zip(columns, reads if isinstance(reads, tuple) else (reads,) * len(columns), strict=True):
+        if found.get(name, "anything") == "anything" or read != "anything":
+            found[name] = read
+    return found
+
+
 def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[str]:
     """Refuse an aggregate over columns it can not be computed of. Returns those that it computes with, or compares; of
     others values are counted, or handed back."""
     computed, degrees = [], KINDS[aggregate.kind].degrees
-    for name, reads in KINDS[aggregate.kind].reads_of(aggregate.columns).items():
+    for name, reads in reads_of(aggregate).items():
         kind = decoded_type(kinds[name])
         if KINDS[aggregate.kind].tells_apart and not (is_groupable(kind) or pa.types.is_null(kind)):
             raise BadType(
@@ -110,7 +120,7 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
 
 def computed_columns(aggregate: Aggregate) -> list[str]:
     """The columns whose values are computed with, or compared: of others they are only counted, or handed back."""
-    reads = KINDS[aggregate.kind].reads_of(aggregate.columns)
+    reads = reads_of(aggregate)
     return [name for name, read in reads.items() if read != "anything"]
 
 

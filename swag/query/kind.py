@@ -154,12 +154,6 @@ class Kind:
     into: LowerInto | None = None
     of: tuple[int, ...] | None = None
 
-    def reads_of(self, columns: tuple[str, ...]) -> dict[str, Reads]:
-        """What each column of an aggregate may be, by its name."""
-        each = self.reads if isinstance(self.reads, tuple) else (self.reads,) * len(columns)
-        found = dict(zip(columns, each, strict=True))
-        return found | {name: read for name, read in zip(columns, each, strict=True) if read != "anything"}
-
 
 def into_new(into: LowerInto) -> Lower:
     """`lower` of a kind that has `into`."""

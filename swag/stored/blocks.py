@@ -129,6 +129,7 @@ class Chunk:
     made: dict[Any, Any] = field(default_factory=dict)
     rows: dict[Any, tuple[int, int]] = field(default_factory=dict)
     _seen: dict[Reach, tuple[int, int]] = field(default_factory=dict)
+    _steps: dict[Reach, tuple[int, int]] = field(default_factory=dict)  # of the whole chunk: see `_in_step`
 
     def once(self, what: Any, make: Callable[[], Any]) -> Any:
         if what not in self.made:
@@ -141,7 +142,7 @@ class Chunk:
         if known is not None:
             return RequestBlock(first, known[0][first:last], known[1][first:last])
         if each and self.requests.runs.shape[0] == 2:  # one segment: a request per row, and end is 1, 2, 3 …
-            left, right = (self._in_step(reach, back, first, last) for back in (reach.far, reach.near))
+            left, right = self._both_in_step(reach, first, last)
             if left >= 0 and right >= 0:
                 lo, hi = (end[at : at + last - first] for at in (left, right))
                 return RequestBlock(first, lo, hi, right - left, in_step=True)
@@ -150,6 +151,17 @@ class Chunk:
         lo = self._edge(reach, far, first, last, "lo")
         hi = end[first:last] if open_end else self._edge(reach, reach.near, first, last, "hi")
         return RequestBlock(first, lo, hi, int(open_end and each))
+
+    def _both_in_step(self, reach: Reach, first: int, last: int) -> tuple[int, int]:
+        """`_in_step` of both edges. What goes on by a row throughout the chunk does so in each of its blocks: to look
+        at each took a third of the time of sums of events that come evenly."""
+        if reach not in self._steps:
+            far, near = (self._in_step(reach, back, self.first, self.last) for back in (reach.far, reach.near))
+            self._steps[reach] = far, near
+        left, right = self._steps[reach]
+        if left >= 0 and right >= 0:
+            return left + first - self.first, right + first - self.first
+        return self._in_step(reach, reach.far, first, last), self._in_step(reach, reach.near, first, last)
 
     def _in_step(self, reach: Reach, back: int, first: int, last: int) -> int:
         """Which request's `end` is the first of these edges, if they go on by a row with each request; else negative.

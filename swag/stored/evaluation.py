@@ -50,7 +50,8 @@ def answered_by(
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
     front = table.select([*keys, ts]) if at is None else as_table(at)
     keep_apart(queries, front)
-    table = Reading([part for query in queries if query.reads_sql for part in components(query)]).extended(table)
+    computed = [part for query in queries if query.reads_sql for part in components(query)]
+    table = Reading(computed).extended(table) if computed else table
     progress = progress or Progress()
     fields: dict[str, Field] = {}
     counted = np.arange(1, table.num_rows + 1) if at is None else None

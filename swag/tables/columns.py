@@ -208,6 +208,13 @@ def clock_of(array: pa.ChunkedArray, name: str) -> Clock:
     )
 
 
+def timed(table: pa.Table, ts: str) -> tuple[Clock, np.ndarray]:
+    """The ts column: its type, and its values as int64 in its own unit."""
+    array = column(table, ts, "ts is")
+    clock = clock_of(array, ts)
+    return clock, instants(array, ts)
+
+
 def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
     """The ts column as int64 in its own unit."""
     if array.null_count:

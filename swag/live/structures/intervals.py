@@ -4,6 +4,7 @@ A structure is made over the raw columns of a space, brought up to date by runs 
 got), and asked for windows as positions. Its state lies in the space's arena, so it moves when rings do.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -294,7 +295,7 @@ class Landmark(Structure):
         group = self.groups.get(wmin)
         if group is None or group.depth < depth:
             require_alone()
-            group = LandmarkGroup(wmin, 1 << (depth - 1).bit_length(), self)
+            group = LandmarkGroup(wmin, depth + depth // 8, self)  # a window of time soon holds a few rows more
             group.fill(self)
             self.groups[wmin] = group
         return group
@@ -396,5 +397,5 @@ def extended(array: np.ndarray, count: int, fill: float) -> np.ndarray:
 
 def narrowest(width: int) -> int:
     """The narrowest width of a new group: a little less than the one that it is made for, as windows of time hold now a
-    few rows more, now a few less."""
-    return max(1, width - width // 8)
+    few rows more, now a few less. Of rows that come by chance a window has its mean and some roots of it."""
+    return max(1, width - min(width // 8, 5 * math.isqrt(width)))

@@ -117,7 +117,7 @@ def landmarks(nmax: int, wmin: int) -> Bare:
 
 def sorted_base(nmax: int) -> Bare:
     capacity, column, rings, counts = _ring(nmax, np.float64)
-    runs = np.zeros((nmax.bit_length() - sorted_runs.BITS, capacity))
+    runs = np.zeros((nmax.bit_length() - sorted_runs.RUN_BITS, capacity))
     arguments = (column, runs, rings, KEY, counts)
     return Bare(
         "B-INT-QNT",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import SMALL, in_parallel, key_ids, threads, with_read
+from frames.finding.intake import ONE_THREAD_BELOW, in_parallel, key_ids, threads, with_read
 from frames.finding.layout import laid_out
 from frames.finding.measures import with_measures
 from frames.finding.numbering import numbered
@@ -119,7 +119,7 @@ def scan(
 
     And the columns that were read, as scans have them.
     """
-    shares = shares_of(ids) if ids.size >= SMALL else [Share(0, instants.size)]
+    shares = shares_of(ids) if ids.size >= ONE_THREAD_BELOW else [Share(0, instants.size)]
     scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
     read = scans[0].fields(table)
     data = scans[0].data(read, instants.size)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.finding.intake import SMALL, chunks, in_parallel
+from frames.finding.intake import ONE_THREAD_BELOW, chunks, in_parallel
 from frames.finding.intervals import Times, over_intervals
 from frames.owning.meeting import Meeting
 from frames.owning.owning import Owner, of_origin, own_spans
@@ -160,7 +160,7 @@ def meet(
 def tagged(table: pa.Table, row: np.ndarray, numbers: np.ndarray) -> pa.Table:
     if row.size == table.num_rows and bool((row == np.arange(row.size)).all()):
         return table.append_column("frame_id", pa.array(numbers))
-    if row.size < SMALL:
+    if row.size < ONE_THREAD_BELOW:
         return taken(table, row).append_column("frame_id", pa.array(numbers))
     columns = in_parallel(lambda i: taken(table.select([i]), row).column(0), range(table.num_columns))
     return pa.table(columns, schema=table.schema).append_column("frame_id", pa.array(numbers))

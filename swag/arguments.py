@@ -7,7 +7,7 @@ import numpy as np
 
 from swag.errors import BadQuery
 
-LARGEST = 2**63 - 1
+SMALLEST, LARGEST = -(2**63), 2**63 - 1  # whole numbers that fit 64 bits
 
 
 def is_whole(value: Any) -> bool:

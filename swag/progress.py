@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from kernels.compile.notice import is_watched
 from swag.errors import BadQuery
 
-PATIENCE = 2.0  # seconds without a word
-STEP = 0.2  # seconds from one line to the next
+SILENT_SECONDS = 2.0  # seconds without a word
+LINE_SECONDS = 0.2  # seconds from one line to the next
 
 _shown = threading.Lock()  # one line at a time: what runs inside another evaluation says nothing
 
@@ -51,13 +51,13 @@ def shown(wanted: bool | None) -> Iterator[Progress]:
 def _tell(progress: Progress, over: threading.Event) -> None:
     """In a thread: after some patience, keep the line of progress on stderr up to date, and wipe it out once over."""
     started, line = time.monotonic(), ""
-    if over.wait(PATIENCE):
+    if over.wait(SILENT_SECONDS):
         return
     while True:
         said = progress.line(time.monotonic() - started)
         _write(f"\r{said}{' ' * (len(line) - len(said))}")
         line = said
-        if over.wait(STEP):
+        if over.wait(LINE_SECONDS):
             _write(f"\r{' ' * len(line)}\r")
             return
 

@@ -69,7 +69,7 @@ def test_types_are_those_that_the_whole_file_has_at_once(
     path.write_bytes(as_csv(columns))
     whole = pa.csv.read_csv(path, parse_options=csv_types.PARSING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_types, "BLOCK", block)
+        patch.setattr(csv_types, "CSV_BLOCK", block)
         assert csv_types.types_of(path, names) == {name: whole.schema.field(name).type for name in names}
         if not any(map(pa.types.is_binary, whole.schema.types)):
             assert Files([path]).read().equals(whole)
@@ -78,7 +78,7 @@ def test_types_are_those_that_the_whole_file_has_at_once(
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(csv_types, "BLOCK", 1000)
+    monkeypatch.setattr(csv_types, "CSV_BLOCK", 1000)
     (tmp_path / "q.sql").write_text("SELECT SUM(x) AS s FROM t [ROWS 3]")
     return tmp_path
 

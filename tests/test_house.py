@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -231,6 +232,34 @@ def test_no_two_classes_have_one_name() -> None:
                 where.setdefault(node.name, []).append(module)
     twice = {name: modules for name, modules in where.items() if len(modules) > 1}
     assert twice == {"Aggregate": ["swag.query.aggregates", "frames.specs.aggregate"]}
+
+
+def numbers_of(tree: ast.Module) -> dict[str, float]:
+    """The constants of a module that are numbers, by name. Those that count the fields of a record are none."""
+    found: dict[str, float] = {}
+    for node in tree.body:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            names, values = (target.elts, node.value.elts) if both else ([target], [node.value])
+            for name, value in zip(names, values, strict=True):
+                if isinstance(name, ast.Name) and name.id.isupper():
+                    try:
+                        number = eval(ast.unparse(value), {"np": np}, found)  # nothing but numbers, and what has a name
+                    except (NameError, AttributeError, TypeError):
+                        continue
+                    if isinstance(number, int | float | np.number) and not isinstance(number, bool):
+                        found[name.id] = number
+    return found
+
+
+def test_a_name_of_a_number_has_one_value() -> None:
+    """Who has seen BLOCK, or FEW, in one file knows what it is in the next."""
+    values: dict[str, dict[float, list[str]]] = {}
+    for module, tree in sources().items():
+        for name, number in numbers_of(tree).items():
+            values.setdefault(name, {}).setdefault(number, []).append(module)
+    assert len(values) > 200
+    assert {name: where for name, where in values.items() if len(where) > 1} == {}
 
 
 @pytest.mark.parametrize(

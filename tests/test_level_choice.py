@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 import swag as sw
-from swag.live.indexing.level_choice import COSTS, RECONSIDER, LevelChoice
+from swag.live.indexing.level_choice import COSTS, LEVEL_RECONSIDERED, LevelChoice
 
 RULES = [
     sw.Query(sw.count(), sw.Range(400), name="busy", having=(">=", 12)),
@@ -32,29 +32,29 @@ def seen(choice: LevelChoice, rows: int, in_vain: int, kept: int = 1000) -> int:
 
 def test_levels_follow_what_is_asked_for_each_row_that_comes():
     choice = used()
-    assert seen(choice, RECONSIDER - 1, 0) == 10
+    assert seen(choice, LEVEL_RECONSIDERED - 1, 0) == 10
     assert seen(choice, 1, 0) == 4 and "fewer levels pay" in choice.explained()
-    assert seen(choice, RECONSIDER, RECONSIDER // 100) == 4
-    assert seen(choice, 1, 10 * RECONSIDER) == 10 and "more levels pay" in choice.explained()
+    assert seen(choice, LEVEL_RECONSIDERED, LEVEL_RECONSIDERED // 100) == 4
+    assert seen(choice, 1, 10 * LEVEL_RECONSIDERED) == 10 and "more levels pay" in choice.explained()
 
 
 def test_an_index_is_not_made_anew_for_less_than_that_costs():
     choice = used(kind="sum")
-    assert seen(choice, RECONSIDER, 0, kept=100 * RECONSIDER) == 10
-    assert seen(choice, 100 * RECONSIDER, 0, kept=100 * RECONSIDER) == 4
+    assert seen(choice, LEVEL_RECONSIDERED, 0, kept=100 * LEVEL_RECONSIDERED) == 10
+    assert seen(choice, 100 * LEVEL_RECONSIDERED, 0, kept=100 * LEVEL_RECONSIDERED) == 4
 
 
 def test_what_is_loaded_before_anybody_asks_does_not_count():
     choice = LevelChoice(0.2, COSTS["count"])
-    choice.rows = 100 * RECONSIDER
+    choice.rows = 100 * LEVEL_RECONSIDERED
     assert not choice.due() and seen(choice, 0, 0) == 10 and choice.rows == 0
 
 
 def test_whoever_asks_for_candidates_or_for_another_epsilon_has_chosen():
     asked, chosen = used(), used(0.1)
-    assert seen(asked, RECONSIDER, 0) == 4
+    assert seen(asked, LEVEL_RECONSIDERED, 0) == 4
     assert asked.promise() and not asked.promise()
-    assert seen(asked, 10 * RECONSIDER, 0) == 10 and seen(chosen, 10 * RECONSIDER, 0) == 20
+    assert seen(asked, 10 * LEVEL_RECONSIDERED, 0) == 10 and seen(chosen, 10 * LEVEL_RECONSIDERED, 0) == 20
 
 
 @given(seed=st.integers(0, 9), late=st.booleans())
@@ -110,7 +110,7 @@ def check(engine, events):
 def test_explain_says_how_many_levels_there_are_and_why():
     engine = sw.Engine(key="k")
     engine.register(RULES[0])
-    rows = RECONSIDER // 2
+    rows = LEVEL_RECONSIDERED // 2
     for first in range(0, 3 * rows, rows):
         engine.append({"ts": np.arange(first, first + rows), "k": np.arange(rows) % 60})
         engine.filters()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 1 << 16  # rows whose keys are entered one by one, before the rest is looked up in parallel
 SHORT = 8  # rows of a run of equal keys, on average, below which events do not lie together
-SMALL = 1 << 17  # rows below which threads do not pay
+ONE_THREAD_BELOW = 1 << 17  # rows below which threads do not pay
 ID = np.int32  # of a key: half the memory to write and to read
 NO_KEY, NO_TIME = np.zeros(0, ID), np.zeros(0, np.int64)
 START_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -49,7 +49,7 @@ def in_parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
 
 def chunks(size: int) -> list[slice]:
     """As many slices as there are cores, or one if there is little to do."""
-    parts = threads() if size >= SMALL else 1
+    parts = threads() if size >= ONE_THREAD_BELOW else 1
     edges = [size * i // parts for i in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 

@@ -64,8 +64,10 @@ def _check_depth(steps: list[tuple[int, int]]) -> None:
     for what, _ in steps:
         top += 1 if what <= backtracking.GROWN else 0 if what in UNARY.values() else -1
         most = max(most, top)
-    if most > backtracking.DEEPEST:
-        raise BadQuery(f"a condition over the match so far is nested deeper than {backtracking.DEEPEST}.", THERE_ARE)
+    if most > backtracking.MOST_AT_HAND:
+        raise BadQuery(
+            f"a condition over the match so far is nested deeper than {backtracking.MOST_AT_HAND}.", THERE_ARE
+        )
 
 
 class _Writer:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Union
 from swag.errors import BadQuery
 
 EXAMPLE = 'fr.Pattern("A B+ C", define={"B": "price < PREV(price)", "C": "price > PREV(price)"})'
-MOST_REPEATS, DEEPEST = 1000, 60
+MOST_REPEATS, MOST_PARENTHESES = 1000, 60
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}|(\S))")
 REFUSED = {
     "^": ("the anchor ^", "leave it out, and drop matches that begin later"),
@@ -147,8 +147,8 @@ class _Reader:
 
     def parenthesis(self) -> Node:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise BadQuery(f"more than {DEEPEST} parentheses of a pattern are open.", "fewer of them")
+        if self.depth > MOST_PARENTHESES:
+            raise BadQuery(f"more than {MOST_PARENTHESES} parentheses of a pattern are open.", "fewer of them")
         self.at += 1
         inner = self.choice()
         if self.sign != ")":

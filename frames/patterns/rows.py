@@ -15,7 +15,7 @@ from swag.tables.columns import column, decoded, one_chunk
 from swag.tables.expressions.expression import compiled, saying, values
 from swag.tables.expressions.logic import satisfied
 
-PIECE = 1 << 16  # rows whose columns stay in the cache while their conditions are computed
+CONDITIONS_AT_ONCE = 1 << 16  # rows whose columns stay in the cache while their conditions are computed
 UNITS = ("s", "ms", "us", "ns")
 EXACT = 2**53  # whole numbers that float64 has
 NEVER_FAIL = frozenset(  # nodes of SQL that compare, and put comparisons together
@@ -52,8 +52,8 @@ def holding(pattern: Compiled, table: pa.Table, symbols: Iterable[int], out: np.
     """out[row] |= 1 << i, where the condition of the i-th of these symbols holds for the row, as far as rows decide it.
 
     Symbols without such a condition hold everywhere."""
-    for begin in range(0, table.num_rows, PIECE) or (0,):
-        piece, here = table.slice(begin, PIECE), out[begin : begin + PIECE]
+    for begin in range(0, table.num_rows, CONDITIONS_AT_ONCE) or (0,):
+        piece, here = table.slice(begin, CONDITIONS_AT_ONCE), out[begin : begin + CONDITIONS_AT_ONCE]
         for i, symbol in enumerate(symbols):
             text = pattern.conditions[symbol].rows
             here |= (np.ones(here.size, bool) if text is None else satisfying(pattern, symbol, piece)).astype(

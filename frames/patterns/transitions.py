@@ -28,8 +28,8 @@ from frames.patterns.automaton import END, Automaton
 from kernels.frames.patterns import FRESH, NEW, THREAD, Machine
 
 CANDIDATE = -2
-WIDEST, LARGEST = 24, 1 << 14  # threads and candidates of a state; rows of the table
-MOST_SYMBOLS = 8  # with conditions: a row's are the bits of a byte
+WIDEST_STATE, LONGEST_TABLE = 24, 1 << 14  # threads and candidates of a state; rows of the table
+SYMBOLS_IN_A_BYTE = 8  # with conditions: a row's are the bits of a byte
 
 
 class Successor(NamedTuple):
@@ -57,7 +57,7 @@ class Transition(NamedTuple):
 def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | None:
     """The table of a pattern; None if it would be too large. conditional: the symbols that have conditions, in the
     order of their bits."""
-    if len(conditional) > MOST_SYMBOLS:
+    if len(conditional) > SYMBOLS_IN_A_BYTE:
         return None
     classes = 1 << len(conditional)
     states: dict[State, int] = {(): 0}
@@ -68,7 +68,7 @@ def machine(automaton: Automaton, conditional: tuple[int, ...]) -> Machine | Non
             items = _step(automaton, conditional, state, bits)
             certain = next((i for i, item in enumerate(items) if item.kind != CANDIDATE), len(items))
             after = tuple((item.kind, item.source == NEW) for item in items[certain:])
-            if len(items) > WIDEST or len(states) * classes > LARGEST:
+            if len(items) > WIDEST_STATE or len(states) * classes > LONGEST_TABLE:
                 return None
             if after not in states:
                 states[after] = len(order)

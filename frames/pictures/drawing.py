@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 1200  # of pixels, about: more points per column than this can not be told apart
-DENSE = 100  # frames that are shaded each for itself; more of them are a band
+BAND_FROM = 100  # frames that are shaded each for itself; more of them are a band
 LEVELS = 40  # lines across; more of them would hide the signal
 SILENCE = 10  # times as long as the usual time between events, and a hundredth of the picture: the line is interrupted
 BAND = 0.05  # of the height
@@ -90,14 +90,14 @@ def _pieces(signal: Signal, there: np.ndarray) -> np.ndarray:
 
 def draw_frames(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """Shades, with lines where frames that touch begin; of many frames, a band at the bottom."""
-    if spans.starts.size > DENSE:
+    if spans.starts.size > BAND_FROM:
         return _band(ax, spans, signal, clock)
     return _shades(ax, spans, signal.width, clock, FRAME, "frame")
 
 
 def draw_gaps(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """What a partition has between frames."""
-    return [] if spans.starts.size > DENSE else _shades(ax, spans, signal.width, clock, GAP, "gap")
+    return [] if spans.starts.size > BAND_FROM else _shades(ax, spans, signal.width, clock, GAP, "gap")
 
 
 def _shades(ax: "Axes", spans: FrameSpans, width: int, clock: Clock, colour: str, name: str) -> list[Any]:

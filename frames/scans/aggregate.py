@@ -10,7 +10,7 @@ from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import operators as frame_operators
-from kernels.frames.framing import BLOCK, OPEN, SLOT, ScannedEvents
+from kernels.frames.framing import OPEN, SCAN_ROWS, SLOT, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import SumOverflow
 from swag.query.aggregates import Aggregate as Aggregated
@@ -48,7 +48,10 @@ class AggregateScan(Scan):
             self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
         self.counts = np.zeros(0, np.int64)
         self.per_key = {"partials": 0, "counts": 0}
-        self.values, self.sizes = np.zeros(BLOCK, np.int64 if whole else np.float64), np.zeros(BLOCK, np.int64)
+        self.values, self.sizes = (
+            np.zeros(SCAN_ROWS, np.int64 if whole else np.float64),
+            np.zeros(SCAN_ROWS, np.int64),
+        )
         if spec.closes_before:  # else a piece that is as long as it may be is a frame from the next event on
             self.end_early()
 

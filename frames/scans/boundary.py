@@ -9,7 +9,7 @@ from frames.scans.scan import Scan, mask
 from frames.specs import Boundary
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs
-from kernels.frames.framing import BLOCK, ScannedEvents
+from kernels.frames.framing import SCAN_ROWS, ScannedEvents
 from swag.tables.columns import Clock, Field, is_discrete, to_arrow
 
 
@@ -24,7 +24,7 @@ class BoundaryScan(Scan):
         super().__init__(spec, schema, clock)
         self.per_key = {"within": 0}
         self.within = np.zeros((0, len(spec.columns)), np.int64)
-        self.cells = np.empty((BLOCK, len(spec.columns)), np.int64)
+        self.cells = np.empty((SCAN_ROWS, len(spec.columns)), np.int64)
         self.cuts = [cell_kind(self.kinds[name], cut) for name, cut in spec.cells.items()]
         self.end_early()
 

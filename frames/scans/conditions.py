@@ -15,7 +15,7 @@ from frames.specs.conditions import without_filters
 from kernels.frames import aggregates as frame_aggregates
 from kernels.frames import conditions, further
 from kernels.frames.conditions import GrownPart
-from kernels.frames.framing import BLOCK, ScannedEvents
+from kernels.frames.framing import SCAN_ROWS, ScannedEvents
 from kernels.operators import monoids
 from swag.errors import BadType, SumOverflow
 from swag.query.aggregates import Aggregate as Aggregated
@@ -58,8 +58,8 @@ class ConditionScan(AggregateScan):
         self.partials, self.counts = conditions.state(grown), np.zeros(0, np.int64)
         self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
         self.per_key = {"partials": 0, "counts": 0}
-        self.values = np.zeros(BLOCK, np.int64 if is_discrete(self.type) else np.float64)
-        self.sizes = np.zeros(BLOCK, np.int64)
+        self.values = np.zeros(SCAN_ROWS, np.int64 if is_discrete(self.type) else np.float64)
+        self.sizes = np.zeros(SCAN_ROWS, np.int64)
         if spec.closes_before:
             self.end_early()
 

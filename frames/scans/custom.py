@@ -13,7 +13,7 @@ from kernels.compile.made import made
 from kernels.compile.user_functions import checked, jitted, returned, shape_of
 from kernels.frames import custom as frame_custom
 from kernels.frames.custom import Functions, OpenFrames
-from kernels.frames.framing import BLOCK, ScannedEvents
+from kernels.frames.framing import SCAN_ROWS, ScannedEvents
 from swag.durable.state import State
 from swag.errors import BadEvents, BadFunction, BadQuery, SwagError
 from swag.query.try_out import WITHOUT_JIT, essence
@@ -87,14 +87,14 @@ class CustomScan(Scan):
     def _make_places(self) -> None:
         """Room for a block of frames to open, and for all that are open to come out."""
         used, size = int(self.pool.places[1]), self.pool.start.size
-        wanted = size if used + BLOCK <= size else 2 * (used + BLOCK)
+        wanted = size if used + SCAN_ROWS <= size else 2 * (used + SCAN_ROWS)
         following, start, rows, states = (extended(each, wanted, 0) for each in self.pool[1:5])
         places = self.pool.places
         if wanted > size:  # the new ones are free, one behind the other, and before those that were
             following[size:wanted] = np.append(np.arange(size + 1, wanted), places[0])
             places[0] = size
         self.pool = OpenFrames(self.head, following, start, rows, states, places)
-        self.make_room(self.count + used + 2 * BLOCK)
+        self.make_room(self.count + used + 2 * SCAN_ROWS)
 
     def finish(self) -> None:
         if self.spec.unfinished:

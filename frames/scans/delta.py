@@ -10,9 +10,8 @@ from frames.scans.scan import Scan
 from frames.specs import Delta
 from kernels.frames import delta as frame_delta
 from kernels.frames.framing import ScannedEvents
+from swag.arguments import LARGEST
 from swag.tables.columns import Clock, Field, is_discrete
-
-LARGEST = np.iinfo(np.int64).max
 
 
 class DeltaScan(Scan):

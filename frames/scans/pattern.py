@@ -17,7 +17,7 @@ from frames.scans.previous import PreviousRows, levels
 from frames.scans.scan import Parallel, Scan, Share, any_fields
 from frames.specs import Pattern
 from kernels.frames import patterns as frame_patterns
-from kernels.frames.framing import BLOCK, ROWS, START, ScannedEvents
+from kernels.frames.framing import ROWS, SCAN_ROWS, START, ScannedEvents
 from kernels.frames.patterns import BEGAN, FIRST, NUMBER, STATE, THREAD, THREADS, WHEN, WIDTH
 from swag.tables.columns import Clock, Field, is_discrete
 
@@ -56,7 +56,7 @@ class PatternScan(Scan):
         super().__init__(spec, schema, clock)
         self.pattern: Compiled = spec.compiled()
         self.rule = tuple(self.lengths)[:4]
-        self.skips, self.distances = np.zeros(BLOCK, np.int64), np.zeros(BLOCK, np.int64)
+        self.skips, self.distances = np.zeros(SCAN_ROWS, np.int64), np.zeros(SCAN_ROWS, np.int64)
         self.reported = ("distances",) if spec.measures else ()
         self.needs_rows = bool(spec.measures) or spec.extent == "open"
         nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))

@@ -18,7 +18,7 @@ from frames.scans.scan import NONE, Parallel, extended
 from kernels.frames import patterns as frame_patterns
 from swag.tables.columns import field, fixed, is_discrete, room
 
-PIECE = 1 << 15  # rows whose columns stay in the cache while all conditions are computed of them
+PREVIOUS_AT_ONCE = 1 << 15  # rows whose columns stay in the cache while all conditions are computed of them
 SEEN = -2  # in place of the first row of a key, where nothing is to be put in
 Taking = Callable[[Rows, dict[str, Values]], None]
 
@@ -93,9 +93,12 @@ class PreviousRows:
 
         def of_part(part: int) -> list[Memory]:
             own = [self._memory(i, part) for i in range(len(sources))]
-            room_of = [Values(np.empty(PIECE, s.values.dtype), np.empty(PIECE, bool), s.kind) for s in sources]
-            for begin in range(edges[part], edges[part + 1], PIECE):
-                rows = slice(begin, min(begin + PIECE, edges[part + 1]))
+            room_of = [
+                Values(np.empty(PREVIOUS_AT_ONCE, s.values.dtype), np.empty(PREVIOUS_AT_ONCE, bool), s.kind)
+                for s in sources
+            ]
+            for begin in range(edges[part], edges[part + 1], PREVIOUS_AT_ONCE):
+                rows = slice(begin, min(begin + PREVIOUS_AT_ONCE, edges[part + 1]))
                 found = {name: each.some(rows) for name, each in before.items()}
                 for level, source, memory, out in zip(chain, sources, own, room_of, strict=False):
                     found[level.name] = self._shifted(source, rows, memory, out)

@@ -16,7 +16,6 @@ from frames.specs import Spec
 from frames.specs.lengths import below
 from kernels.frames import framing
 from kernels.frames.framing import (
-    BLOCK,
     COUNT,
     END,
     GAP,
@@ -26,6 +25,7 @@ from kernels.frames.framing import (
     OPEN,
     OVER,
     ROWS,
+    SCAN_ROWS,
     SLOT,
     AllowedLengths,
     FoundFrames,
@@ -90,7 +90,7 @@ class Scan:
         self.read = number
         self.share = Share(0, 0)
         self.keyed = np.zeros((0, 8), np.int64)
-        self.found = FoundFrames(np.empty((BLOCK, 8), np.int64), np.zeros(1, np.int64))
+        self.found = FoundFrames(np.empty((SCAN_ROWS, 8), np.int64), np.zeros(1, np.int64))
         self.origin: dict[str, int] = {}
 
     @property
@@ -146,7 +146,7 @@ class Scan:
         events = ScannedEvents(ts, ids, last, part, parts.bit_length() - 1)
         self.make_room(self.count + (last - at) // 16)  # pages that are not written to cost nothing
         while 0 <= at < last:
-            self.make_room(self.count + 2 * BLOCK)  # an event may end a frame and be one by itself
+            self.make_room(self.count + 2 * SCAN_ROWS)  # an event may end a frame and be one by itself
             at = self.step(events, data, at)
         return at >= 0
 

@@ -9,14 +9,14 @@ from frames.scans.scan import NONE, Scan
 from frames.specs import State
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs
-from kernels.frames.framing import BLOCK, ROWS, ScannedEvents
+from kernels.frames.framing import ROWS, SCAN_ROWS, ScannedEvents
 from swag.durable.state import State as Saved
 from swag.durable.state import own_arrays
 from swag.tables.columns import Clock, Field, column, decoded, one_chunk, room
 from swag.tables.keys import KeyTable
 
-NULL = np.int64(-1)  # the number of a value that is not there
-MANY = 4096  # values are kept until there are so many, and twice as many as are in use
+NO_VALUE = np.int64(-1)  # the number of a value that is not there
+MANY_VALUES = 4096  # values are kept until there are so many, and twice as many as are in use
 
 
 class StateScan(Scan):
@@ -32,7 +32,7 @@ class StateScan(Scan):
         super().__init__(spec, schema, clock)
         self.per_key = {"within": 0}
         self.within = np.zeros((0, 1), np.int64)
-        self.marks = np.empty((BLOCK, 1), np.int64)
+        self.marks = np.empty((SCAN_ROWS, 1), np.int64)
         self.type = self.kinds[spec.column]
         self.values = KeyTable(pa.bool_() if pa.types.is_null(self.type) else self.type)
         self.end_early()
@@ -46,7 +46,7 @@ class StateScan(Scan):
         if not array.null_count:
             return {name: Field(self.values.encode(array, name), None, self.type, self.values)}
         valid = np.asarray(array.is_valid())
-        numbers = np.full(len(array), NULL)
+        numbers = np.full(len(array), NO_VALUE)
         if valid.any():
             numbers[valid] = self.values.encode(array.drop_null(), name)
         return {name: Field(numbers, valid, self.type, self.values)}
@@ -71,22 +71,22 @@ class StateScan(Scan):
         numbers = beside["marks"][0]
         if pa.types.is_null(self.type):
             return {self.spec.column: pa.nulls(numbers.size)}
-        return {self.spec.column: self.values.column().take(pa.array(numbers, mask=numbers == NULL))}
+        return {self.spec.column: self.values.column().take(pa.array(numbers, mask=numbers == NO_VALUE))}
 
     def keep_open(self, gone: np.ndarray) -> np.ndarray:
         moves = super().keep_open(gone)
-        if self.values.count > MANY:
+        if self.values.count > MANY_VALUES:
             self._forget_values()
         return moves
 
     def _forget_values(self) -> None:
         """Values that no key and no frame has any more, if they are most."""
-        within, marks = np.where(self.keyed[:, [ROWS]] > 0, self.within, NULL), self.marks[: self.count]
+        within, marks = np.where(self.keyed[:, [ROWS]] > 0, self.within, NO_VALUE), self.marks[: self.count]
         used = np.unique(np.concatenate([within, marks]))
-        used = used[used != NULL]
+        used = used[used != NO_VALUE]
         if used.size > self.values.count // 2:
             return
-        place = np.full(self.values.count + 1, NULL)  # NULL itself is looked up at the end
+        place = np.full(self.values.count + 1, NO_VALUE)  # NULL itself is looked up at the end
         place[used] = np.arange(used.size)
         self.values.keep(used)
         self.within, self.marks[: self.count] = place[within], place[marks]

@@ -13,11 +13,9 @@ from frames.specs import Threshold
 from kernels.frames import framing
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import ScannedEvents
-from swag.arguments import is_whole
+from swag.arguments import LARGEST, SMALLEST, is_whole
 from swag.tables.columns import Clock, Field, column, decoded, is_discrete, one_chunk
 from swag.tables.comparing import compared
-
-SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class ThresholdScan(Scan):

@@ -25,7 +25,7 @@ Event = dict[str, Any]
 Frame = tuple[int, int]
 Closure = Literal["union", "sub-interval", "super-interval"]
 HINT = 'fr.theory.Scheme(fr.Threshold("x", ">", 1), maximal=True, covering=True)'
-MOST = 16  # candidates of which all sets are tried
+MOST_CANDIDATES = 16  # candidates of which all sets are tried
 
 
 def possible(events: Sequence[Event]) -> list[Frame]:
@@ -218,7 +218,7 @@ class AnyScheme:
         found = self.candidates(events, ts)
         extreme = is_maximal if self.maximal else is_minimal if self.minimal else None
         fit = [frame for frame in found if extreme is None or extreme(frame, found)]
-        if len(fit) > MOST:
+        if len(fit) > MOST_CANDIDATES:
             raise BadQuery(
                 f"there are {len(fit)} frames to choose from, and 2^{len(fit)} sets of them.", "fewer events"
             )

@@ -27,8 +27,8 @@ from numba import config
 from kernels.compile import notice
 
 Rehearse = Callable[[], Any]
-MOST = 3
-FEW = 0.6  # seconds of compiling after which a job asks for help, where the cache is not empty
+MOST_HELPERS = 3
+WORTH_HELP = 0.6  # seconds of compiling after which a job asks for help, where the cache is not empty
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -75,7 +75,7 @@ def missed(folder: str) -> None:
     if offer is None or offer.taken or _running():
         return
     spent = notice.listener.spent
-    if spent - offer.spent > FEW or (spent == 0 and _is_empty(folder)):
+    if spent - offer.spent > WORTH_HELP or (spent == 0 and _is_empty(folder)):
         offer.taken = True
         count = helper_count()
         if count:
@@ -89,7 +89,7 @@ def helper_count() -> int:
     if chosen.isdigit():
         return int(chosen)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores - 1, MOST) if not notice.is_spark_worker() else 0
+    return min(cores - 1, MOST_HELPERS) if not notice.is_spark_worker() else 0
 
 
 def start(rehearse: Rehearse, count: int) -> "list[subprocess.Popen[bytes]]":

@@ -13,8 +13,8 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-LONGEST = 20.0  # seconds that another's claim is waited for
-STEP = 0.004
+LONGEST_WAIT = 20.0  # seconds that another's claim is waited for
+WAIT_STEP = 0.004
 
 _held: dict[str, int] = {}  # the open locks of this process
 
@@ -23,7 +23,7 @@ def take(path: str) -> bool:
     """True: this process is to make the file `path`. False: another has, while this one waited."""
     if path in _held:
         return True
-    end = time.monotonic() + LONGEST
+    end = time.monotonic() + LONGEST_WAIT
     while True:
         try:
             handle = _locked(path)
@@ -37,7 +37,7 @@ def take(path: str) -> bool:
             return True
         if time.monotonic() > end:
             return True
-        time.sleep(STEP)
+        time.sleep(WAIT_STEP)
 
 
 def is_free(path: str) -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import (
-    BLOCK,
     KEY,
     LAST,
     ROWS,
+    SCAN_ROWS,
     SLOT,
     START,
     close_inside,
@@ -42,9 +42,9 @@ def close_before(op, data, rule, events, memory, out, first):
     columns = opened(op, columns)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
@@ -96,9 +96,9 @@ def close_with(op, data, rule, events, memory, out, first):
     columns = opened(op, columns)
     (lo, hi, needs, lengths), ts, (rows, keys) = rule, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + 2 * BLOCK > frames.shape[0]:
+        if n + 2 * SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:

@@ -21,7 +21,7 @@ from kernels.compile.jit import kernel
 END, UNKNOWN = -1, -1  # a choice: the match may end here. An outcome: it depends on rows that are still to come
 COUNT, SUM, MEAN, MIN, MAX, FIRST, LAST = range(7)  # aggregates of the match so far
 CONSTANT, VALUE, GROWN, ADD, SUB, MUL, DIV, NEG, EQ, NE, LT, LE, GT, GE, AND, OR, NOT = range(17)  # steps of programs
-DEEPEST = 64  # numbers that a program may have at hand
+MOST_AT_HAND = 64  # numbers that a program may have at hand
 
 
 class Choices(NamedTuple):
@@ -71,7 +71,7 @@ def stack(rows, positions, aggregates):
     tried = np.full((rows if aggregates == 0 else 0, positions), -1, np.int64)
     partials = np.zeros((rows + 1, aggregates, 2))
     choice, position = np.zeros(rows + 2, np.int64), np.zeros(rows + 2, np.int64)
-    return Stack(choice, position, partials, tried, np.zeros(2, np.int64), np.zeros(DEEPEST))
+    return Stack(choice, position, partials, tried, np.zeros(2, np.int64), np.zeros(MOST_AT_HAND))
 
 
 @helper

@@ -11,10 +11,10 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 from kernels.frames.framing import (
-    BLOCK,
     GAP_START,
     LAST,
     ROWS,
+    SCAN_ROWS,
     SLOT,
     START,
     close_inside,
@@ -36,9 +36,9 @@ def between(events, what, rule, state, found, first):
     """what[e]: OPENS, CLOSES, both or neither. rule: may an event close the frame that it opens, and lengths."""
     ts, (rows, keys), (same, lengths) = events.ts, scratch(), rule
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:

@@ -13,7 +13,7 @@ from kernels.compile.jit import kernel
 
 NULL_CELL = np.iinfo(np.int64).min
 OUTERMOST = 9.2e18  # what no int64 can number goes to the outermost cells
-FEW = 24  # breaks: to compare with each costs less than to search among them
+FEW_BREAKS = 24  # breaks: to compare with each costs less than to search among them
 WIDTH, WHOLE_WIDTH, BREAKS, WHOLE_BREAKS, NUMBERED = range(5)  # NUMBERED: the values are codes already
 
 
@@ -76,7 +76,7 @@ def of_whole_width(values, valid, width, codes):
 def between(values, valid, breaks, codes):
     """How many breaks are below the value: i with b_i < value <= b_i+1, 0 below the first."""
     codes = codes[: values.size]
-    if breaks.size <= FEW:
+    if breaks.size <= FEW_BREAKS:
         count_below(values, breaks, codes)
     else:
         search_below(values, breaks, codes)

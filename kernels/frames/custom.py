@@ -21,7 +21,7 @@ from numba.extending import overload
 
 from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, LAST, ROWS, START, close_slot, listed, scratch, take_slot
+from kernels.frames.framing import LAST, ROWS, SCAN_ROWS, START, close_slot, listed, scratch, take_slot
 from kernels.operators.monoids import load, store
 
 STAYS, BEFORE, WITH, DROP = 0, 1, 2, -1  # what `close` says: a frame that is dropped ends before the event, as none
@@ -122,9 +122,9 @@ def one_at_a_time(op, columns, rule, events, memory, found, first):
     """
     (lengths, initial), (state, of_frames, of_keys), ts, (rows, keys) = rule, memory, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
@@ -173,9 +173,9 @@ def many_at_once(op, columns, rule, events, memory, found, first):
     """
     (lengths, initial), (state, pool, of_keys), ts, (rows, keys) = rule, memory, events.ts, scratch()
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + pool.places[1] + BLOCK > frames.shape[0] or pool.places[1] + BLOCK > pool.start.size:
+        if n + pool.places[1] + SCAN_ROWS > frames.shape[0] or pool.places[1] + SCAN_ROWS > pool.start.size:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:

@@ -18,9 +18,9 @@ import numpy as np
 from kernels.compile.inlining import bare, helper
 from kernels.compile.jit import kernel
 from kernels.frames.framing import (
-    BLOCK,
     LAST,
     ROWS,
+    SCAN_ROWS,
     SLOT,
     START,
     close_inside,
@@ -93,9 +93,9 @@ def delta(events, data, rule, spread, state, found, first):
     (limits, before, _, lengths), (data, spread) = rule, opened(data, spread)
     ts, (rows, keys), width = events.ts, scratch(), np.uint64(len(limits))
     frames, n = found.frames, found.count[0]
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:

@@ -13,7 +13,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST, LATEST
 
-PAGE = 4096  # rows that are compared before the first pause to look
+LOOKED_AT_ONCE = 4096  # rows that are compared before the first pause to look
 
 
 @kernel
@@ -52,8 +52,8 @@ def spans(ts, segments, ids, starts, ends, lo, hi):
 @kernel
 def rises(ts):
     """Is each ts larger than the one before? Page by page without a branch, as stored/edges.py sees that it falls."""
-    for first in range(0, ts.size - 1, PAGE):
-        last, still = min(first + PAGE, ts.size - 1), 0
+    for first in range(0, ts.size - 1, LOOKED_AT_ONCE):
+        last, still = min(first + LOOKED_AT_ONCE, ts.size - 1), 0
         here, then = ts[first:last], ts[first + 1 : last + 1]
         for i in range(here.size):
             still += then[i] <= here[i]

@@ -15,10 +15,10 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 
-STEP = np.uint64(0x9E3779B97F4A7C15)
+KEY_STEP = np.uint64(0x9E3779B97F4A7C15)
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-ALL = 1 << 17  # places before this one are all read
-PAGE, SOME = 1 << 12, 16  # behind it, one page of so many
+READ_WHOLE = 1 << 17  # places before this one are all read
+PAGE, ONE_IN = 1 << 12, 16  # behind it, one page of so many
 
 
 def mix_all(arrays, sums):
@@ -40,10 +40,10 @@ def slices_read(first, size):
     while at < size:
         place = first + at
         page = place // PAGE
-        if place >= ALL and page % SOME:
-            at = (page // SOME + 1) * SOME * PAGE - first
+        if place >= READ_WHOLE and page % ONE_IN:
+            at = (page // ONE_IN + 1) * ONE_IN * PAGE - first
             continue
-        until = min((ALL if place < ALL else (page + 1) * PAGE) - first, size)
+        until = min((READ_WHOLE if place < READ_WHOLE else (page + 1) * PAGE) - first, size)
         yield slice(at, until)
         at = until
 
@@ -55,10 +55,10 @@ def mix(values, first):
     while at < values.size:
         place = first + at
         page = place // PAGE
-        if place >= ALL and page % SOME:
-            at = (page // SOME + 1) * SOME * PAGE - first
+        if place >= READ_WHOLE and page % ONE_IN:
+            at = (page // ONE_IN + 1) * ONE_IN * PAGE - first
             continue
-        until = min((ALL if place < ALL else (page + 1) * PAGE) - first, values.size)
+        until = min((READ_WHOLE if place < READ_WHOLE else (page + 1) * PAGE) - first, values.size)
         total += of_slice(values[at:until], place)
         at = until
     return total
@@ -66,9 +66,9 @@ def mix(values, first):
 
 @kernel
 def of_slice(values, first):
-    total, key = np.uint64(0), (np.uint64(first) + np.uint64(1)) * STEP
+    total, key = np.uint64(0), (np.uint64(first) + np.uint64(1)) * KEY_STEP
     for i in range(values.size):
         both = np.uint64(values[i]) ^ key
         total += (both & LOW) * (both >> HALF)
-        key += STEP
+        key += KEY_STEP
     return total

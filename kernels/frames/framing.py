@@ -32,7 +32,7 @@ LAST, START, ROWS, SLOT, GAP_START, GAP_END, GAP_ROWS, GAP_SLOT = range(8)  # of
 KEY, BEGIN, END, COUNT, AT, OPEN, GAP, SENT = range(8)  # of a frame
 OVER = 2  # OPEN of a frame that the end of the stream has ended, where frames end with the next event of their key
 LEAD = SENT  # of a frame that no detector has looked at yet: how many of its events come before the one AT
-BLOCK = 2048  # rows whose numbers and keys stay in the first-level cache
+SCAN_ROWS = 2048  # rows whose numbers and keys stay in the first-level cache
 
 
 class ScannedEvents(NamedTuple):
@@ -72,7 +72,7 @@ class AllowedLengths(NamedTuple):
 @kernel
 def scratch():
     """Room for the rows of a block, and for their keys."""
-    return np.empty(BLOCK + 1, np.uint32), np.empty(BLOCK + 1, np.uint32)
+    return np.empty(SCAN_ROWS + 1, np.uint32), np.empty(SCAN_ROWS + 1, np.uint32)
 
 
 @kernel
@@ -81,8 +81,8 @@ def listed(events, base, rows, keys):
 
     Branchless: keys come in no order to predict.
     """
-    ids, part, shift = events.ids[base : base + BLOCK], events.part, events.shift
-    size, mask = np.uint64(min(events.last - base, BLOCK)), (1 << shift) - 1
+    ids, part, shift = events.ids[base : base + SCAN_ROWS], events.part, events.shift
+    size, mask = np.uint64(min(events.last - base, SCAN_ROWS)), (1 << shift) - 1
     if ids.size == 0 or shift == 0:
         for i in range(size):
             rows[i] = i

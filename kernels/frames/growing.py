@@ -15,7 +15,7 @@ from kernels.compile import raw
 from kernels.frames.operators import KNOWN, MEASURE, WRAPPING
 from kernels.operators import monoids
 
-FEW = 6  # arrays of a state that are read one by one
+FEW_ARRAYS = 6  # arrays of a state that are read one by one
 
 
 class PartFunctions(NamedTuple):
@@ -55,7 +55,7 @@ def load(state, i):
 
 @overload(load)
 def _load_overload(state, i):
-    if not isinstance(state, types.BaseTuple) or len(state) <= FEW:
+    if not isinstance(state, types.BaseTuple) or len(state) <= FEW_ARRAYS:
         return lambda state, i: monoids.load(state, i)
     half = len(state) // 2
     return lambda state, i: load(state[:half], i) + load(state[half:], i)
@@ -69,7 +69,7 @@ def store(state, i, partial):
 @overload(store)
 def _store_overload(state, i, partial):
     """As monoids.store, by halves."""
-    if not isinstance(state, types.BaseTuple) or len(state) <= FEW:
+    if not isinstance(state, types.BaseTuple) or len(state) <= FEW_ARRAYS:
         return lambda state, i, partial: monoids.store(state, i, partial)
     half = len(state) // 2
 

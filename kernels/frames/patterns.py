@@ -14,7 +14,7 @@ import numpy as np
 
 from kernels.compile.inlining import bare, helper
 from kernels.compile.jit import kernel
-from kernels.frames.framing import BLOCK, COUNT, END, OPEN, listed, scratch, take_slot
+from kernels.frames.framing import COUNT, END, OPEN, SCAN_ROWS, listed, scratch, take_slot
 
 NEW, FRESH = 127, 126  # as the source of a thread: it begins with this row, or began with the last
 STATE, NUMBER, TIED, WHEN, THREADS = range(5)  # of a key: its state; its rows so far; of the last: ties before it, ts
@@ -49,7 +49,7 @@ def find(events, bits, machine, rule, search, out, first):
     """
     ts, (rows, keys), search, found, machine = bare(events.ts), scratch(), bare(search), out[0], opened(machine)
     n, most, out = found.count[0], machine.matches.shape[1], (bare(found.frames), bare(out[1]), bare(out[2]))
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         base, size = np.uint64(block), listed(events, block, rows, keys)
         for i in range(size):
             e, k = base + rows[i], np.uint64(keys[i])

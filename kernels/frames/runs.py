@@ -22,13 +22,13 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.frames import cells as frame_cells
 from kernels.frames.framing import (
-    BLOCK,
     GAP_END,
     GAP_ROWS,
     GAP_SLOT,
     GAP_START,
     LAST,
     ROWS,
+    SCAN_ROWS,
     SLOT,
     START,
     close_slot,
@@ -54,9 +54,9 @@ def threshold(events, values, rule, state, found, first):
     """Maximal runs with lo <= value <= hi; rule: those, the lengths of frames, and whether gaps are wanted too."""
     ts, lo, hi, lengths, gaps, (rows, keys) = events.ts, rule[0], rule[1], rule[2], rule[3], scratch()
     frames, n, splits = found.frames, found.count[0], lengths.splits
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
@@ -89,15 +89,15 @@ def threshold(events, values, rule, state, found, first):
 @kernel
 def boundary(events, dimensions, rule, state, cells_of, found, first):
     """Maximal runs inside one cell, of so many dimensions. rule: lengths, no gaps. cells_of: of keys and of frames."""
-    ts, (rows, keys), cells = events.ts, scratch(), np.empty((len(dimensions), BLOCK), np.int64)
+    ts, (rows, keys), cells = events.ts, scratch(), np.empty((len(dimensions), SCAN_ROWS), np.int64)
     frames, n, lengths, (within, marks) = found.frames, found.count[0], rule[0], cells_of
     plain = is_plain(lengths)
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         for d in range(len(dimensions)):
-            frame_cells.find(dimensions[d], block, min(block + BLOCK, events.last), cells[d])
+            frame_cells.find(dimensions[d], block, min(block + SCAN_ROWS, events.last), cells[d])
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:
             r, k = np.uint64(rows[i]), np.uint64(keys[i])
@@ -145,9 +145,9 @@ def session(events, gap, rule, state, found, first):
     """Maximal runs of events none of which comes more than `gap` after the one before. rule: lengths, no gaps."""
     ts, (rows, keys), lengths = events.ts, scratch(), rule[0]
     frames, n, plain = found.frames, found.count[0], is_plain(lengths)
-    for block in range(first, events.last, BLOCK):
+    for block in range(first, events.last, SCAN_ROWS):
         found.count[0] = n
-        if n + BLOCK > frames.shape[0]:
+        if n + SCAN_ROWS > frames.shape[0]:
             return block
         base, size, i = np.uint64(block), listed(events, block, rows, keys), np.uint64(0)
         while i < size:

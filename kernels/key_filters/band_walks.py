@@ -13,12 +13,12 @@ from kernels.compile.inlining import helper
 from kernels.compile.jit import kernel
 from kernels.key_filters.bands import (
     BANDS,
-    CHUNK,
+    CHUNK_WORDS,
     COUNT,
-    END,
     ITEMS,
     LIVE,
     PILE,
+    PILE_END,
     SPARE,
     band_of,
     free,
@@ -27,7 +27,7 @@ from kernels.key_filters.bands import (
 )
 from kernels.operators.numbers import EARLIEST
 
-PATIENCE = 16  # comparisons in vain that a walk takes without cutting
+VAIN_COMPARISONS = 16  # comparisons in vain that a walk takes without cutting
 
 
 @helper
@@ -42,12 +42,13 @@ def walk(order, r, x, out):
     for j in range(last):
         if rows[r, ITEMS + j] > 2 * rows[r, LIVE + j]:
             tidy(order, r, j)
-        at, end, stale = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j], rows[r, ITEMS + j] > rows[r, LIVE + j]
+        at, end = rows[r, PILE + j] * CHUNK_WORDS + 1, rows[r, PILE_END + j]
+        stale = rows[r, ITEMS + j] > rows[r, LIVE + j]
         if found + rows[r, LIVE + j] > out.size:
             return out.size + 1
         while end > 0 and at != end:
-            if at & (CHUNK - 1) == 0:
-                at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+            if at & (CHUNK_WORDS - 1) == 0:
+                at = np.int64(piles[at - CHUNK_WORDS]) * CHUNK_WORDS + 1
             entry = np.int64(piles[at])
             if not stale or cells[entry, 1] == at:
                 out[found] = entry
@@ -63,10 +64,10 @@ def compare(order, r, j, x, out, found):
     """The band that x is in, entry by entry."""
     cells, piles, rows = order
     vain, newest, oldest = 0, np.int64(EARLIEST), x
-    at, end = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j]
+    at, end = rows[r, PILE + j] * CHUNK_WORDS + 1, rows[r, PILE_END + j]
     while end > 0 and at != end:
-        if at & (CHUNK - 1) == 0:
-            at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+        if at & (CHUNK_WORDS - 1) == 0:
+            at = np.int64(piles[at - CHUNK_WORDS]) * CHUNK_WORDS + 1
         entry = np.int64(piles[at])
         if cells[entry, 1] == at:
             t = cells[entry, 0]
@@ -79,8 +80,8 @@ def compare(order, r, j, x, out, found):
             else:
                 return out.size + 1
         at += 1
-    if vain > PATIENCE + found and rows[0, SPARE] > 2:
-        divide(order, r, newest, oldest, vain > 8 * (PATIENCE + found))
+    if vain > VAIN_COMPARISONS + found and rows[0, SPARE] > 2:
+        divide(order, r, newest, oldest, vain > 8 * (VAIN_COMPARISONS + found))
     return found
 
 
@@ -108,23 +109,23 @@ def cut(order, r, t):
     if rows[r, COUNT] == BANDS:
         join(piles, rows, r, least_needed(rows, r))
     j, last = band_of(rows, r, t), rows[r, COUNT] - 1
-    chunk, end = rows[r, PILE + j], rows[r, END + j]
+    chunk, end = rows[r, PILE + j], rows[r, PILE_END + j]
     for i in range(last, j - 1, -1):
-        for column in (0, PILE, END, LIVE, ITEMS):
+        for column in (0, PILE, PILE_END, LIVE, ITEMS):
             rows[r, column + i + 1] = rows[r, column + i]
     rows[r, j] = t
     rows[r, COUNT] += 1
     for i in (j, j + 1):
-        for column in (PILE, END, LIVE, ITEMS):
+        for column in (PILE, PILE_END, LIVE, ITEMS):
             rows[r, column + i] = 0
-    moved = np.empty(CHUNK, np.int64)
+    moved = np.empty(CHUNK_WORDS, np.int64)
     while chunk > 0:
-        n, after = 0, np.int64(piles[chunk * CHUNK])
-        for at in range(chunk * CHUNK + 1, (chunk + 1) * CHUNK if after > 0 else end):
+        n, after = 0, np.int64(piles[chunk * CHUNK_WORDS])
+        for at in range(chunk * CHUNK_WORDS + 1, (chunk + 1) * CHUNK_WORDS if after > 0 else end):
             if cells[piles[at], 1] == at:
                 moved[n] = piles[at]
                 n += 1
-        piles[chunk * CHUNK] = 0
+        piles[chunk * CHUNK_WORDS] = 0
         free(piles, rows, chunk)
         for i in range(n):
             push(order, r, j + (cells[moved[i], 0] <= t), moved[i])
@@ -134,7 +135,7 @@ def cut(order, r, t):
 @kernel
 def least_needed(rows, r):
     """The band that, with the next older one, is smallest beside what is newer."""
-    best, least, newer = 0, np.inf, PATIENCE
+    best, least, newer = 0, np.inf, VAIN_COMPARISONS
     for j in range(rows[r, COUNT] - 1):
         share = (rows[r, LIVE + j] + rows[r, LIVE + j + 1]) / newer
         if share < least:
@@ -146,24 +147,24 @@ def least_needed(rows, r):
 @kernel
 def join(piles, rows, r, j):
     """Bands j and j + 1 become one: the pile of the older one, then that of the newer."""
-    end = rows[r, END + j + 1]
-    if rows[r, END + j] == 0:
-        rows[r, PILE + j], rows[r, END + j] = rows[r, PILE + j + 1], end
+    end = rows[r, PILE_END + j + 1]
+    if rows[r, PILE_END + j] == 0:
+        rows[r, PILE + j], rows[r, PILE_END + j] = rows[r, PILE + j + 1], end
     elif end > 0:
-        while end & (CHUNK - 1) != 0:
+        while end & (CHUNK_WORDS - 1) != 0:
             piles[end] = 0
             rows[r, ITEMS + j] += 1
             end += 1
-        piles[end - CHUNK] = rows[r, PILE + j]
+        piles[end - CHUNK_WORDS] = rows[r, PILE + j]
         rows[r, PILE + j] = rows[r, PILE + j + 1]
     rows[r, LIVE + j] += rows[r, LIVE + j + 1]
     rows[r, ITEMS + j] += rows[r, ITEMS + j + 1]
     last = rows[r, COUNT] - 1
     rows[r, j] = rows[r, j + 1]
     for i in range(j + 1, last):
-        for column in (0, PILE, END, LIVE, ITEMS):
+        for column in (0, PILE, PILE_END, LIVE, ITEMS):
             rows[r, column + i] = rows[r, column + i + 1]
-    for column in (PILE, END, LIVE, ITEMS):
+    for column in (PILE, PILE_END, LIVE, ITEMS):
         rows[r, column + last] = 0
     rows[r, last] = EARLIEST
     rows[r, COUNT] = last

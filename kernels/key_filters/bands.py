@@ -35,9 +35,9 @@ from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST
 
 BANDS = 16  # bands of an order: enough for each to be at most four times what is newer, with 10^6 entries
-CHUNK = 64  # a chunk's number of the next one, 0 for none, and 63 entries
+CHUNK_WORDS = 64  # a chunk's number of the next one, 0 for none, and 63 entries
 COUNT, PILE = BANDS, BANDS + 2  # columns of rows: how many bands there are; of each, its first chunk,
-END, LIVE, ITEMS = PILE + BANDS, PILE + 2 * BANDS, PILE + 3 * BANDS  # its pile's end, its entries, its items
+PILE_END, LIVE, ITEMS = PILE + BANDS, PILE + 2 * BANDS, PILE + 3 * BANDS  # its pile's end, its entries, its items
 WIDTH = ITEMS + BANDS  # columns 0 .. BANDS - 1: times, band j holds those above the j-th
 SPARE, FIRST_SPARE, PLACED = 0, 1, 2  # columns of row 0: how many chunks are spare, the first of them; a tally
 
@@ -51,7 +51,7 @@ class Bands(NamedTuple):
 def empty(orders: int, entries: int) -> Bands:
     """Room for so many orders, and entries 1 .. entries - 1; the orders take nothing until they are begun."""
     cells, rows = np.zeros((entries, 2), np.int64), np.zeros((1 + orders, WIDTH), np.int64)
-    return with_spare(Bands(cells, np.zeros(CHUNK, np.int32), rows), 16)
+    return with_spare(Bands(cells, np.zeros(CHUNK_WORDS, np.int32), rows), 16)
 
 
 def with_orders(state: Bands, orders: int) -> Bands:
@@ -68,12 +68,12 @@ def with_entries(state: Bands, entries: int) -> Bands:
 
 def with_spare(state: Bands, wanted: int) -> Bands:
     """The same with at least `wanted` chunks to spare; half as many again, so growth is amortised."""
-    have = state.piles.size // CHUNK
+    have = state.piles.size // CHUNK_WORDS
     count = have + max(have // 2, wanted)
-    piles, rows = np.zeros(count * CHUNK, np.int32), state.rows
+    piles, rows = np.zeros(count * CHUNK_WORDS, np.int32), state.rows
     piles[: state.piles.size] = state.piles
-    piles[have * CHUNK :: CHUNK] = np.arange(have + 1, count + 1)
-    piles[-CHUNK] = rows[0, FIRST_SPARE]
+    piles[have * CHUNK_WORDS :: CHUNK_WORDS] = np.arange(have + 1, count + 1)
+    piles[-CHUNK_WORDS] = rows[0, FIRST_SPARE]
     rows[0, FIRST_SPARE] = have
     rows[0, SPARE] += count - have
     return state._replace(piles=piles)
@@ -112,20 +112,20 @@ def band_of(rows, r, t):
 def push(order, r, j, entry):
     """Add an entry to a pile. Takes one spare chunk at most."""
     cells, piles, rows = order
-    at = rows[r, END + j]
-    if at & (CHUNK - 1) == 0:
+    at = rows[r, PILE_END + j]
+    if at & (CHUNK_WORDS - 1) == 0:
         chunk = rows[0, FIRST_SPARE]
-        rows[0, FIRST_SPARE] = piles[chunk * CHUNK]
+        rows[0, FIRST_SPARE] = piles[chunk * CHUNK_WORDS]
         rows[0, SPARE] -= 1
-        piles[chunk * CHUNK] = 0
+        piles[chunk * CHUNK_WORDS] = 0
         if at == 0:
             rows[r, PILE + j] = chunk
         else:
-            piles[at - CHUNK] = chunk
-        at = chunk * CHUNK + 1
+            piles[at - CHUNK_WORDS] = chunk
+        at = chunk * CHUNK_WORDS + 1
     piles[at] = entry
     cells[entry, 1] = at
-    rows[r, END + j] = at + 1
+    rows[r, PILE_END + j] = at + 1
     rows[r, LIVE + j] += 1
     rows[r, ITEMS + j] += 1
 
@@ -134,8 +134,8 @@ def push(order, r, j, entry):
 def free(piles, rows, chunk):
     """Hand back a chunk and those after it."""
     while chunk > 0:
-        after = np.int64(piles[chunk * CHUNK])
-        piles[chunk * CHUNK] = rows[0, FIRST_SPARE]
+        after = np.int64(piles[chunk * CHUNK_WORDS])
+        piles[chunk * CHUNK_WORDS] = rows[0, FIRST_SPARE]
         rows[0, FIRST_SPARE] = chunk
         rows[0, SPARE] += 1
         chunk = after
@@ -145,16 +145,16 @@ def free(piles, rows, chunk):
 def tidy(order, r, j):
     """Write what is not stale in a pile side by side, and hand back the chunks behind it."""
     cells, piles, rows = order
-    at, end = rows[r, PILE + j] * CHUNK + 1, rows[r, END + j]
+    at, end = rows[r, PILE + j] * CHUNK_WORDS + 1, rows[r, PILE_END + j]
     to = at
     while at != end:
-        if at & (CHUNK - 1) == 0:
-            at = np.int64(piles[at - CHUNK]) * CHUNK + 1
+        if at & (CHUNK_WORDS - 1) == 0:
+            at = np.int64(piles[at - CHUNK_WORDS]) * CHUNK_WORDS + 1
         fetch(cells, np.int64(piles[min(at + 16, piles.size - 1)]))
         entry = piles[at]
         if cells[entry, 1] == at:
-            if to & (CHUNK - 1) == 0:
-                to = np.int64(piles[to - CHUNK]) * CHUNK + 1
+            if to & (CHUNK_WORDS - 1) == 0:
+                to = np.int64(piles[to - CHUNK_WORDS]) * CHUNK_WORDS + 1
             piles[to] = entry
             cells[entry, 1] = to
             to += 1
@@ -162,12 +162,12 @@ def tidy(order, r, j):
     rows[r, ITEMS + j] = rows[r, LIVE + j]
     if rows[r, LIVE + j] == 0:
         free(piles, rows, rows[r, PILE + j])
-        rows[r, PILE + j] = rows[r, END + j] = 0
+        rows[r, PILE + j] = rows[r, PILE_END + j] = 0
     else:
-        last = (to - 1) // CHUNK * CHUNK
+        last = (to - 1) // CHUNK_WORDS * CHUNK_WORDS
         free(piles, rows, np.int64(piles[last]))
         piles[last] = 0
-        rows[r, END + j] = to
+        rows[r, PILE_END + j] = to
 
 
 @part
@@ -176,7 +176,7 @@ def leave(order, r, j):
     rows = order.rows
     live = rows[r, LIVE + j] - 1
     rows[r, LIVE + j] = live
-    if live == 0 or rows[r, ITEMS + j] > 4 * (live + CHUNK):
+    if live == 0 or rows[r, ITEMS + j] > 4 * (live + CHUNK_WORDS):
         tidy(order, r, j)
 
 

@@ -84,7 +84,7 @@ def indexed(state: Levels, level: int) -> Levels:
     if level + 1 >= state.order.rows.shape[0]:
         state = state._replace(order=bands.with_orders(state.order, level + 1))
     members = np.count_nonzero(state.blocks[:, SIZE] == level // state.p)
-    state = with_room(state, 0, 4 + members // (bands.CHUNK - 1))
+    state = with_room(state, 0, 4 + members // (bands.CHUNK_WORDS - 1))
     build(state, level)
     return state
 

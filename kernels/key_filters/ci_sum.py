@@ -41,7 +41,7 @@ from kernels.key_filters.ci_count import (
 from kernels.key_filters.ci_levels import SIZES
 from kernels.operators.numbers import EARLIEST
 
-LARGEST = 1 << 55  # a larger value counts as this; thresholds above it are asked as this
+LARGEST_COUNTED = 1 << 55  # a larger value counts as this; thresholds above it are asked as this
 WRAP = (1 << 61) - 1  # sums are kept modulo 2^61: positions matter up to the largest size only
 
 
@@ -59,8 +59,8 @@ def in_units(values, ids, scale, rest, out):
     """out[e] = the whole units that key ids[e] has come to by values[e]; rest[k]: the fraction left. NaN adds none."""
     for e in range(ids.size):
         units = values[e] * scale
-        if units >= LARGEST or values[e] == np.inf:
-            out[e] = LARGEST
+        if units >= LARGEST_COUNTED or values[e] == np.inf:
+            out[e] = LARGEST_COUNTED
         elif units > 0:
             units += rest[ids[e]]
             out[e] = np.int64(units)
@@ -125,7 +125,7 @@ def update(state, ids, ts, values, begin, horizon):
     chain = np.zeros(SIZES + 1, np.int64)
     for e in range(begin, ids.size):
         fetch_ahead(levels, ids, e)
-        a, k = min(values[e], LARGEST), ids[e]
+        a, k = min(values[e], LARGEST_COUNTED), ids[e]
         if a == 0:
             continue
         before = keys[k, TOTAL] + p

@@ -7,7 +7,7 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 
-PAGE = 1024  # rows that are looked at without a branch
+BRANCHLESS = 1024  # rows that are looked at without a branch
 WIDEST = 1 << 20  # the largest range worth a table: it should stay in the second-level cache
 
 
@@ -29,8 +29,8 @@ def changes(values, first, last, rows):
     A look at a whole page of values without a branch comes first: most hold no change.
     """
     n = 0
-    for page in range(first, last, PAGE):
-        stop, some = min(page + PAGE, last), 0
+    for page in range(first, last, BRANCHLESS):
+        stop, some = min(page + BRANCHLESS, last), 0
         for e in range(page, stop):
             some += values[e] != values[e - 1]
         if n + some > rows.size:

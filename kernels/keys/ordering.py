@@ -8,8 +8,9 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 
-STEP = 1 << 40  # between the labels of neighbours, as long as they are few: halved for 40 batches before all are anew
-MOST = 1 << 62  # labels are between this and its negative
+# Between the labels of neighbours, as long as they are few: halved for 40 batches before all are given out anew.
+LABEL_STEP = 1 << 40
+LARGEST_LABEL = 1 << 62  # labels are between this and its negative
 
 
 @kernel
@@ -61,15 +62,15 @@ def sort_words(text, ends, words, scratch):
 def label_between(known, place, out):
     """Labels for new words in order, of which so many known ones (there are some) are before each: evenly in the gap,
     or a step apart at either end. False if there is no room between two."""
-    step = min(STEP, MOST // (known.size + place.size + 1))
+    step = min(LABEL_STEP, LARGEST_LABEL // (known.size + place.size + 1))
     first = 0
     while first < place.size:
         last = first
         while last < place.size and place[last] == place[first]:
             last += 1
         at, parts = place[first], last - first + 1
-        low = known[at - 1] if at > 0 else max(-MOST, known[at] - parts * step)
-        high = known[at] if at < known.size else min(MOST, low + parts * step)
+        low = known[at - 1] if at > 0 else max(-LARGEST_LABEL, known[at] - parts * step)
+        high = known[at] if at < known.size else min(LARGEST_LABEL, low + parts * step)
         if high - low < parts:
             return False
         for i in range(last - first):
@@ -80,5 +81,5 @@ def label_between(known, place, out):
 
 def fresh(count: int) -> np.ndarray:
     """Labels for so many words, as far apart as can be, around 0."""
-    step = min(STEP, MOST // (count + 1))
+    step = min(LABEL_STEP, LARGEST_LABEL // (count + 1))
     return (np.arange(count) - count // 2) * step

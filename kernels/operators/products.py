@@ -9,9 +9,10 @@ import numpy as np
 
 from kernels.compile.jit import kernel
 
-STEP = 600
-UP, DOWN = 2.0**STEP, 2.0**-STEP
-MOST, LEAST = 2.0**500, 2.0**-500  # two factors within these have a product that is no less exact than they are
+EXPONENT_STEP = 600
+UP, DOWN = 2.0**EXPONENT_STEP, 2.0**-EXPONENT_STEP
+LARGEST_FACTOR = 2.0**500  # two factors up to this, and down to one by this, have a product as exact as they are
+SMALLEST_FACTOR = 2.0**-500
 
 
 class Product(NamedTuple):
@@ -22,10 +23,10 @@ class Product(NamedTuple):
 def _within(m, e):
     """m * 2^e with m within the bounds, or 0, infinite, NaN."""
     size = abs(m)
-    if size > MOST:
-        return m * DOWN, e + STEP
-    if size < LEAST:
-        return m * UP, e - STEP
+    if size > LARGEST_FACTOR:
+        return m * DOWN, e + EXPONENT_STEP
+    if size < SMALLEST_FACTOR:
+        return m * UP, e - EXPONENT_STEP
     return m, e
 
 

@@ -11,8 +11,8 @@ is nobody's and always empty: pairs that have none are looked up there.
 from kernels.compile.jit import kernel
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL, first_after
 
-KEY_BITS = 32
-KEYS = (1 << KEY_BITS) - 1
+FILTERED_KEY_BITS = 32
+KEYS = (1 << FILTERED_KEY_BITS) - 1
 
 
 @kernel
@@ -29,7 +29,7 @@ def positions_of(batch, rings, positions):
 def pairs_of(rows, filters, ids, pairs):
     """pairs[m]: of the filter and the key of row rows[m]."""
     for m in range(rows.size):
-        pairs[m] = (filters[m] << KEY_BITS) | ids[rows[m]]
+        pairs[m] = (filters[m] << FILTERED_KEY_BITS) | ids[rows[m]]
 
 
 @kernel

@@ -22,7 +22,7 @@ from kernels.compile.jit import kernel
 from kernels.operators.numbers import EARLIEST
 
 OFFSET, CAPACITY, HEAD, TAIL = range(4)
-SMALLEST = 4  # slots of the smallest ring: of a million keys, most have few rows
+SMALLEST_RING = 4  # slots of the smallest ring: of a million keys, most have few rows
 
 
 class Batch(NamedTuple):
@@ -174,8 +174,8 @@ def fitting(rings, keys, coming, wanted):
         need = rings[k, TAIL] - rings[k, HEAD] + coming[r]
         capacity = rings[k, CAPACITY]
         wanted[r] = -1
-        if need > capacity or (need * 4 < capacity and (capacity > SMALLEST or need == 0)):
-            size = SMALLEST if need > 0 else 0
+        if need > capacity or (need * 4 < capacity and (capacity > SMALLEST_RING or need == 0)):
+            size = SMALLEST_RING if need > 0 else 0
             while size < need:
                 size *= 2
             if size != capacity:

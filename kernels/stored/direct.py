@@ -15,7 +15,7 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.operators.numbers import unsigned
 
-PIECE = 512
+SPREAD_OVER = 512
 
 
 class Panes(NamedTuple):
@@ -51,7 +51,7 @@ def sums(values, lo, hi, out):
     for i in range(lo.size):
         total, lost, p = 0.0, 0.0, lo[i]
         while p < hi[i]:
-            end = min(p + PIECE, hi[i])
+            end = min(p + SPREAD_OVER, hi[i])
             x = piece(values, p, end)
             s = total + x
             lost += (total - s) + x if abs(total) >= abs(x) else (x - s) + total

@@ -24,8 +24,8 @@ from kernels.operators.numbers import highest, lowest, unsigned
 FROM, UPTO, AT, BELOW, NANS, NUMBERS, MID, TOP = range(
     8
 )  # a cursor: window, rank it is at, rows below, NaNs; then constants
-ZERO, ONE, SIX, LAST = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ZERO, ONE, SIX, LAST_BIT = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
+ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Ranking(NamedTuple):
@@ -69,32 +69,32 @@ def empty(rows):
 def enter(words, mid, top, r):
     w = r >> SIX
     v = w >> SIX
-    words[w] |= ONE << (r & LAST)
-    words[mid + v] |= ONE << (w & LAST)
-    words[top + (v >> SIX)] |= ONE << (v & LAST)
+    words[w] |= ONE << (r & LAST_BIT)
+    words[mid + v] |= ONE << (w & LAST_BIT)
+    words[top + (v >> SIX)] |= ONE << (v & LAST_BIT)
 
 
 @kernel
 def leave(words, mid, top, r):
     w = r >> SIX
-    words[w] &= ~(ONE << (r & LAST))
+    words[w] &= ~(ONE << (r & LAST_BIT))
     if words[w] == ZERO:
         v = w >> SIX
-        words[mid + v] &= ~(ONE << (w & LAST))
+        words[mid + v] &= ~(ONE << (w & LAST_BIT))
         if words[mid + v] == ZERO:
-            words[top + (v >> SIX)] &= ~(ONE << (v & LAST))
+            words[top + (v >> SIX)] &= ~(ONE << (v & LAST_BIT))
 
 
 @kernel
 def above(words, level, i):
     """The bits of i's word that are higher than i."""
-    return words[level + (i >> SIX)] & ((ALL << (i & LAST)) << ONE)
+    return words[level + (i >> SIX)] & ((ALL_BITS << (i & LAST_BIT)) << ONE)
 
 
 @kernel
 def beneath(words, level, i):
     """The bits of i's word that are lower than i."""
-    return words[level + (i >> SIX)] & ~(ALL << (i & LAST))
+    return words[level + (i >> SIX)] & ~(ALL_BITS << (i & LAST_BIT))
 
 
 @kernel

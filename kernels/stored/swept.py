@@ -32,7 +32,7 @@ PATIENCE = 4  # rows per answer, on average, that doubted answers may cost
 SURE = 1e8  # an m2 is at least so many times its error
 DOUBT = 8 * 2.0**-53 * SURE  # of the sum of squares: y, its square and what is done with both are rounded
 LEAST = 2.0**-100
-PAGE = 512
+SUMMED_AT_ONCE = 512
 HALF = np.int64(32)
 
 
@@ -158,9 +158,9 @@ def variances(centred, lo, hi, ddof, root, out):
     Page by page: to gather, divide and take roots in one loop is 3 ns slower, as nothing of it is vectorised.
     """
     _, base, sums, _, error = centred
-    n, squares, doubted = np.empty(PAGE), np.empty(PAGE), 0
-    for first in range(0, lo.size, PAGE):
-        stop = min(first + PAGE, lo.size)
+    n, squares, doubted = np.empty(SUMMED_AT_ONCE), np.empty(SUMMED_AT_ONCE), 0
+    for first in range(0, lo.size, SUMMED_AT_ONCE):
+        stop = min(first + SUMMED_AT_ONCE, lo.size)
         page = out[first:stop]
         differences(sums, base, lo[first:stop], hi[first:stop], n, squares, page)
         doubted += spread(n, squares, error, ddof, root, page)
@@ -170,10 +170,10 @@ def variances(centred, lo, hi, ddof, root, out):
 @kernel
 def variances_in_step(left, right, rows, error, ddof, root, out):
     """The same for windows of so many rows that go on row by row, given the sums from the first window's edges on."""
-    n, squares, doubted = np.full(PAGE, np.float64(rows)), np.empty(PAGE), 0
-    for first in range(0, out.size, PAGE):
-        page = out[first : first + PAGE]
-        a, b = left[first : first + PAGE], right[first : first + PAGE]
+    n, squares, doubted = np.full(SUMMED_AT_ONCE, np.float64(rows)), np.empty(SUMMED_AT_ONCE), 0
+    for first in range(0, out.size, SUMMED_AT_ONCE):
+        page = out[first : first + SUMMED_AT_ONCE]
+        a, b = left[first : first + SUMMED_AT_ONCE], right[first : first + SUMMED_AT_ONCE]
         for i in range(page.size):
             page[i] = (b[i, 0] - a[i, 0]) + (b[i, 1] - a[i, 1])
             squares[i] = (b[i, 2] - a[i, 2]) + (b[i, 3] - a[i, 3])

@@ -19,7 +19,7 @@ from kernels.compile.jit import kernel
 from kernels.keys.hashing import GOLDEN, mix
 from kernels.operators.numbers import EARLIEST, unsigned
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from kernels.windows.sorted_runs import BLOCK, blocks, first_not_below, highest
+from kernels.windows.sorted_runs import SHORTEST_RUN, blocks, first_not_below, highest
 
 RING, WORD, PLACE = range(3)  # of a row of the table
 NONE = -1
@@ -152,8 +152,8 @@ def distinct(sorted_previous, rings, keys, edges, out):
             while at < last:
                 level = highest(at, last, level, top)
                 slot = ring[0] + (at & ring[1])
-                found += first_not_below(runs, level, slot, slot + (BLOCK << level), a) - slot
-                at += BLOCK << level
+                found += first_not_below(runs, level, slot, slot + (SHORTEST_RUN << level), a) - slot
+                at += SHORTEST_RUN << level
             out[i * lo.shape[1] + w] = found
 
 

@@ -21,11 +21,11 @@ import numpy as np
 from kernels.compile.jit import kernel
 from kernels.keys.hashing import mix
 
-BITS = 12
-REGISTERS = 1 << BITS
+REGISTER_BITS = 12
+REGISTERS = 1 << REGISTER_BITS
 HIGHEST = 50  # rank: 2^-50 is the smallest part of a sum, which is counted in such parts
 DENSE = REGISTERS >> 2  # words
-SMALLEST = 4  # words of a key
+FEWEST_WORDS = 4  # words of a key
 ALPHA = 1 / (2 * np.log(2))
 
 
@@ -49,11 +49,11 @@ class RegisterSums(NamedTuple):
 def register_of(value):
     """Where a hashed value belongs, and with which rank."""
     h = mix(np.uint64(value))
-    rest, rank = h << np.uint64(BITS), 1
+    rest, rank = h << np.uint64(REGISTER_BITS), 1
     while rank < HIGHEST and rest >> np.uint64(63) == 0:
         rest <<= np.uint64(1)
         rank += 1
-    return np.int64(h >> np.uint64(64 - BITS)), rank
+    return np.int64(h >> np.uint64(64 - REGISTER_BITS)), rank
 
 
 @kernel
@@ -89,7 +89,7 @@ def put(words, first, size, register, rank):
 def widen(pool, k):
     """Twice the words for a key. False: there are none left."""
     words, old = pool.words, pool.size[k]
-    size = max(SMALLEST, 2 * old)
+    size = max(FEWEST_WORDS, 2 * old)
     if pool.used[0] + size > words.size:
         return False
     first, before = pool.used[0], pool.offset[k]

@@ -30,9 +30,9 @@ from kernels.compile.jit import kernel
 from kernels.operators.numbers import unsigned
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 
-BITS = 4
-BLOCK = 1 << BITS  # rows of a run of the lowest level
-FEW = 32  # rows that are sorted rather than narrowed down
+RUN_BITS = 4
+SHORTEST_RUN = 1 << RUN_BITS  # rows of a run of the lowest level
+SORTED_BELOW = 32  # rows that are sorted rather than narrowed down
 BRACKET = 1.5  # standard deviations of a rank; 1, 2 and 3 were slower
 NARROW = 16  # rows of a run that are too few for a bracket
 ALIKE = 64  # by how many rows two windows, or ranks, may differ for the answer of one to be looked for near the other's
@@ -52,7 +52,7 @@ class Parts(NamedTuple):
 @kernel
 def sort_block(column, row, start):
     """The block of values at slot `start`, sorted, into the same slots of a row."""
-    for i in range(start, start + BLOCK):
+    for i in range(start, start + SHORTEST_RUN):
         x = column[unsigned(i)]
         at = i
         while at > start and not (row[unsigned(at - 1)] <= x or x != x):
@@ -86,11 +86,11 @@ def update(column, runs, rings, keys, counts):
         k = keys[r]
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         head, tail = rings[k, HEAD], rings[k, TAIL]
-        for end in range((((tail - counts[r]) >> BITS) + 1) << BITS, tail + 1, BLOCK):
-            if end - BLOCK < head or runs.shape[0] == 0:
+        for end in range((((tail - counts[r]) >> RUN_BITS) + 1) << RUN_BITS, tail + 1, SHORTEST_RUN):
+            if end - SHORTEST_RUN < head or runs.shape[0] == 0:
                 continue
-            sort_block(column, runs[0], offset + ((end - BLOCK) & mask))
-            half, level = BLOCK, 0
+            sort_block(column, runs[0], offset + ((end - SHORTEST_RUN) & mask))
+            half, level = SHORTEST_RUN, 0
             while end & half == 0 and end - 2 * half >= head and level + 1 < runs.shape[0]:
                 merge(runs[level], runs[level + 1], offset + ((end - 2 * half) & mask), half)
                 half *= 2
@@ -100,7 +100,7 @@ def update(column, runs, rings, keys, counts):
 @kernel
 def rebuild_level(column, runs, level, rings):
     """Fill a level that was just added, from the one below."""
-    size = BLOCK << level
+    size = SHORTEST_RUN << level
     for k in range(rings.shape[0]):
         offset, mask = rings[k, OFFSET], rings[k, CAPACITY] - 1
         first = -(-rings[k, HEAD] // size)
@@ -115,17 +115,17 @@ def rebuild_level(column, runs, level, rings):
 @kernel
 def blocks(lo, hi):
     """The positions of [lo, hi) that lie in whole blocks: from … to."""
-    first = min(hi, -(-lo >> BITS << BITS))
-    return first, max(first, hi >> BITS << BITS)
+    first = min(hi, -(-lo >> RUN_BITS << RUN_BITS))
+    return first, max(first, hi >> RUN_BITS << RUN_BITS)
 
 
 @kernel
 def highest(lo, hi, level, top):
     """The level of the longest run that begins at `lo`, ends by `hi`, and is no higher than `top`; that of the run
     before it is a good guess."""
-    while level < top and (lo >> (level + BITS)) & 1 == 0 and lo + (2 * BLOCK << level) <= hi:
+    while level < top and (lo >> (level + RUN_BITS)) & 1 == 0 and lo + (2 * SHORTEST_RUN << level) <= hi:
         level += 1
-    while lo & ((BLOCK << level) - 1) != 0 or lo + (BLOCK << level) > hi:
+    while lo & ((SHORTEST_RUN << level) - 1) != 0 or lo + (SHORTEST_RUN << level) > hi:
         level -= 1
     return level
 
@@ -139,9 +139,9 @@ def cover(ring, top, lo, hi, parts):
         level = highest(lo, hi, level, top)
         parts.level[n] = level
         parts.left[n] = offset + (lo & mask)
-        parts.right[n] = parts.left[n] + (BLOCK << level)
+        parts.right[n] = parts.left[n] + (SHORTEST_RUN << level)
         n += 1
-        lo += BLOCK << level
+        lo += SHORTEST_RUN << level
     return n
 
 
@@ -272,7 +272,7 @@ def narrow(runs, parts, n, loose, m, wanted, guess):
     a single pivot will: it is the answer, or is cut off. guess: where to begin, as `bracket` has it.
     """
     (k, total), single, (near, guessed) = wanted, False, guess
-    while total > FEW:
+    while total > SORTED_BELOW:
         before, bounds = total, bracket(runs, parts, n, loose, (k, total), single, (near, guessed))
         if guessed:
             less, upto = search_near(runs, parts, n, bounds[0], bounds[1])
@@ -335,7 +335,7 @@ def lookup(sorted_column, rings, keys, edges, ranks, out, after):
     References to arrays that are handed on are not counted, which saves a quarter of the time.
     """
     (column, runs), (lo, hi) = sorted_column, edges
-    parts, loose = room(most_runs(lo, hi, runs.shape[0] - 1)), np.empty(2 * BLOCK + FEW, column.dtype)
+    parts, loose = room(most_runs(lo, hi, runs.shape[0] - 1)), np.empty(2 * SHORTEST_RUN + SORTED_BELOW, column.dtype)
     own = Parts(bare(parts.level), bare(parts.left), bare(parts.right), bare(parts.less), bare(parts.upto))
     answers = bare(ranks), bare(out), bare(after)
     look_up((bare(column), bare(runs)), rings, keys, (bare(lo), bare(hi)), answers, own, bare(loose))
@@ -348,7 +348,7 @@ def most_runs(lo, hi, top):
     most = 2 * 64
     for i in range(lo.shape[0]):
         for w in range(lo.shape[1]):
-            most = max(most, (hi[i, w] - lo[i, w]) // (BLOCK << max(top, 0)) + 2 * top + 2)
+            most = max(most, (hi[i, w] - lo[i, w]) // (SHORTEST_RUN << max(top, 0)) + 2 * top + 2)
     return most
 
 

@@ -16,20 +16,20 @@ from kernels.compile.jit import kernel
 from kernels.operators.monoids import combine, lift
 from kernels.operators.numbers import two_sum, unsigned
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from kernels.windows.sorted_runs import BITS, BLOCK, blocks, first_above, highest
+from kernels.windows.sorted_runs import RUN_BITS, SHORTEST_RUN, blocks, first_above, highest
 
 
 @kernel
 def sort_block(op, columns, runs, inside, start):
     """The keys of the block at slot `start` in order, and the aggregates from each of them on."""
     values, key = columns
-    for i in range(start, start + BLOCK):
+    for i in range(start, start + SHORTEST_RUN):
         x, own, at = key[unsigned(i)], lift(op, values, unsigned(i)), i
         while at > start and runs[unsigned(at - 1)] > x:
             runs[unsigned(at)], inside[unsigned(at)] = runs[unsigned(at - 1)], inside[unsigned(at - 1)]
             at -= 1
         runs[unsigned(at)], inside[unsigned(at)] = x, own
-    for i in range(start + BLOCK - 1, start, -1):
+    for i in range(start + SHORTEST_RUN - 1, start, -1):
         inside[unsigned(i - 1)] = combine(op, inside[unsigned(i - 1)], inside[unsigned(i)])
 
 
@@ -56,10 +56,10 @@ def merge(op, below, above, left, size):
 def add_block(op, columns, levels, ring, end):
     """The block that ends at a position, and all runs that are complete with it."""
     (runs, inside), offset, mask = levels, ring[OFFSET], ring[CAPACITY] - 1
-    if runs.shape[0] == 0 or end - BLOCK < ring[HEAD]:
+    if runs.shape[0] == 0 or end - SHORTEST_RUN < ring[HEAD]:
         return
-    sort_block(op, columns, runs[0], inside[0], offset + ((end - BLOCK) & mask))
-    size, level = BLOCK, 0
+    sort_block(op, columns, runs[0], inside[0], offset + ((end - SHORTEST_RUN) & mask))
+    size, level = SHORTEST_RUN, 0
     while level + 1 < runs.shape[0] and end & size == 0 and end - 2 * size >= ring[HEAD]:
         below, above = (runs[level], inside[level]), (runs[level + 1], inside[level + 1])
         merge(op, below, above, offset + ((end - 2 * size) & mask), size)
@@ -72,14 +72,14 @@ def update(op, columns, levels, rings, keys, counts):
     """Rows [tail - counts[r], tail) of keys[r] are new, or have changed. levels: runs, and what is inside them."""
     for r in range(keys.size):
         ring = rings[keys[r]]
-        for block in range((ring[TAIL] - counts[r]) >> BITS, ring[TAIL] >> BITS):
-            add_block(op, columns, levels, ring, (block + 1) << BITS)
+        for block in range((ring[TAIL] - counts[r]) >> RUN_BITS, ring[TAIL] >> RUN_BITS):
+            add_block(op, columns, levels, ring, (block + 1) << RUN_BITS)
 
 
 @kernel
 def rebuild_level(op, columns, levels, level, rings):
     """Fill a level that was just added, from the one below."""
-    (runs, inside), size = levels, BLOCK << level
+    (runs, inside), size = levels, SHORTEST_RUN << level
     for k in range(rings.shape[0]):
         for block in range(-(-rings[k, HEAD] // size), rings[k, TAIL] // size):
             start = rings[k, OFFSET] + ((block * size) & (rings[k, CAPACITY] - 1))
@@ -119,13 +119,13 @@ def lookup(op, columns, levels, rings, keys, asked, out):
             while at < last:
                 level = highest(at, last, level, top)
                 left = ring[0] + (at & ring[1])
-                right = left + (BLOCK << level)
+                right = left + (SHORTEST_RUN << level)
                 above = first_above(runs, level, left, right, bounds[i])
                 if above < right:
                     own = inside[unsigned(level), unsigned(above)]
                     state[0] = own if found == 0 else combine(op, state[0], own)
                     found += right - above
-                at += BLOCK << level
+                at += SHORTEST_RUN << level
             counts[place] = found
 
 
@@ -145,9 +145,9 @@ def count(key, runs, rings, keys, asked, counts):
             while at < last:
                 level = highest(at, last, level, top)
                 left = offset + (at & mask)
-                right = left + (BLOCK << level)
+                right = left + (SHORTEST_RUN << level)
                 found += right - first_above(runs, level, left, right, bounds[i])
-                at += BLOCK << level
+                at += SHORTEST_RUN << level
             counts[i * lo.shape[1] + w] = found
 
 

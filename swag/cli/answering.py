@@ -38,7 +38,7 @@ from swag.tables.expressions.derived import of_events
 from swag.tables.predicate import holds
 
 KEY = "--key symbol"
-CHUNK = 1_000_000  # events at a time
+EVENTS_AT_ONCE = 1_000_000  # events at a time
 
 
 def statements(path: Path | None, inline: tuple[str, ...] = ()) -> list[Any]:

@@ -15,7 +15,7 @@ from swag.tables.columns import column, decoded, decoded_type, is_number
 from swag.tables.keys import is_groupable, is_string
 
 PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".tif", ".webp")
-SAMPLE = 100_000  # events at the beginning of a file, by which it is guessed whether they are of several series
+SAMPLED_EVENTS = 100_000  # events at the beginning of a file, by which it is guessed whether they are of several series
 
 
 def check_plot(path: Path) -> None:
@@ -66,7 +66,7 @@ def say_if_several(source: Files, spec: Any, ts: str) -> None:
     """Without a key all events are one series. Where a column says that they are of several, the user is told."""
     read = {ts, *spec.columns}
     others = [name for name in source.names if name not in read and source.names.count(name) == 1]
-    for table in source.batches([ts, *others], SAMPLE) if others else ():
+    for table in source.batches([ts, *others], SAMPLED_EVENTS) if others else ():
         name, count = series_column(table, ts)
         if name:
             click.echo(

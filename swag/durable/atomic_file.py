@@ -27,7 +27,7 @@ try:
 except ImportError:  # Windows has no such locks, and leftovers stay there
     fcntl = None  # type: ignore[assignment]
 
-LONGEST = 200  # bytes of a name that still leave room for what is put around it
+LONGEST_NAME = 200  # bytes of a name that still leave room for what is put around it
 ENDING = ".part"
 _KINDS = {
     stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a pipe",
@@ -97,7 +97,7 @@ def reason(why: OSError | ValueError) -> str:
 
 def _prefix(target: Path) -> str:
     name = target.name
-    if len(os.fsencode(name)) > LONGEST:
+    if len(os.fsencode(name)) > LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
     return f".{name}.swag-"
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-BLOCK = 1 << 23  # bytes; no row may be longer
+CSV_BLOCK = 1 << 23  # bytes; no row may be longer
 PARSING = pa.csv.ParseOptions(newlines_in_values=True)
 Types = dict[str, pa.DataType]
 
@@ -33,14 +33,14 @@ _JOINED = {
 def reader(path: Path, columns: Iterable[str] = (), types: Types | None = None) -> pa.csv.CSVStreamingReader:
     """Some columns (all, if none is named), of these types or of those of the first block."""
     options = pa.csv.ConvertOptions(include_columns=list(columns), column_types=types)
-    return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=BLOCK), PARSING, options)
+    return pa.csv.open_csv(path, pa.csv.ReadOptions(block_size=CSV_BLOCK), PARSING, options)
 
 
 def types_of(path: Path, columns: list[str]) -> Types:
     """The narrowest type that every value of a column has, as Arrow would infer it from the whole file at once."""
     with reader(path, columns) as first:
         types = dict(zip(columns, first.schema.types, strict=True))
-    of_one_block = path.suffix.lower() == ".csv" and path.stat().st_size <= BLOCK  # unknown where it is compressed
+    of_one_block = path.suffix.lower() == ".csv" and path.stat().st_size <= CSV_BLOCK  # unknown where it is compressed
     if of_one_block or _hold(path, types):
         return types
     types = _of_all_blocks(path, columns)

@@ -58,7 +58,7 @@ def in_short(why: pa.ArrowException) -> str:
     """What Arrow says, in one line."""
     said = (str(why).strip().splitlines() or [type(why).__name__])[0].rstrip(".")
     said = said if len(said) <= 200 else f"{said[:199]}…"  # Arrow shows whole rows
-    return f"a row is longer than {csv_types.BLOCK:,} bytes" if "straddling object" in said else said
+    return f"a row is longer than {csv_types.CSV_BLOCK:,} bytes" if "straddling object" in said else said
 
 
 class Source:

@@ -12,7 +12,7 @@ from kernels.rings.timeline import Batch as Batch
 from swag.durable.state import State
 
 FIRST_ROW, ONE_RUN = np.zeros(1, np.int64), np.arange(2)  # of a batch of one row; nobody writes to those
-LARGE = 1024  # slots from which on an arena that is mostly empty is made smaller
+LARGE_ARENA = 1024  # slots from which on an arena that is mostly empty is made smaller
 
 
 @dataclass
@@ -193,7 +193,7 @@ class Arena:
     def _shrink(self) -> None:
         """Give memory back where three quarters of it are in no ring."""
         free = sum(capacity * offsets.size for capacity, offsets in self._free.items())
-        if self._slots > LARGE and 4 * (self._used - free) <= self._slots:
+        if self._slots > LARGE_ARENA and 4 * (self._used - free) <= self._slots:
             self._repack(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def _move(self, keys: np.ndarray, offsets: np.ndarray, capacities: np.ndarray, size: int | None) -> None:

@@ -24,8 +24,8 @@ from swag.tables.keys import KeyTable
 
 EVERY_EVENT = Mask()
 MANY_KEYS = 1024  # fewer are remembered for ever: they take little memory, and a late event of theirs is told apart
-LARGE = 1 << 14  # keys
-FEW_ROWS = 8  # that are taken before keys are looked after
+LARGE_STORE = 1 << 14  # keys
+LEFT_UNTIDIED = 8  # that are taken before keys are looked after
 
 
 class WordHolder(Protocol):
@@ -282,7 +282,7 @@ class Store:
         are looked at for each that comes, so that those that are gone can not outnumber the others whatever the churn.
         """
         self._untidied, self._batches = self._untidied + rows, self._batches + 1
-        if 0 < self._untidied < FEW_ROWS:
+        if 0 < self._untidied < LEFT_UNTIDIED:
             return set()  # to look after some keys takes a tenth of appending one row
         rows, batches, self._untidied, self._batches = self._untidied, self._batches, 0, 0
         renumbered: set[str] = set()
@@ -340,7 +340,7 @@ class Store:
         again, and to forget it would be to number it anew for ever.
         """
         count, none = self.key_count, self.keeps_none
-        least = 0.5 if not none else 0.25 if count < LARGE else 0.4  # of many, most are seen again before that
+        least = 0.5 if not none else 0.25 if count < LARGE_STORE else 0.4  # of many, most are seen again before that
         if not self.keyed or self.retention.everything or count < MANY_KEYS or self.emptied < least * count:
             return None
         empty = self.latest[:count] <= self._looked if none else self.main.arena.kept(count) == 0

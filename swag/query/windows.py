@@ -164,7 +164,7 @@ class Since:
 
 Window = Rows | Range | Unbounded | Since
 WINDOWS = (Rows, Range, Unbounded, Since)
-ENDLESS = 2**64  # longer than any two timestamps lie apart
+BEYOND_ALL = 2**64  # longer than any two timestamps lie apart
 
 
 def lies_ahead(window: Window) -> bool:
@@ -202,7 +202,7 @@ def reach(window: Window, unit: str | None) -> Reach:
         return Reach(True, longest(window.period, unit), 0, since=window)
     near = in_units(window.until, unit)
     if isinstance(window, Unbounded):
-        return Reach(True, ENDLESS, near, window.peers or near < 0)
+        return Reach(True, BEYOND_ALL, near, window.peers or near < 0)
     far, left = in_units(window.t, unit) + (window.closed in ("left", "both")), window.closed in ("left", "none")
     return Reach(True, far, near + left, window.peers or near < 0)
 

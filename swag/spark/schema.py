@@ -28,7 +28,7 @@ from swag.errors import BadQuery, BadType
 from swag.spark.places import col
 from swag.tables.columns import column
 
-DAY, MINUTE = 86_400_000_000, 60_000_000  # in microseconds
+DAY_IN_US, MINUTE_IN_US = 86_400_000_000, 60_000_000  # in microseconds
 
 
 def check_frame(frame: Any, what: str) -> None:
@@ -168,5 +168,5 @@ def instant(frame: DataFrame, ts: str) -> Column:
     if isinstance(kind, TimestampNTZType):  # in pieces: a cast would go through the session's time zone
         second = (F.date_part(F.lit("SECOND"), at) * 1_000_000).cast("long")
         minute = (F.hour(at) * 60 + F.minute(at)).cast("long")
-        return F.unix_date(F.to_date(at)).cast("long") * F.lit(DAY) + minute * F.lit(MINUTE) + second
+        return F.unix_date(F.to_date(at)).cast("long") * F.lit(DAY_IN_US) + minute * F.lit(MINUTE_IN_US) + second
     return F.unix_date(at).cast("long") if isinstance(kind, DateType) else at.cast("long")

@@ -18,7 +18,7 @@ from swag.spark.batch.layout import Layout
 from swag.spark.batch.tasks import answers
 from swag.spark.places import col, named, placed
 
-ROWS, BLOCK = 64, 16  # several blocks, so that there is something to carry over
+WARMED_ROWS, WARMED_BLOCK = 64, 16  # several blocks, so that there is something to carry over
 
 
 def warm(
@@ -41,17 +41,18 @@ def warm(
         raise BadQuery("queries with `every` or `source` are compiled when they run.", "warm the others")
     schema.field(events, ts, "ts is")
     for at in (None, named(placed(events).select(col(events, ts)), [ts])):
-        rows, task, _ = planned(asked, events, at, ts, [], Layout(sample=0, block_rows=BLOCK))  # no kernel sees a key
+        layout = Layout(sample=0, block_rows=WARMED_BLOCK)
+        rows, task, _ = planned(asked, events, at, ts, [], layout)  # no kernel sees a key
         for nulls in (False, True):
             table = pa.table({each.name: _some(each, nulls) for each in schema.arrow_schema(rows)})
-            for _answer in answers(task, table.to_batches(max_chunksize=BLOCK)):
+            for _answer in answers(task, table.to_batches(max_chunksize=WARMED_BLOCK)):
                 pass
     return cache_folder()
 
 
 def _some(column: pa.Field, nulls: bool) -> pa.Array:
     """A few values for a column of laid-out rows: times in order, every other row asks."""
-    numbers, kind = np.arange(ROWS), column.type
+    numbers, kind = np.arange(WARMED_ROWS), column.type
     if column.name == "asks":
         return pa.array(numbers % 2 == 1)
     values = pa.array(numbers, mask=numbers == 3 if nulls and column.name.startswith("e") else None)
@@ -60,4 +61,4 @@ def _some(column: pa.Field, nulls: bool) -> pa.Array:
             return values.cast(way).cast(kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
-    return pa.nulls(ROWS, kind)
+    return pa.nulls(WARMED_ROWS, kind)

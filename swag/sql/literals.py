@@ -13,7 +13,7 @@ _MICROSECONDS = {
     "MICROSECOND": 1, "MILLISECOND": 10**3, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6,
     "DAY": 86400 * 10**6,
 }  # fmt: skip
-LONGEST = 4000  # digits of an integer: Python reads no longer ones
+READABLE_DIGITS = 4000  # digits of an integer: Python reads no longer ones
 
 
 def is_constant(node: Any) -> bool:
@@ -38,7 +38,7 @@ def constant(node: Any) -> Any:
 
 
 def _number(text: str) -> int | float:
-    if text.isascii() and text.isdigit() and len(text) < LONGEST:
+    if text.isascii() and text.isdigit() and len(text) < READABLE_DIGITS:
         return int(text)
     try:
         return float(text)

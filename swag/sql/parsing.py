@@ -16,7 +16,7 @@ from swag.sql.nodes import Clause, Select
 from swag.sql.over.reading import OverParser
 from swag.sql.places import wrong
 
-LONGEST, DEEPEST = 100_000, 60  # characters of a statement, parentheses in it
+LONGEST, MOST_PARENTHESES = 100_000, 60  # characters of a statement, parentheses in it
 DEEP = "fewer parentheses, or several statements"
 _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 
@@ -81,8 +81,8 @@ def _statements(text: str, tokens: list[Token]) -> list[list[Token]]:
             continue
         statements[-1].append(token)
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
-        if depth > DEEPEST:
-            raise wrong(text, token.start, f"more than {DEEPEST} parentheses are open.", DEEP)
+        if depth > MOST_PARENTHESES:
+            raise wrong(text, token.start, f"more than {MOST_PARENTHESES} parentheses are open.", DEEP)
         if token.end - statements[-1][0].start > LONGEST:
             message = f"the statement is longer than {LONGEST:,} characters."
             raise wrong(text, token.start, message, "several statements, separated by ;")

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 KINDS = ("int", "float", "text", "name")
-LONGEST = 5_000  # characters: a longer text is hardly one of thousands
+LONGEST_SHAPED = 5_000  # characters: a longer text is hardly one of thousands
 _HOLES = re.compile(
     r"""['"aA0-9;$`\\/-](?:            # one set in front: whatever is not in it is passed over fast
       (?<=')(?<!\w')(?:(?P<text>[^'\\]+)'|')(?!')
@@ -48,7 +48,7 @@ class StatementShape(NamedTuple):
 
 def shaped(text: str) -> tuple[StatementShape, list[str]] | None:
     """A statement as its shape and its constants, as they are written; None: it is not to be had that simply."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_SHAPED:
         return None
     pieces, kinds, constants, end = [], [], [], 0
     for found in _HOLES.finditer(text):

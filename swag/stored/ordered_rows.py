@@ -21,7 +21,7 @@ from swag.tables.keys import KeyTable, is_spelled, joint_name
 
 HEAD = 1 << 16  # rows that most keys are among
 MANY_LOOKUPS = 16  # edges per row, from which on more buckets of time pay
-SAMPLE = 512  # steps in time that show whether events come evenly
+SAMPLED_STEPS = 512  # steps in time that show whether events come evenly
 
 
 def arrange(ts: np.ndarray, ids: np.ndarray | None, segments: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -208,8 +208,8 @@ class Requests:
     @cached_property
     def uneven(self) -> np.ndarray | None:
         """How many steps in time up to each request are not the usual one; None if it is not usual at all."""
-        middle = max(0, self.count // 2 - SAMPLE)
-        steps = np.diff(self.now[middle : middle + 2 * SAMPLE])
+        middle = max(0, self.count // 2 - SAMPLED_STEPS)
+        steps = np.diff(self.now[middle : middle + 2 * SAMPLED_STEPS])
         if not steps.size or 2 * np.count_nonzero(steps == (usual := int(np.median(steps)))) < steps.size:
             return None
         uneven = np.empty(self.count, np.int32 if self.count < 2**31 else np.int64)

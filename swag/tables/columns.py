@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.arguments import LARGEST, is_whole
+from swag.arguments import LARGEST, SMALLEST, is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
 from swag.tables import decimals
 from swag.tables.inputs import sentence, table_of
 from swag.tables.plain import ENCODED, plain
-from swag.tables.times.points import SMALLEST, point, whole_number
+from swag.tables.times.points import point, whole_number
 
-LARGE = 1 << 20  # bytes from which on memory comes from Arrow's pool
+POOLED_FROM = 1 << 20  # bytes from which on memory comes from Arrow's pool
 AS_THEY_ARE = (pa.int64(), pa.float64())  # the types that kernels are given
 
 
@@ -93,7 +93,7 @@ def room(size: int, dtype: Any) -> np.ndarray:
     Few faults are not always little time: on another virtual machine, 800 MB of huge pages took the system 1.1 to 2.8 s
     (400 faults), of small ones 0.5 s (205,000).
     """
-    if size * np.dtype(dtype).itemsize < LARGE:
+    if size * np.dtype(dtype).itemsize < POOLED_FROM:
         return np.empty(size, dtype)
     return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
 

@@ -18,9 +18,9 @@ from swag.tables.comparing import same
 from swag.tables.times.points import is_point
 
 INT64 = pa.int64()
-BITS = 31  # of the place of a value among those of its column
-PLACE = (1 << BITS) - 1
-FEW = 64  # keys that there is room for beyond those that are here
+PLACE_BITS = 31  # of the place of a value among those of its column
+PLACE = (1 << PLACE_BITS) - 1
+SPARE_KEYS = 64  # keys that there is room for beyond those that are here
 SPELLED = {
     kind.id
     for kind in (
@@ -33,7 +33,7 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
     """The array with room for `size` entries and a few more (doubling), so that small batches just go in."""
     if size <= array.size:
         return array
-    grown = np.zeros(max(size + FEW, 2 * array.size), array.dtype)
+    grown = np.zeros(max(size + SPARE_KEYS, 2 * array.size), array.dtype)
     grown[: array.size] = array
     return grown
 
@@ -198,7 +198,7 @@ class KeyTable:
         own = len(self.type)
         for i in range(own - 1, 0, -1):
             columns.append(self._parts[i].column(pairs & PLACE))
-            pairs = pairs >> BITS
+            pairs = pairs >> PLACE_BITS
             if i > 1:
                 pairs = self._parts[own + i - 2].numbers[pairs]
         columns.append(self._parts[0].column(pairs))
@@ -377,7 +377,7 @@ class KeyTable:
         for i, ids in enumerate(own[1:], 1):
             if i > 1:
                 pairs = ids_of(self._parts[len(own) + i - 2], pa.array(pairs), "")
-            both = pairs << BITS | ids
+            both = pairs << PLACE_BITS | ids
             pairs = both if ids_of is KeyTable.encode else np.where((pairs < 0) | (ids < 0), -1, both)
         return pairs
 

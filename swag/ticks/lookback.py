@@ -26,7 +26,7 @@ from swag.tables.columns import Clock, one_chunk
 from swag.tables.keys import KeyTable, order_of
 from swag.ticks.schedule import TickAnswers, new_ids
 
-ROOM = 1 << 16  # keys reported at once, at least
+KEYS_AT_ONCE = 1 << 16  # keys reported at once, at least
 FEW_KEYS = 4096  # keys that are looked after one by one
 Answered = tuple[list[pa.Array], list[np.ndarray]]  # per query: the values, and where it speaks
 
@@ -99,7 +99,7 @@ class Recency:
         at, found = np.zeros(2, np.int64), [np.empty((3, 0), np.int64)]
         keys = recency.RecentKeys(self.links, self.latest, self.seen)
         while at[recency.TICK] < ends.size:
-            room = np.empty((3, max(ROOM, self.latest.size)), np.int64)
+            room = np.empty((3, max(KEYS_AT_ONCE, self.latest.size)), np.int64)
             n = recency.reported(ts, ids, ends, since, keys, at, room)
             found.append(room[:, :n])
         tick, key, rows = np.concatenate(found, axis=1)

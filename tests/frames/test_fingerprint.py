@@ -9,7 +9,7 @@ import pytest
 from frames.finding.intake import key_ids, timed
 from frames.owning.origin import Fingerprint
 from frames.scans.scan import any_fields
-from kernels.frames.fingerprint import ALL, PAGE, SOME, mix
+from kernels.frames.fingerprint import ONE_IN, PAGE, READ_WHOLE, mix
 
 SIZE = 1000
 
@@ -57,11 +57,25 @@ def test_null_is_not_zero_and_keys_have_names():
 
 
 def test_of_many_values_pages_are_read_wherever_batches_end():
-    values = np.random.default_rng(1).integers(0, 2**62, ALL + 3 * SOME * PAGE).astype(np.uint64)
+    values = np.random.default_rng(1).integers(0, 2**62, READ_WHOLE + 3 * ONE_IN * PAGE).astype(np.uint64)
     whole = int(mix(values, 0))
-    for cut in (1, ALL - 1, ALL, ALL + 1, ALL + SOME * PAGE, ALL + SOME * PAGE + 5, ALL + PAGE):
+    for cut in (
+        1,
+        READ_WHOLE - 1,
+        READ_WHOLE,
+        READ_WHOLE + 1,
+        READ_WHOLE + ONE_IN * PAGE,
+        READ_WHOLE + ONE_IN * PAGE + 5,
+        READ_WHOLE + PAGE,
+    ):
         assert (int(mix(values[:cut], 0)) + int(mix(values[cut:], cut))) % 2**64 == whole
-    for place, read in ((0, True), (ALL - 1, True), (ALL, True), (ALL + PAGE, False), (ALL + SOME * PAGE + 3, True)):
+    for place, read in (
+        (0, True),
+        (READ_WHOLE - 1, True),
+        (READ_WHOLE, True),
+        (READ_WHOLE + PAGE, False),
+        (READ_WHOLE + ONE_IN * PAGE + 3, True),
+    ):
         changed = values.copy()
         changed[place] ^= np.uint64(1)
         assert (int(mix(changed, 0)) != whole) == read

@@ -26,26 +26,26 @@ def check_bands(state: bands.Bands, held: dict[int, dict[int, int]]) -> None:
     spare, chunk = set(), int(state.rows[0, bands.FIRST_SPARE])
     for _ in range(state.rows[0, bands.SPARE]):
         spare.add(chunk)
-        chunk = int(state.piles[chunk * bands.CHUNK])
+        chunk = int(state.piles[chunk * bands.CHUNK_WORDS])
     assert len(spare) == state.rows[0, bands.SPARE] and not spare & used
-    assert spare | used == set(range(1, state.piles.size // bands.CHUNK))
+    assert spare | used == set(range(1, state.piles.size // bands.CHUNK_WORDS))
 
 
 def _check_pile(state: bands.Bands, r: int, j: int, used: set[int]) -> dict[int, int]:
     chunk, end, live, items = (
-        int(state.rows[r, column + j]) for column in (bands.PILE, bands.END, bands.LIVE, bands.ITEMS)
+        int(state.rows[r, column + j]) for column in (bands.PILE, bands.PILE_END, bands.LIVE, bands.ITEMS)
     )
     found, seen = {}, 0
     while chunk > 0:
         assert chunk not in used
         used.add(chunk)
-        after = int(state.piles[chunk * bands.CHUNK])
-        for at in range(chunk * bands.CHUNK + 1, (chunk + 1) * bands.CHUNK if after else end):
+        after = int(state.piles[chunk * bands.CHUNK_WORDS])
+        for at in range(chunk * bands.CHUNK_WORDS + 1, (chunk + 1) * bands.CHUNK_WORDS if after else end):
             entry = int(state.piles[at])
             seen += 1
             if state.cells[entry, 1] == at:
                 found[entry] = int(state.cells[entry, 0])
-        assert after or (end - 1) // bands.CHUNK == chunk
+        assert after or (end - 1) // bands.CHUNK_WORDS == chunk
         chunk = after
     assert len(found) == live and seen == items and (live > 0) == (end > 0)
     return found

@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.baselines import psoup
 from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
-from kernels.windows.sorted_runs import BLOCK
+from kernels.windows.sorted_runs import SHORTEST_RUN
 from swag.live.structures.baselines import PSoup
 from swag.live.structures.intervals import Dyadic, Landmark, LandmarkGroup, Structure, partials_of
 from swag.live.structures.ranks import SortedRuns
@@ -123,7 +123,7 @@ def check_sorted_runs(stream: Stream, structure: SortedRuns) -> None:
         offset, capacity, head, tail = stream.space.arena.rings[k].tolist()
         values = np.array([row[0] for row in stream.rows[k]])
         for level in range(runs.shape[0]):
-            size = BLOCK << level
+            size = SHORTEST_RUN << level
             for start in range(-(-head // size) * size, tail - size + 1, size):
                 slot = offset + start % capacity
                 block = runs[level, slot : slot + size]

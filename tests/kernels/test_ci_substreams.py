@@ -54,7 +54,7 @@ def check_relaxed(index: CountIndex, op: str, v: float, found: list[float]) -> N
     """What is returned satisfies the condition relaxed by epsilon; of floats, units come into it. NaN is no answer."""
     found, unit = [each for each in found if not math.isnan(each)], 0.0
     if isinstance(index, SumIndex) and index.floats:
-        if index.scale == 0 or 2 * v * index.scale > ci_sum.LARGEST / 4:
+        if index.scale == 0 or 2 * v * index.scale > ci_sum.LARGEST_COUNTED / 4:
             return
         unit = 1 / index.scale
     if op in (">", ">="):
@@ -103,7 +103,13 @@ def test_candidates_are_a_superset(kind: str, data: st.DataObject) -> None:
             if isinstance(index, CountIndex):
                 certain, doubtful = (set(each.tolist()) for each in index.decided(t, op, v, at, near))
                 assert certain <= exact <= certain | doubtful == set(found)
-            if at >= now and near == 0 and t <= 60 and isinstance(index, CountIndex) and abs(v) < ci_sum.LARGEST / 8:
+            if (
+                at >= now
+                and near == 0
+                and t <= 60
+                and isinstance(index, CountIndex)
+                and abs(v) < ci_sum.LARGEST_COUNTED / 8
+            ):
                 check_relaxed(index, op, v, [answer(kind, inside[k]) for k in found])
             if kind in ("max", "min") and (op, v) in CONDITIONS[::2] and at >= now and near == 0 and t <= 60:
                 assert exact == set(found)

@@ -169,7 +169,7 @@ def test_a_claim_is_waited_for_until_its_holder_is_done_or_gone(then: str, mine:
 
 
 def test_what_takes_too_long_is_compiled_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "LONGEST", 0.0)
+    monkeypatch.setattr(claims, "LONGEST_WAIT", 0.0)
     process = holder(tmp_path / "code.nbc", "die")
     assert claims.take(str(tmp_path / "code.nbc"))
     process.communicate("\n")

@@ -22,7 +22,7 @@ def test_a_tick_reports_the_keys_seen_since(rows, cuts, back, before):
     keys.grow(6)
     keys.note(ts[:before], ids[:before])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookback, "ROOM", 1)  # as many as there are keys: it goes on where it stopped
+        patch.setattr(lookback, "KEYS_AT_ONCE", 1)  # as many as there are keys: it goes on where it stopped
         tick, key, seen = keys.reported(ts[before:], ids[before:], ends - before, now - back)
     expected = []
     for i, end in enumerate(ends):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from kernels.windows import sorted_runs
-from kernels.windows.sorted_runs import BITS, BLOCK
+from kernels.windows.sorted_runs import RUN_BITS, SHORTEST_RUN
 from swag.live.structures.ranks import ByRank, SortedOnLookup, SortedRuns
 from swag.query.kind import Part
 from tests.kernels.checks import check_sorted_runs
@@ -122,7 +122,7 @@ def test_levels_added_late_are_what_they_would_have_been() -> None:
     late = np.empty((5, early[1].shape[1]))
     for level in range(5):
         sorted_runs.rebuild_level(early[0], late, level, rings)
-        complete = 500 // (BLOCK << level) * (BLOCK << level)
+        complete = 500 // (SHORTEST_RUN << level) * (SHORTEST_RUN << level)
         assert np.array_equal(late[level, :complete], early[1][level, :complete])
 
 
@@ -133,7 +133,7 @@ def test_a_ring_that_outgrows_its_levels_gets_more() -> None:
     for rows in (1, 1, 2, 4, 8, 100, 900):
         stream.append(Batch(rows, 1016, None))
         check_sorted_runs(stream, structure)
-        assert structure.held[0].data.shape[0] >= len(stream.rows[0]).bit_length() - BITS
+        assert structure.held[0].data.shape[0] >= len(stream.rows[0]).bit_length() - RUN_BITS
 
 
 def one_ring(values: np.ndarray, levels: int = 3) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:

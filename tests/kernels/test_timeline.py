@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.operators.numbers import EARLIEST, LATEST
 from kernels.rings import in_step, timeline
-from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, SMALLEST, TAIL, Batch
+from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, SMALLEST_RING, TAIL, Batch
 from swag.live import window_edges
 from swag.live.arena import Arena
 from swag.query.windows import Reach
@@ -199,7 +199,7 @@ def test_memory_follows_what_is_kept() -> None:
     arena.rings[0, TAIL] = 100_000
     assert arena.bytes >= 800_000
     arena.tidy(keys, keep_three)
-    assert arena.rings[0, CAPACITY] == SMALLEST and arena.rings[0, OFFSET] % SMALLEST == 0
+    assert arena.rings[0, CAPACITY] == SMALLEST_RING and arena.rings[0, OFFSET] % SMALLEST_RING == 0
 
 
 # -- masked spaces and windows ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import swag as sw
 from frames.spark.streams.stream import EVENTS as FRAME_EVENTS
 from frames.spark.streams.stream import frames_job
 from swag.spark.streams import cache as bodies
-from swag.spark.streams.cache import PATIENCE, Cache
+from swag.spark.streams.cache import TAKEN_BEFORE, Cache
 from swag.spark.streams.packing import Pack
 from swag.spark.streams.shard_streams import EVENTS
 from tests.examples import share
@@ -95,7 +95,7 @@ def test_a_body_that_nobody_comes_for_goes():
     for i in range(3):
         stream.trigger({EVENTS: some(i)}, actions=2)
     assert len(stream.caches[0]._kept) == 2
-    for i in range(3, 3 + PATIENCE):
+    for i in range(3, 3 + TAKEN_BEFORE):
         stream.trigger({EVENTS: some(i)})
         assert replayed(stream) == [0]
     assert len(stream.caches[0]._kept) == 1

@@ -119,7 +119,7 @@ def test_a_large_substream_is_cut_and_pieces_see_far_enough_back(spark, key):
 @pytest.mark.parametrize("sample", [1.0, 0.5])
 def test_quantiles_are_those_of_a_sample(spark, monkeypatch, sample):
     """However many rows are looked at, the driver gets some of them; rows without a time are not among them."""
-    monkeypatch.setattr(cuts, "SOME", 2000)
+    monkeypatch.setattr(cuts, "SAMPLED_ROWS", 2000)
     monkeypatch.setattr(cuts, "ENOUGH", 1)
     when = F.when(F.col("id") % 7 > 0, F.col("id")).alias("t")
     rows = spark.range(20_000).select(F.when(F.col("id") < 15_000, "a").otherwise("b").alias("k0"), when)

@@ -72,9 +72,9 @@ def comparable(frames: list[dict]) -> list:
 @pytest.fixture(scope="module", params=[1, 512], ids=["forgetful", ""])
 def forgetful(request):
     """Keys of which nothing is open are forgotten as soon as they are half of all, or once they are many."""
-    before, streaming.MANY_KEYS = streaming.MANY_KEYS, request.param
+    before, streaming.REMEMBERED_KEYS = streaming.REMEMBERED_KEYS, request.param
     yield
-    streaming.MANY_KEYS = before
+    streaming.REMEMBERED_KEYS = before
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -123,7 +123,7 @@ def test_time_ends_frames_of_keys_that_never_come_back(spec, values):
 @pytest.mark.parametrize("name", ["threshold", "sum", "delta of two"])
 def test_what_is_kept_follows_the_keys_of_which_something_is_open(name, monkeypatch):
     """Twenty new keys with every trigger, one of which has a frame that stays open; the others are done with."""
-    monkeypatch.setattr(streaming, "MANY_KEYS", 16)
+    monkeypatch.setattr(streaming, "REMEMBERED_KEYS", 16)
     specs = SPECS | {"delta of two": fr.Delta("x", 3, op=">=")}
     stream, sizes = streamed(specs[name], True, shards=1, workers=2), []
     for i in range(160):

@@ -28,7 +28,7 @@ from swag.spark.key_runs import differs
 from swag.tables.columns import instants, one_chunk
 
 GAP, RUN, FRAME = range(3)  # a run may yet be either
-FIRST, LAST = 1, 2  # segments that the piece's first event is in, or its last
+FIRST_SEGMENT, LAST_SEGMENT = 1, 2  # segments that the piece's first event is in, or its last
 NUMBERS = ("n", "edge", "kind", "t", "b", "skip", "rows")  # columns of a segment, between those of its piece and cells
 
 
@@ -70,7 +70,7 @@ class Segments:
             return self
         first = np.flatnonzero(begins)
         last = np.append(first[1:], begins.size) - 1
-        edge = (self.edge[first] & FIRST) | (self.edge[last] & LAST)
+        edge = (self.edge[first] & FIRST_SEGMENT) | (self.edge[last] & LAST_SEGMENT)
         return replace(self.some(first), edge=edge, end=self.end[last], rows=np.add.reduceat(self.rows, first))
 
     def settled(self, rule: Rule) -> "Segments":
@@ -93,7 +93,7 @@ def segments(task: FrameTask, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     rule = Rule.of(task)
     for found in scans(replace(task, spec=task.spec.segments()), batches):
         cut = np.asarray(one_chunk(found.substreams.column("piece"))) != WHOLE
-        edge = np.where(cut, (found.numbers == 0) * FIRST + found.last * LAST, 0)
+        edge = np.where(cut, (found.numbers == 0) * FIRST_SEGMENT + found.last * LAST_SEGMENT, 0)
         start, end = (instants(found.frames.column(name), name) for name in ("start", "end"))
         kind, cells = np.full(start.size, FRAME if rule.gaps else RUN), found.frames.column_names[3:]
         if "kind" in cells:
@@ -153,7 +153,7 @@ class Joint:
         """The segments of a block, joined where a cut went through a run or a cell, and settled but for the last."""
         edge, kind = block.numbers("edge"), block.numbers("kind")
         begins = np.ones(edge.size, bool)
-        begins[1:] = ((edge[:-1] & LAST) == 0) | ((edge[1:] & FIRST) == 0) | (kind[1:] != kind[:-1])
+        begins[1:] = ((edge[:-1] & LAST_SEGMENT) == 0) | ((edge[1:] & FIRST_SEGMENT) == 0) | (kind[1:] != kind[:-1])
         for name in self._cells(block):
             begins[1:] |= differs(one_chunk(block.table.column(name)))
         begins[block.starts] = True
@@ -161,7 +161,7 @@ class Joint:
         some = each.merged(begins)
         edge = np.zeros_like(some.edge)
         if not over:
-            edge[-1] = some.edge[-1] & LAST
+            edge[-1] = some.edge[-1] & LAST_SEGMENT
         return replace(some, edge=edge).settled(self.rule)
 
     def _keep(self, block: FrameBlock, some: Segments) -> None:

@@ -34,7 +34,7 @@ from swag.tables.times.durations import Duration
 
 EVENTS, STATES = "events", "states"
 NOTHING = np.iinfo(np.int64).min
-MANY_KEYS = 512  # twice as many are remembered for ever: they take little memory
+REMEMBERED_KEYS = 512  # twice as many are remembered for ever: they take little memory
 
 
 def stream(
@@ -164,7 +164,7 @@ class FramePlan:
     events: pa.Schema
     numbers: tuple[int, ...]
     query: FrameQuery | None = None
-    many_keys: int = MANY_KEYS
+    many_keys: int = REMEMBERED_KEYS
 
     def __call__(self, shard: int) -> "ShardFrames | ShardSaidFrames":
         return ShardFrames(self, shard) if self.query is None else ShardSaidFrames(self, shard)
@@ -191,7 +191,7 @@ class ShardFrames:
         self.opened = OpenEvents(self.core)
         self.place = plan.numbers.index(shard)
         self.upto: int | None = None
-        self._keys_used = MANY_KEYS
+        self._keys_used = REMEMBERED_KEYS
 
     def restore(self, state: State) -> None:
         self.opened.sweep.restore(part(state, "sweep"))
@@ -238,7 +238,7 @@ class ShardFrames:
         if known is None or known.count < 2 * self._keys_used:
             return
         used = keys_in_use(self.core)
-        self._keys_used = max(used.size, MANY_KEYS)
+        self._keys_used = max(used.size, REMEMBERED_KEYS)
         if known.count >= 2 * used.size:
             keep_keys(self.core, used)
 

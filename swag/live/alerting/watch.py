@@ -13,7 +13,7 @@ from kernels.operators.numbers import LATEST
 from swag.durable.state import State
 
 KEY_BITS, SIDE_BITS = 40, 2
-ROOM = 16  # rows, and rules, that there is room for at first
+FIRST_ROOM = 16  # rows, and rules, that there is room for at first
 
 
 class WatchedPairs(NamedTuple):
@@ -50,7 +50,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.rows = np.zeros(0, np.int32)  # of each key, 0: none
-        self.bits = np.zeros((1, ROOM), np.uint8)
+        self.bits = np.zeros((1, FIRST_ROOM), np.uint8)
         self._owner = np.full(1, -1)  # the key of a row
         self._due, self._code = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._fresh: list[tuple[np.ndarray, np.ndarray]] = []
@@ -76,7 +76,7 @@ class Watch:
             free = self._emptied()
             new = np.unique(keys[self.rows[keys] == 0])  # some of the others may have given theirs back just now
         if free.size < new.size:
-            more = max(ROOM, new.size, self._owner.size)
+            more = max(FIRST_ROOM, new.size, self._owner.size)
             self._owner = np.concatenate([self._owner, np.full(more, -1)])
             self.bits = np.vstack([self.bits, np.zeros((more, self.bits.shape[1]), np.uint8)])
             free = np.flatnonzero(self._owner[1:] < 0) + 1

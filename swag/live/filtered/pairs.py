@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.rings import substreams
-from kernels.rings.substreams import KEY_BITS, KEYS
+from kernels.rings.substreams import FILTERED_KEY_BITS, KEYS
 from swag.durable.state import State
 from swag.tables.keys import KeyTable
 
@@ -44,7 +44,7 @@ class Pairs:
             return self._table.numbers
         if self._codes is None:
             ring = np.arange(self._keys * self.slots)
-            self._codes = np.append(NOBODY, (ring % self.slots << KEY_BITS) | ring // self.slots)
+            self._codes = np.append(NOBODY, (ring % self.slots << FILTERED_KEY_BITS) | ring // self.slots)
         return self._codes
 
     @property
@@ -70,7 +70,7 @@ class Pairs:
         if self.slots:
             rings = np.where((keys < self._keys) & (filters < self.slots), 1 + keys * self.slots + filters, 0)
             return rings.reshape(-1)
-        pairs = ((filters << KEY_BITS) | keys).reshape(-1)
+        pairs = ((filters << FILTERED_KEY_BITS) | keys).reshape(-1)
         return np.maximum(self._table.find(pa.array(pairs), "pair"), 0)
 
     def of_filter(self, number: int) -> np.ndarray:
@@ -78,7 +78,7 @@ class Pairs:
         if self.slots:
             return 1 + number + self.slots * np.arange(self._keys)
         if self._sorted is None or self._sorted[0].size != self.count:
-            filters = self.codes >> KEY_BITS
+            filters = self.codes >> FILTERED_KEY_BITS
             order = np.argsort(filters, kind="stable")
             self._sorted = order, filters[order]
         order, filters = self._sorted
@@ -98,11 +98,11 @@ class Pairs:
         if self.slots and filters.size <= FEW_WITH_RINGS:
             return self._arrange_slots(1 << max(0, int(filters.size) - 1).bit_length(), filters)
         codes = self.codes[1:]
-        new = np.full(max(int(filters.max(initial=-1)), int((codes >> KEY_BITS).max(initial=-1))) + 1, -1)
+        new = np.full(max(int(filters.max(initial=-1)), int((codes >> FILTERED_KEY_BITS).max(initial=-1))) + 1, -1)
         new[filters] = np.arange(filters.size)
-        number = new[codes >> KEY_BITS]
+        number = new[codes >> FILTERED_KEY_BITS]
         there = np.flatnonzero((number >= 0) & (kept[1:] > 0))
-        self._number(np.append(NOBODY, (number[there] << KEY_BITS) | (codes[there] & KEYS)))
+        self._number(np.append(NOBODY, (number[there] << FILTERED_KEY_BITS) | (codes[there] & KEYS)))
         return np.append(0, 1 + there)
 
     def _arrange_slots(self, slots: int, filters: np.ndarray) -> np.ndarray:

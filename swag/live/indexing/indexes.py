@@ -309,7 +309,7 @@ class SumIndex(CountIndex):
 
     def _beyond(self, least: int) -> int | None:
         """Nothing is certain of a float sum, whose threshold was lowered, nor of values that were cut."""
-        return None if self.floats or least >= ci_sum.LARGEST else super()._beyond(least)
+        return None if self.floats or least >= ci_sum.LARGEST_COUNTED else super()._beyond(least)
 
     def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
         if (op == ">=" and v <= 0) or (op == ">" and v < 0):
@@ -323,9 +323,9 @@ class SumIndex(CountIndex):
                 return None
             v = min(v, sys.float_info.max)  # a sum of finite values may be infinite
             units = v * self.scale * (1 - 1e-11) - 2  # one unit at either end, and what a float sum may be off
-            return ci_sum.LARGEST if units >= ci_sum.LARGEST else max(1, math.floor(units))
+            return ci_sum.LARGEST_COUNTED if units >= ci_sum.LARGEST_COUNTED else max(1, math.floor(units))
         least = super()._least(op, v)
-        return None if least is None else min(least, ci_sum.LARGEST)
+        return None if least is None else min(least, ci_sum.LARGEST_COUNTED)
 
     def _at_least(self, least: int | None, x: int) -> np.ndarray:
         if self.floats and least is not None and least <= 1:  # less than a unit may leave no trace

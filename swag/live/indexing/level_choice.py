@@ -14,7 +14,7 @@ from kernels.key_filters.ci_levels import levels_for
 
 USUAL = 0.2  # whoever asks for another ε has made the choice
 COARSE = 0.5  # the ε of an index that is seldom asked
-RECONSIDER = 1 << 16  # rows and candidates between two looks at the choice
+LEVEL_RECONSIDERED = 1 << 16  # rows and candidates between two looks at the choice
 CHECKING = 70.0  # ns to check a candidate, as measured
 
 
@@ -66,7 +66,7 @@ class LevelChoice:
         self.asked += 1
 
     def due(self) -> bool:
-        return self.free and self.asked > 0 and self.rows + self.in_vain >= RECONSIDER
+        return self.free and self.asked > 0 and self.rows + self.in_vain >= LEVEL_RECONSIDERED
 
     def reconsider(self, kept: int) -> bool:
         """Are there to be others? Then what that would have saved pays for making the index from the rows kept.

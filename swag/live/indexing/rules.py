@@ -23,7 +23,7 @@ from swag.live.indexing.index_walks import Walks
 from swag.query.query import Query
 from swag.query.windows import reach
 
-ANSWERS = 1 << 20  # so many are looked up at a time where every key is looked at
+ANSWERS_AT_ONCE = 1 << 20  # so many are looked up at a time where every key is looked at
 
 
 class Piece(NamedTuple):
@@ -153,7 +153,7 @@ class Rules:
             else:
                 yield from self._answered([place], found, at)
         every = np.arange(self.grouping.store.key_count)
-        step = max(1, ANSWERS // max(1, len(whole)))
+        step = max(1, ANSWERS_AT_ONCE // max(1, len(whole)))
         for begin in range(0, max(1, every.size), step) if whole else ():
             yield from self._answered(whole, every[begin : begin + step], at)
 

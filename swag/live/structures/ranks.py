@@ -16,7 +16,7 @@ from swag.live.space import Space
 from swag.live.structures.intervals import Partials, Structure
 from swag.query.kind import Part
 
-SMALLEST = 64  # places of a table of values
+SMALLEST_TABLE = 64  # places of a table of values
 
 
 class Remade(Structure):
@@ -87,7 +87,7 @@ def add_levels(column: np.ndarray, runs: Column, rings: np.ndarray, keys: np.nda
 def missing_levels(columns: list[Column], rings: np.ndarray, keys: np.ndarray) -> Iterator[int]:
     """The levels that columns of runs lack for the longest ring of these keys: each there, and to be filled."""
     longest = int((rings[keys, TAIL] - rings[keys, HEAD]).max(initial=1))
-    for level in range(columns[0].data.shape[0], longest.bit_length() - sorted_runs.BITS):
+    for level in range(columns[0].data.shape[0], longest.bit_length() - sorted_runs.RUN_BITS):
         for each in columns:
             each.data = np.vstack([each.data, np.empty((1, each.data.shape[1]), each.data.dtype)])
         yield level
@@ -105,7 +105,7 @@ class Previous(Remade):
     def __init__(self, space: Space, part: Part) -> None:
         super().__init__(space, part)
         self.held = [space.arena.allocate(np.int64)]
-        self.table = np.zeros((SMALLEST, 3), np.int64)
+        self.table = np.zeros((SMALLEST_TABLE, 3), np.int64)
         self.progress = np.zeros(3, np.int64)
 
     @property
@@ -129,7 +129,7 @@ class Previous(Remade):
     def _make_table(self, number: np.ndarray) -> None:
         """Without values that no row holds any more. number: of rings, from now on."""
         kept = previous.count_kept(self.table, self.rings, number)
-        larger = np.zeros((max(SMALLEST, 1 << int(3 * kept).bit_length()), 3), np.int64)
+        larger = np.zeros((max(SMALLEST_TABLE, 1 << int(3 * kept).bit_length()), 3), np.int64)
         previous.refill(self.table, self.rings, number, larger)
         self.table, self.progress[2] = larger, kept
 

@@ -20,16 +20,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from kernels.operators.numbers import EARLIEST, LATEST
 from swag.query.windows import Depth
 
-EARLIEST, LATEST = -(2**63), 2**63 - 1
 GRAINS = 256  # quantiles that are known of a large substream
 # Always the same: Spark writes it into code that it generates, and compiles again for another. None that anyone else
 # would choose: F.rand(seed) draws the very numbers that a sample is drawn by.
 SEED = 7_264_915_038_411
 SHARES = np.arange(GRAINS + 1) / GRAINS
 ENOUGH = 100  # rows of a substream in a sample, for the sample to say anything
-SOME = 1 << 20  # rows of large substreams that the driver gets, at most: their quantiles are those of a sample
+SAMPLED_ROWS = 1 << 20  # rows of large substreams that the driver gets, at most: their quantiles are those of a sample
 WIDE = 20  # columns of answers that cost as much as to bring an event to a worker
 WORTHWHILE = 0.8  # of the events, in the first of two pieces
 CELLS = 4  # of time per piece
@@ -198,7 +198,7 @@ def _with_quantiles(looked: DataFrame, by: list[str], keys: pa.Table, rows: np.n
         quantiles = keys.column("quantiles")[0].as_py()  # None: no event has a time
         return [] if quantiles is None else [Large(0, float(rows[0]), np.array(quantiles))]
     some = _joined(looked, _named(looked, keys, by, {"at": np.arange(keys.num_rows)}), by)
-    some = some if sampled <= SOME else some.sample(SOME / sampled, SEED + 1)
+    some = some if sampled <= SAMPLED_ROWS else some.sample(SAMPLED_ROWS / sampled, SEED + 1)
     found = some.where("t IS NOT NULL").select("at", "t").toArrow()
     at, t = (np.asarray(found.column(name)) for name in ("at", "t"))
     order = np.lexsort((t, at))

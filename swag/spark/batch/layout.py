@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kernels.operators.numbers import EARLIEST
 from swag.errors import BadQuery, BadType
 from swag.query.windows import Window, sees_later
-from swag.spark.batch.cuts import EARLIEST, CutPieces, Halo, cut
+from swag.spark.batch.cuts import CutPieces, Halo, cut
 
 EVERY_ROW = 1 << 62
 WHOLE = -1  # the piece that a substream is which is not cut

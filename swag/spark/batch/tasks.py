@@ -28,7 +28,7 @@ from swag.stored.evaluation import Evaluation, with_derived
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.tables.columns import Clock, one_chunk
 
-CELLS = 1 << 21  # values that are handed to Spark at once: 16 MB
+VALUES_TO_SPARK = 1 << 21  # values that are handed to Spark at once: 16 MB
 HELD = 1 << 25  # values that are there at a time: 256 MB, or …
 SHARE = 8  # … those of one row in so many: to answer some, all rows that their windows see are gone over again
 
@@ -179,7 +179,7 @@ class SortedBlock:
     def _handed_out(self, arrays: list[Any]) -> Iterator[pa.RecordBatch]:
         arrays = [of_type(array, want.type) for array, want in zip(arrays, self.task.out, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=self.task.out)
-        yield from table.to_batches(max_chunksize=max(1, CELLS // len(arrays)))
+        yield from table.to_batches(max_chunksize=max(1, VALUES_TO_SPARK // len(arrays)))
 
     def _at_requests(self, rows: np.ndarray) -> tuple[Stored, np.ndarray]:
         """Events before a request in the order of rows are those it sees."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 from swag.durable.state import State
 from swag.spark.streams.log import Log
 
-PATIENCE = 8  # times that other bodies of a shard are taken before one that nobody came for goes
+TAKEN_BEFORE = 8  # times that other bodies of a shard are taken before one that nobody came for goes
 DELAY = 0.05  # seconds: Spark commits meanwhile, and then plans the next trigger for longer than that
 
 
@@ -123,7 +123,7 @@ class Cache:
                 break
         for cached in mine:
             cached.passed_over += 1
-        self._kept = [each for each in self._kept if each.of != (job, shard) or each.passed_over < PATIENCE]
+        self._kept = [each for each in self._kept if each.of != (job, shard) or each.passed_over < TAKEN_BEFORE]
         return found
 
     def keep(self, job: str, shard: int, token: str, body: Body) -> None:

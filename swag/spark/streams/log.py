@@ -23,7 +23,7 @@ from swag.errors import SwagError
 HEADER_AT, PURPOSE_AT = -1, -2  # their numbers; segments are numbered from 0
 HISTORY = 16  # versions that a cached engine may be behind, and still be brought up to date by the segments since
 FAN_IN = 8  # neighbours of one size that are merged
-LARGE = 1 << 20  # segments of so many bytes are left alone: reading them back through Spark takes longer than it saves
+LARGE_SEGMENT = 1 << 20  # bytes; larger ones are left alone: to read them back through Spark takes longer than it saves
 PLAIN = ("purpose", "token", "upto", "following", "floor", "timer")  # of a header
 
 
@@ -188,7 +188,9 @@ class Log:
                 gone(self._read(entry.number))
             self._remove(entry)
 
-    def merge(self, kind: str, shrink: Shrink | None = None, large: int = LARGE, oldest: Shrink | None = None) -> int:
+    def merge(
+        self, kind: str, shrink: Shrink | None = None, large: int = LARGE_SEGMENT, oldest: Shrink | None = None
+    ) -> int:
         """Put neighbours of one size together, FAN_IN of them, if there are so many; returns how many rows were read.
 
         shrink: what is needed of a table; oldest: of one that nothing older is there of, if that is less. large:

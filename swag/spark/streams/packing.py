@@ -25,7 +25,7 @@ PACKED = pa.schema(
     ]
 )
 PACKED_SPARK = "shard int, kind string, place long, time timestamp, piece binary"
-MANY = 1 << 20  # rows packed at once, at most
+PACKED_AT_ONCE = 1 << 20  # rows packed at once, at most
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Pack:
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
-            if sum(each.num_rows for each in waiting) >= MANY:
+            if sum(each.num_rows for each in waiting) >= PACKED_AT_ONCE:
                 yield self._piece(waiting, place)
                 waiting, place = [], place + 1
         if sum(each.num_rows for each in waiting):

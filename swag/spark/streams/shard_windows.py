@@ -25,7 +25,7 @@ from swag.tables.waiting import TimedRows, Waiting
 from swag.ticks.emitted import emitted_table
 
 REQUESTS = "requests"
-ANSWERS = 1 << 16  # that are handed to Spark at once
+ANSWERS_TO_SPARK = 1 << 16  # that are handed to Spark at once
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class ShardWindows:
         self, kept: Kept, queries: list[Query], instant: int, ids: np.ndarray, keys: pa.Array | None
     ) -> Iterator[pa.Table]:
         """Some keys at a time: Spark works on their answers while the next ones are looked up."""
-        some = max(1, ANSWERS // len(queries))
+        some = max(1, ANSWERS_TO_SPARK // len(queries))
         for first in range(0, ids.size, some):
             mine = ids[first : first + some]
             if kept.above is None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from swag.errors import BadQuery, BadType
 from swag.tables.times.durations import Duration, in_units, nanoseconds
 
-SHIFT = 1 << 52
+INTEGER_SHIFT = 1 << 52
 TIME = pa.timestamp("us", tz="UTC")  # the column that Spark's watermark follows
 _WORDS = {
     "nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "min": "m",
@@ -46,19 +46,19 @@ class EventTime:
         """An instant as Spark's timestamp, in microseconds."""
         if not self.integer:
             return instant
-        if abs(instant) >= SHIFT:
+        if abs(instant) >= INTEGER_SHIFT:
             raise BadType(f"ts {instant} is beyond 2^52, where Spark can not follow.", "cast ts to a timestamp")
-        return (instant + SHIFT) * 1000
+        return (instant + INTEGER_SHIFT) * 1000
 
     def from_watermark(self, milliseconds: int) -> int | None:
         """Up to when nothing more is to come; None before the first watermark."""
         if milliseconds <= 0:
             return None
-        return milliseconds - SHIFT if self.integer else milliseconds * 1000
+        return milliseconds - INTEGER_SHIFT if self.integer else milliseconds * 1000
 
     def timer(self, instant: int) -> int:
         """The first watermark that passes an instant."""
-        return instant + SHIFT if self.integer else -(-instant // 1000)
+        return instant + INTEGER_SHIFT if self.integer else -(-instant // 1000)
 
     def delay(self, lateness: Duration | None) -> int:
         """Lateness as Spark wants it, in milliseconds."""

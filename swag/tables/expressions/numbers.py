@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.arguments import SMALLEST
 from swag.tables import arithmetic
 from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
 from swag.tables.expressions import times
 from swag.tables.expressions.types import alike
-
-SMALLEST = np.iinfo(np.int64).min
 
 
 def plus(a: Any, b: Any) -> Any:

@@ -26,10 +26,10 @@ SPELT: dict[Period, tuple[str, ...]] = {
     "1w": ("1w", "week", "1 week", "1week", "p1w"), "1mo": ("1mo", "month", "1 month", "1month", "p1m"),
 }  # fmt: skip
 HOUR, DAY = 3600, 86400
-SHIFT = 36 * HOUR  # further than any zone is off UTC
+FARTHEST_OFF_UTC = 36 * HOUR  # further than any zone is off UTC
 LONGEST = {"1h": 2 * HOUR, "1d": DAY + 2 * HOUR, "1w": 7 * DAY + 2 * HOUR, "1mo": 31 * DAY + 2 * HOUR}
-FIRST, LAST = -62_135_510_400, 253_402_128_000  # the years 1 to 9999, a day less at both ends
-KNOWN = 2_145_830_400  # 2037-12-31: later ones, Arrow takes for standard time
+FIRST_SECOND, LAST_SECOND = -62_135_510_400, 253_402_128_000  # the years 1 to 9999, a day less at both ends
+KNOWN_UPTO = 2_145_830_400  # 2037-12-31: later ones, Arrow takes for standard time
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
 
 
@@ -58,12 +58,12 @@ def period_starts(period: Period, zone: str, unit: str, instants: np.ndarray) ->
     if not seconds.size:
         return instants
     first, last = int(seconds.min()), int(seconds.max())
-    if first < FIRST or last > LAST:
+    if first < FIRST_SECOND or last > LAST_SECOND:
         raise BadEvents(f"a calendar has the years 1 to 9999; ts {instants.min()} or {instants.max()} is beyond them.")
     if first // DAY == last // DAY:  # the usual lookup
         found = _of_a_day(period, zone, first // DAY)
     elif (last - first) // HOUR <= 4 * seconds.size + 10_000:
-        found = _boundaries(period, zone, np.arange(first - SHIFT, last + SHIFT, HOUR))
+        found = _boundaries(period, zone, np.arange(first - FARTHEST_OFF_UTC, last + FARTHEST_OFF_UTC, HOUR))
     else:  # years between them
         found = _boundaries(period, zone, np.unique(seconds // HOUR) * HOUR)
     return _in_unit(found, unit)[np.searchsorted(found, seconds, "right") - 1]
@@ -77,7 +77,7 @@ def _of_a_day(period: Period, zone: str, day: int) -> np.ndarray:
 def _boundaries(period: Period, zone: str, seconds: np.ndarray) -> np.ndarray:
     """All that may matter around these, in order, in seconds of UTC."""
     step = HOUR if period == "1h" else DAY  # none is left out
-    nearby = [_number(period, seconds + shift) for shift in range(-SHIFT, SHIFT + 1, step)]
+    nearby = [_number(period, seconds + shift) for shift in range(-FARTHEST_OFF_UTC, FARTHEST_OFF_UTC + 1, step)]
     local = _begins(period, np.unique(np.concatenate(nearby)))
     early = _as_utc(local, zone, "earliest")
     return np.unique(early if period != "1h" else np.concatenate([early, _as_utc(local, zone, "latest")]))
@@ -104,7 +104,7 @@ def _as_utc(local: np.ndarray, zone: str, ambiguous: str) -> np.ndarray:
     if zone == "UTC" or fixed is not None:
         offset = 0 if fixed is None else int(fixed[1] + "1") * (int(fixed[2]) * HOUR + int(fixed[3]) * 60)
         return local - offset
-    known = np.searchsorted(local, KNOWN)
+    known = np.searchsorted(local, KNOWN_UPTO)
     times = pa.array(local[:known]).cast(pa.timestamp("s"))
     zoned = pc.assume_timezone(times, zone, ambiguous=ambiguous, nonexistent="latest")
     later = [_one_as_utc(second, ZoneInfo(zone), ambiguous) for second in local[known:].tolist()]

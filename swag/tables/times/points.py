@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.arguments import LARGEST, is_whole
+from swag.arguments import LARGEST, SMALLEST, is_whole
 from swag.errors import BadQuery, BadType
 from swag.tables.times.durations import NANOSECONDS
 
-SMALLEST = -(2**63)
 _FINER = {"ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9)}
 _NUMPY: dict[str, Any] = {**NANOSECONDS, "D": NANOSECONDS["d"], **_FINER}
 _PLURALS = {"d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}

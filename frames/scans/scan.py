@@ -52,6 +52,13 @@ class Share(NamedTuple):
     parts: int = 1
 
 
+class Arrived(NamedTuple):
+    """Events as scans see them: when they were, and of which keys; of one key alone, without ids."""
+
+    ts: np.ndarray
+    ids: np.ndarray
+
+
 class Scan:
     """A spec at work on events of known types. The part common to all kinds; each has a scan of its own in scans/.
 
@@ -131,7 +138,7 @@ class Scan:
     def try_out(self, table: pa.Table) -> None:
         """Raise if values that have just come can not be scanned, where only the scan itself would find out."""
 
-    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Any:
+    def ready(self, data: Any, rows: Arrived, parts: int, parallel: Parallel) -> Any:
         """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
         return data
 
@@ -276,6 +283,11 @@ def allowed(spec: Spec, clock: Clock) -> AllowedLengths:
     rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
     splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
     return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
+
+
+def one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """On this thread: of small batches."""
+    return [task(item) for item in items]
 
 
 def extended(array: Any, size: int, fill: Any) -> Any:

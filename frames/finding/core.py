@@ -351,7 +351,7 @@ class DetectorCore:
         if self.scan is None:
             return 0
         kept = 0 if self.events is None else self.events.bytes
-        return 2 * self.scan.keyed.nbytes + self.scan.found.frames.nbytes + kept
+        return self.scan.bytes + kept
 
     def rest(self) -> State:
         """What is remembered of no key and of no event: for who keeps those apart."""

@@ -97,10 +97,10 @@ class ConditionScan(AggregateScan):
         """Of each event that of its key, which stays as it is when keys are numbered anew."""
         if not self.columns_read.told_apart:
             return self.tokens
-        keys = np.unique(ids) if ids.size else np.zeros(min(size, 1), np.int64)
-        new = keys[self.tokens[keys] == 0]
+        ids = ids if ids.size else np.zeros(size, np.int64)
+        new = np.unique(ids[self.tokens[ids] == 0])
         self.tokens[new] = self.columns_read.new_tokens(new.size)
-        return self.tokens[ids] if ids.size else np.full(size, self.tokens[0])
+        return self.tokens[ids]
 
     def step(self, events: ScannedEvents, data: PreparedParts, first: int) -> int:
         op = self.op if not data.placed else self.op._replace(parts=data.operators(self.op.parts, self.parts))
@@ -109,6 +109,10 @@ class ConditionScan(AggregateScan):
         if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f"{self.spec.condition} of a frame does not fit int64.", "compute with floats: 1.0 * …")
         return at
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + self.columns_read.bytes
 
     def keep_open(self, gone: np.ndarray) -> np.ndarray:
         self.columns_read.forget(self._in_use)

@@ -70,6 +70,10 @@ class PartColumns:
         self.told_apart = {name: ToldApart(kinds[name], name in computed) for name in apart}
         self.places, self.tokens = 0, 1
 
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.told_apart.values())
+
     def new_tokens(self, count: int) -> np.ndarray:
         """For keys that have none."""
         self.tokens += count

@@ -124,6 +124,11 @@ class Scan:
         rows[waits[:, KEY]] = waits[:, COUNT]
         return rows
 
+    @property
+    def bytes(self) -> int:
+        """What is kept of keys and of open frames, about."""
+        return 2 * self.keyed.nbytes + self.found.frames.nbytes
+
     def fields(self, table: pa.Table) -> dict[str, Field]:
         """The columns that the spec reads; those that are no numbers, or not what else it takes, are refused."""
         found = {}

@@ -75,6 +75,10 @@ class ToldApart:
         self.last, self.kept = placed.last, placed.kept
 
     @property
+    def bytes(self) -> int:
+        return self.values.bytes + self.pairs.bytes + int(self.last.nbytes + self.kept.nbytes)
+
+    @property
     def is_large(self) -> bool:
         """Are there so many pairs that some may be forgotten?"""
         return self.pairs.count > self._most

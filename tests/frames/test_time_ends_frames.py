@@ -22,7 +22,7 @@ from tests.frames.test_continuous import reloaded
 NAMES = [
     "session", "session, split, short", "threshold, split", "threshold, split, short", "predicate, split",
     "boundary, rows", "delta <, rows", "sum <, split", "quantile, rows", "state, split", "between, split",
-    "threshold >=, rows",
+    "threshold >=, rows", "decayed count",
 ]  # fmt: skip
 NEXT = [{"x": x, "i": i} for x, i in itertools.product([None, -1.0, 0.5, 1.0, 2.0, 7.25], [-1, 0, 1, 2, 3, None])]
 

@@ -19,7 +19,7 @@ from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.patterns.rows import counted
 from frames.scans.kinds import SCANS
-from frames.scans.scan import Arrived, Scan, Share
+from frames.scans.scan import KeyedRows, Scan, Share
 from frames.specs import Pattern, Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
@@ -124,7 +124,7 @@ def scan(
     read = scans[0].fields(table)
     data = scans[0].data(read, instants.size)
     data = scans[0].ready(
-        data, Arrived(instants, ids), shares[0].parts if len(shares) == 1 else len(shares), in_parallel
+        data, KeyedRows(instants, ids), shares[0].parts if len(shares) == 1 else len(shares), in_parallel
     )
 
     def run(each: Scan, share: Share) -> bool:

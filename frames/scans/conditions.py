@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from frames.scans.aggregate import AggregateScan
 from frames.scans.parts import COMPUTES_NOTHING, NOT_BEGUN, PartColumns, PreparedParts, grown_part
-from frames.scans.scan import NONE, Arrived, Kinds, Parallel, Scan, Share, any_fields, number
+from frames.scans.scan import NONE, KeyedRows, Kinds, Parallel, Scan, Share, any_fields, number
 from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from frames.specs.aggregate import value_type
@@ -79,7 +79,7 @@ class ConditionScan(AggregateScan):
             found.append(valid)
         return fields, found
 
-    def ready(self, data: Any, rows: Arrived, parts: int, parallel: Parallel) -> PreparedParts:
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> PreparedParts:
         """Of stored events: keys have tokens of their own."""
         tokens = rows.ids.astype(np.int64) if rows.ids.size else np.zeros(rows.ts.size, np.int64)
         return self.columns_read.prepared(data, rows.ts, tokens)

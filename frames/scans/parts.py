@@ -11,7 +11,7 @@ import numpy as np
 
 from frames.scans.aggregate import operator
 from frames.scans.scan import NONE, Kinds
-from frames.scans.told_apart import Placed, ToldApart
+from frames.scans.told_apart import PlacedValues, ToldApart
 from kernels.frames import decaying, further
 from kernels.frames import told_apart as frame_values
 from kernels.frames.conditions import GrownPart
@@ -51,7 +51,7 @@ class PreparedParts(NamedTuple):
     """A batch as kernels take it, and the columns of which values were told apart."""
 
     columns: tuple[Any, ...]
-    placed: dict[str, Placed]
+    placed: dict[str, PlacedValues]
 
     def operators(self, parts: tuple[Any, ...], aggregates: tuple[Aggregated, ...]) -> tuple[Any, ...]:
         """Those of modes with what this batch's pairs remember."""
@@ -144,7 +144,7 @@ class PartColumns:
             each.restore(part_of(state, name))
 
 
-def _told_apart(each: Aggregated, read: Field, placed: Placed) -> tuple[np.ndarray, ...]:
+def _told_apart(each: Aggregated, read: Field, placed: PlacedValues) -> tuple[np.ndarray, ...]:
     if each.kind in DISTINCT:
         return placed.places, placed.before
     return read.values, placed.places, placed.before, placed.pairs

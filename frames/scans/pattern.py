@@ -13,7 +13,7 @@ from frames.patterns import rows as pattern_rows
 from frames.patterns.compiled import Compiled
 from frames.scans.holding import Conditions, Rows, Values
 from frames.scans.previous import PreviousRows, levels
-from frames.scans.scan import Arrived, Parallel, Scan, Share, any_fields, one_by_one
+from frames.scans.scan import KeyedRows, Parallel, Scan, Share, any_fields, one_by_one
 from frames.specs import Pattern
 from kernels.frames import patterns as frame_patterns
 from kernels.frames.framing import ROWS, SCAN_ROWS, START, ScannedEvents
@@ -98,7 +98,7 @@ class TableScan(PatternScan):
         pending = np.maximum(self.keyed[:, ROWS], 0) + self.pattern.back
         return pending if self.needs_rows else np.zeros_like(pending)
 
-    def ready(self, data: Any, rows: Arrived, parts: int, parallel: Parallel) -> PreparedRows:
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> PreparedRows:
         before = PreviousRows(rows.ids, self.last, self.known, parts, parallel)
         conditions, bits = Conditions(data), np.empty(data.num_rows, np.uint8)
 
@@ -115,7 +115,7 @@ class TableScan(PatternScan):
         """A share of what is ready; or a batch by itself, behind which keys have other last values."""
         if share is not None:
             return super().run(ts, ids, data, share)
-        prepared = self.ready(data, Arrived(ts, ids), 1, one_by_one)
+        prepared = self.ready(data, KeyedRows(ts, ids), 1, one_by_one)
         in_order = super().run(ts, ids, prepared)
         self.last, self.known = prepared.last, prepared.known
         return in_order

@@ -52,7 +52,7 @@ class Share(NamedTuple):
     parts: int = 1
 
 
-class Arrived(NamedTuple):
+class KeyedRows(NamedTuple):
     """Events as scans see them: when they were, and of which keys; of one key alone, without ids."""
 
     ts: np.ndarray
@@ -143,7 +143,7 @@ class Scan:
     def try_out(self, table: pa.Table) -> None:
         """Raise if values that have just come can not be scanned, where only the scan itself would find out."""
 
-    def ready(self, data: Any, rows: Arrived, parts: int, parallel: Parallel) -> Any:
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> Any:
         """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
         return data
 

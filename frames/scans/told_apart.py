@@ -25,7 +25,7 @@ NUMBER = (1 << NUMBER_BITS) - 1
 NO_TOKENS = np.zeros(0, np.int64)
 
 
-class Placed(NamedTuple):
+class PlacedValues(NamedTuple):
     """The events of a batch: their places, where their key had their value last, and which pair that is.
 
     last, kept: of pairs, once all of them were scanned.
@@ -57,7 +57,7 @@ class ToldApart:
         """A column that is no number, as the numbers of its values."""
         return value_numbers(table, name, asked_by, self.values)
 
-    def placed(self, column: Field, tokens: np.ndarray, first: int) -> Placed:
+    def placed(self, column: Field, tokens: np.ndarray, first: int) -> PlacedValues:
         """The values of events, whose keys have these tokens; first: the place of the first of them."""
         numbers = self.values.encode(pa.array(hashed(column)), "") if self.number else column.values
         pairs = self.pairs.encode(pa.array(tokens << NUMBER_BITS | (numbers & NUMBER)), "")
@@ -68,9 +68,9 @@ class ToldApart:
         kept = extended(self.kept, count, 0).copy()
         before = np.empty(pairs.size, np.int64)
         frame_values.note_places(pairs, first, last, before)
-        return Placed(np.arange(first, first + pairs.size), before, pairs, last, kept)
+        return PlacedValues(np.arange(first, first + pairs.size), before, pairs, last, kept)
 
-    def go_on(self, placed: Placed) -> None:
+    def go_on(self, placed: PlacedValues) -> None:
         """These events were scanned."""
         self.last, self.kept = placed.last, placed.kept
 

@@ -123,8 +123,9 @@ def _decayed(what: Any, extent: Sequence[Event], there: list[int], xs: Sequence[
     half_life = units(what.half_life, "half_life", times[-1])
     now = times[there[-1]] if what.kind == "decayed_mean" else times[-1]  # which is the same as of any time
     weights = [2.0 ** -((now - times[i]) / half_life) for i in there]
-    weighted = _total([x * w for x, w in zip(xs, weights, strict=True)])
-    return float(weighted / _total(weights) if what.kind == "decayed_mean" else weighted)
+    weighted: Any = _total([x * w for x, w in zip(xs, weights, strict=True)])
+    total: Any = _total(weights) if what.kind == "decayed_mean" else 1
+    return float(weighted / total)
 
 
 def _total(xs: Sequence[Any]) -> Any:

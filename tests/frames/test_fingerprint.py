@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from frames.finding.intake import key_ids, timed
+from frames.finding.intake import key_ids
 from frames.owning.origin import Fingerprint
 from frames.scans.scan import any_fields
 from kernels.frames.fingerprint import ONE_IN, PAGE, READ_WHOLE, mix
+from swag.tables.columns import timed
 
 SIZE = 1000
 

@@ -35,9 +35,7 @@ SPECS = [
         extent="open",
     ),
 ]
-DISTINCT = fr.Aggregate(
-    sw.count_distinct("CASE WHEN x > 0 THEN n END") + sw.decayed_count(half_life=10) / 4, ">=", 4.3
-)
+DISTINCT = fr.Aggregate(sw.count_distinct("CASE WHEN x > 0 THEN n END") + sw.decayed_count(half_life=10) / 4, ">=", 4.3)
 AGGREGATES = [sw.count(), sw.sum("n"), sw.mean("x"), sw.max("x"), sw.median("x"), sw.last("n")]
 
 

@@ -56,6 +56,7 @@ class BacktrackingScan(PatternScan):
     """
 
     rereads = True
+    changed = ("late",)
 
     def __init__(self, spec: Pattern, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)

@@ -42,7 +42,7 @@ class ConditionScan(AggregateScan):
         self.needs, self.rule = 1, (np.int64(1), np.int64(1), 1, self.lengths)
         self.kernel = frame_aggregates.close_before if spec.closes_before else frame_aggregates.close_with
         self.partials, self.counts = conditions.state(grown), np.zeros(0, np.int64)
-        self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
+        self.may_fail = True
         self.per_key = {"partials": 0, "counts": 0}
         self.columns_read = PartColumns(self.parts, grown, self.kinds, clock)
         self.tokens = np.zeros(0, np.int64)

@@ -57,6 +57,7 @@ class PatternScan(Scan):
         self.rule = tuple(self.lengths)[:4]
         self.skips, self.distances = np.zeros(SCAN_ROWS, np.int64), np.zeros(SCAN_ROWS, np.int64)
         self.reported = ("distances",) if spec.measures else ()
+        self.may_fail = bool(spec.measures)  # which are computed once matches are known
         self.needs_rows = bool(spec.measures) or spec.extent == "open"
         nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))
         pattern_rows.holding(self.pattern, nothing, range(len(self.pattern.symbols)), np.zeros(0, np.uint64))

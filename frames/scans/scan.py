@@ -69,7 +69,7 @@ class Scan:
     per_key: names of arrays, or of tuples of them, with an entry per key, and what is there of a key that is new.
     extras: names of the arrays with an entry per frame; reported: those that `columns` needs, if it has any to give.
     ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
-    come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
+    come, before they are scanned? may_fail: may events be refused half way? changed: names of what else they change then, in place. origin:
     of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
     rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come? deadlines:
     of kinds whose runs time may end, or having all their rows.
@@ -82,7 +82,8 @@ class Scan:
     reported: tuple[str, ...] = ()
     ends_late = False
     looks_ahead = False
-    may_fail: tuple[str, ...] = ()
+    may_fail = False
+    changed: tuple[str, ...] = ()
     rereads = over = False
     deadlines: Deadlines | None = None
     skips: np.ndarray | None = None  # of frames, by who counts them itself: see frames/finding/ties.py
@@ -109,6 +110,11 @@ class Scan:
     def frames(self) -> np.ndarray:
         """A row per frame, with the fields of kernels/frames/framing.py."""
         return self.found.frames[: self.count]
+
+    @property
+    def changed_by_events(self) -> tuple[str, ...]:
+        """The names of all that events change before they are known to be such as can be taken."""
+        return ("keyed", "found", *self.per_key, *self.extras, *self.changed)
 
     @property
     def endless(self) -> np.ndarray:

@@ -119,8 +119,8 @@ def _mode(xs: Sequence[Any]) -> Any:
 
 def _decayed(what: Any, extent: Sequence[Event], there: list[int], xs: Sequence[Any]) -> float:
     """As of the last event, whether it has a value or not: each counts for half as much with every half-life."""
-    times = [event.get(WHEN, event.get("ts")) for event in extent]
-    half_life = units(what.half_life, "half_life", times[-1])
+    times: list[Any] = [event.get(WHEN, event.get("ts")) for event in extent]
+    half_life: int = units(what.half_life, "half_life", times[-1])
     now = times[there[-1]] if what.kind == "decayed_mean" else times[-1]  # which is the same as of any time
     weights = [2.0 ** -((now - times[i]) / half_life) for i in there]
     weighted: Any = _total([x * w for x, w in zip(xs, weights, strict=True)])

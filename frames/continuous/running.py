@@ -52,6 +52,8 @@ class RunningFrames(ContinuousFrames):
     """
 
     query: "FrameQuery"
+    told: np.ndarray
+    ended: np.ndarray
 
     def __init__(self, query: Any, ts: str, by: tuple[str, ...]) -> None:
         self.query, self.ts, self.by, self.key = query, ts, by, key_name(by)
@@ -102,7 +104,6 @@ class RunningFrames(ContinuousFrames):
     def _taken(self, rows: TimedRows, clock: Clock) -> tuple[pa.Table | None, SwagError | None]:
         """Or it raises, and nothing has changed."""
         frames = self.core.advance(None, rows=rows)
-        self.summary.by_key = None
         self._note_ended()
         lost, self.core.lost = self.core.lost, None
         if self.core.ends is None or self.core.follower is None:

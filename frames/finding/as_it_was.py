@@ -20,7 +20,7 @@ class AsItWas:
 
     def __init__(self, core: "DetectorCore", scan: Scan) -> None:
         self.scan, self.over = scan, scan.over
-        self.arrays = {name: copy.deepcopy(getattr(scan, name)) for name in scan.changed_by_events}
+        self.arrays = scan.saved()
         self.replaced: dict[str, Any] = {name: getattr(core, name) for name in REPLACED}
         self.events, self.ties = copy.copy(core.events), copy.deepcopy(core.ties)
         follower = core.follower

@@ -64,6 +64,14 @@ class BacktrackingScan(PatternScan):
         self.per_key = {"before": 0, "ties": 0}
         self.over, self.late = False, NO_FRAMES
 
+    def try_out(self, table: pa.Table) -> None:
+        """Also what conditions over the match so far read: as numbers, or there is no search."""
+        super().try_out(table)
+        if self.pattern.programs.columns:
+            rows = pattern_rows.counted(table, table.num_rows)
+            rows = pattern_rows.in_order(self.pattern, rows, np.zeros(rows.num_rows, np.int64))
+            pattern_rows.growing(self.pattern, rows)
+
     @property
     def kept_rows(self) -> np.ndarray:
         """Of each key: how many of its last rows are to be read again."""

@@ -5,6 +5,7 @@ so far are the first `count` rows of `frames` (kernels/frames/framing.py), and w
 kind of frame has its own, listed in kinds.py.
 """
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -69,8 +70,9 @@ class Scan:
     per_key: names of arrays, or of tuples of them, with an entry per key, and what is there of a key that is new.
     extras: names of the arrays with an entry per frame; reported: those that `columns` needs, if it has any to give.
     ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
-    come, before they are scanned? may_fail: may events be refused half way? changed: names of what else they change then, in place. origin:
-    of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
+    come, before they are scanned? may_fail: may events be refused half way? changed: names of what else they change
+    then. origin: of columns of integers that are read beside floats, what they are counted from. reads: who asks for a
+    column.
     rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come? deadlines:
     of kinds whose runs time may end, or having all their rows.
     """
@@ -111,10 +113,12 @@ class Scan:
         """A row per frame, with the fields of kernels/frames/framing.py."""
         return self.found.frames[: self.count]
 
-    @property
-    def changed_by_events(self) -> tuple[str, ...]:
-        """The names of all that events change before they are known to be such as can be taken."""
-        return ("keyed", "found", *self.per_key, *self.extras, *self.changed)
+    def saved(self) -> dict[str, Any]:
+        """Copies, by name, of all that events change before they are known to be such as can be taken."""
+        found = FoundFrames(self.frames.copy(), self.found.count.copy())
+        of_frames = {name: getattr(self, name)[: self.count].copy() for name in self.extras}
+        others = ("keyed", *self.per_key, *self.changed)
+        return {"found": found} | of_frames | {name: copy.deepcopy(getattr(self, name)) for name in others}
 
     @property
     def endless(self) -> np.ndarray:

@@ -124,6 +124,8 @@ class RunningFrames(ContinuousFrames):
         found = InHalves(lambda some: self._taken(some, clock), refuse).taken(rows)
         tables = [table for table, _ in found if table is not None]
         wrong += [why for _, why in found if why is not None]
+        if len(wrong) > 1:
+            wrong[0] = type(wrong[0])(f"{wrong[0].message} With it {len(wrong) - 1:,} more were lost.", wrong[0].hint)
         return pa.concat_tables(tables) if tables else None, wrong[0] if wrong else None
 
     def _forgotten(self, rows: TimedRows, clock: Clock) -> str:

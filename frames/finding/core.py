@@ -98,10 +98,10 @@ class DetectorCore:
         keys, ids = key_ids(events, self.key, self.keys)
         if self.of_keys:
             self._check_promises(clock, instants, ids)
+        self.waiting.add(wanted, instants, ids)
         if scan.looks_ahead:
             scan.begin(fields)
         self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
-        self.waiting.add(wanted, instants, ids)
         return TimedRows(wanted, instants, ids), fields
 
     def _check_promises(self, clock: Clock, instants: np.ndarray, ids: np.ndarray) -> None:

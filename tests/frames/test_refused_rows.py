@@ -43,25 +43,16 @@ SPECS = {
 FAILS = {"sum": ("n", sw.SumOverflow), "condition": ("n", sw.SumOverflow), "custom": ("x", sw.BadFunction)}
 
 
-def frames_of(name, rows):
+def frames_of(rows):
     """(start, end, rows) of one key's frames, and how many were lost: event by event, in Python's own numbers."""
     found, lost, open_, total = [], 0, [], 0
     for row in rows:
-        if name == "custom":
-            if row["x"] == POISON and open_:  # nobody asks a frame to close that is not open
-                open_, lost = [], lost + 1
-                continue
-            if open_ or row["x"] > 0:
-                open_.append(row)
-                done = row["x"] >= 3 and len(open_) > 1
-        else:
-            total += row["n"]
-            if not -(2**63) <= total < 2**63:
-                open_, total, lost = [], 0, lost + 1
-                continue
-            open_.append(row)
-            done = total >= 9
-        if open_ and done:
+        total += row["n"]
+        if not -(2**63) <= total < 2**63:
+            open_, total, lost = [], 0, lost + 1
+            continue
+        open_.append(row)
+        if total >= 9:
             found.append((open_[0]["ts"], row["ts"], len(open_)))
             open_, total = [], 0
     return found, lost
@@ -109,7 +100,7 @@ def test_a_sum_that_leaves_int64_loses_its_frame_and_no_other(name, rows, data):
                 engine = reloaded(engine, [query])
         expected, lost = [], 0
         for value in dict.fromkeys(row["k"] if key else None for row in rows):
-            own, missing = frames_of(name, [row for row in rows if key is None or row["k"] == value])
+            own, missing = frames_of([row for row in rows if key is None or row["k"] == value])
             expected += [(value, *frame) for frame in own]
             lost += missing
         assert sorted((str(row.get("k")), row["start"], row["end"], row["n"]) for row in found) == sorted(
@@ -135,6 +126,16 @@ def test_a_function_that_raises_loses_the_frame_that_it_was_asked_about():
             ("a", 3, 4, 2, 6.0), ("b", 1, 2, 2, 4.0), ("c", 1, 3, 2, 4.0),
         ]  # fmt: skip
         assert engine.lookup("other").sort_by("k")["value"].to_pylist() == [POISON + 6.0, 4.0, 4.0]
+
+
+def test_several_frames_that_are_lost_at_once_are_one_error():
+    engine = sw.Engine(key="k")
+    engine.register(fr.FrameQuery(SPECS["sum"], sw.count(), name="q"))
+    engine.append({"ts": [1] * 4, "k": [0, 1, 2, 3], "n": [-BIG, -BIG, -BIG, 5]})
+    engine.append({"ts": [2] * 4 + [3] * 4, "k": [0, 1, 2, 3] * 2, "n": [-BIG, -BIG, -BIG, 4] + [-BIG, -BIG, 9, 1]})
+    with pytest.raises(sw.SumOverflow, match="of 0 at 3, which is lost.*With it 1 more were lost"):
+        engine.emitted("q")
+    assert engine.emitted("q")["k"].to_pylist() == [3]
 
 
 def test_a_frame_that_was_told_to_be_open_is_told_to_be_over():

@@ -64,7 +64,8 @@ class PartColumns:
     events have had a place (`places`), and the next token of a key (`tokens`)."""
 
     def __init__(self, parts: tuple[Aggregated, ...], grown: list[GrownPart], kinds: Kinds, clock: Clock) -> None:
-        self.parts, self.grown, self.unit = parts, grown, clock.unit
+        self.parts, self.grown = parts, grown
+        self.half_lives = {each: in_units(each.half_life or 0, clock.unit) for each in parts if each.kind in DECAY}
         computed = {name for each in parts if each.kind not in COMPUTES_NOTHING for name in each.columns}
         apart = dict.fromkeys(each.columns[0] for each in parts if each.kind in TELL_APART)
         self.told_apart = {name: ToldApart(kinds[name], name in computed) for name in apart}
@@ -103,7 +104,7 @@ class PartColumns:
         self, each: Aggregated, read: list[Field], there: np.ndarray, ts: np.ndarray
     ) -> tuple[Any, np.ndarray]:
         """Sums are as of every event, also where it has no value; means are the same as of any."""
-        turns, weights = decay.phases(ts, in_units(each.half_life or 0, self.unit))
+        turns, weights = decay.phases(ts, self.half_lives[each])
         with np.errstate(all="ignore"):
             values = read[0].values.astype(np.float64) * weights if read else weights
         if each.kind == "decayed_mean":

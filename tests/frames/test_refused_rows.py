@@ -133,7 +133,7 @@ def test_several_frames_that_are_lost_at_once_are_one_error():
     engine.register(fr.FrameQuery(SPECS["sum"], sw.count(), name="q"))
     engine.append({"ts": [1] * 4, "k": [0, 1, 2, 3], "n": [-BIG, -BIG, -BIG, 5]})
     engine.append({"ts": [2] * 4 + [3] * 4, "k": [0, 1, 2, 3] * 2, "n": [-BIG, -BIG, -BIG, 4] + [-BIG, -BIG, 9, 1]})
-    with pytest.raises(sw.SumOverflow, match="of 0 at 3, which is lost.*With it 1 more were lost"):
+    with pytest.raises(sw.SumOverflow, match=r"of 0 at 3, which is lost.*With it 1 more were lost"):
         engine.emitted("q")
     assert engine.emitted("q")["k"].to_pylist() == [3]
 

@@ -152,6 +152,32 @@ def test_on_several_cores_values_are_those_of_one(layout, monkeypatch):
     assert len(set(mine[: frame["rows"]])) <= 19 and frame["rows"] > 1
 
 
+def test_the_time_since_an_event_of_one_sort_is_a_difference():
+    events = {"ts": [1, 2, 3, 4, 5, 6, 9], "side": ["buy", "sell", "sell", "sell", "buy", "sell", "sell"]}
+    since = sw.last("ts") - sw.last("CASE WHEN side = 'buy' THEN ts END")
+    assert fr.detect(fr.Aggregate(since, ">", 2), events)["end"].to_pylist() == [4, 9]
+
+
+def test_a_half_life_that_ts_can_not_tell_is_refused_at_once():
+    spec = fr.Aggregate(sw.decayed_count(half_life="1h"), ">", 3)
+    for refuse in (lambda: fr.detect(spec, {"ts": [1]}), lambda: fr.Detector(spec).push({"ts": [1]})):
+        with pytest.raises(sw.BadQuery, match="ts is an integer column"):
+            refuse()
+
+
+def test_frames_own_the_events_that_they_told_apart():
+    events = pa.table({"ts": [1, 2, 2, 2, 3, 4], "user": ["a", "b", "c", "a", "b", "c"], "v": [1, 2, 3, 4, 5, 6]})
+    spec = fr.Aggregate(sw.count_distinct("user"), ">=", 3)
+    detector, found = fr.Detector(spec), []
+    for part, upto in ((events.slice(0, 4), 2), (events.slice(4), 3)):
+        detector.push(part)
+        found.append(detector.punctuate(upto))
+    found.append(detector.finish())
+    whole = pa.concat_tables(found).replace_schema_metadata(found[-1].schema.metadata)
+    for frames in (fr.detect(spec, events), whole):
+        assert fr.summarize(frames, events, sw.sum("v"), own=True)["sum(v)"].to_pylist() == [6, 15]
+
+
 @pytest.mark.parametrize(
     ("aggregate", "says"),
     [

@@ -67,10 +67,7 @@ class BacktrackingScan(PatternScan):
     def try_out(self, table: pa.Table) -> None:
         """Also what conditions over the match so far read: as numbers, or there is no search."""
         super().try_out(table)
-        if self.pattern.programs.columns:
-            rows = pattern_rows.counted(table, table.num_rows)
-            rows = pattern_rows.in_order(self.pattern, rows, np.zeros(rows.num_rows, np.int64))
-            pattern_rows.growing(self.pattern, rows)
+        pattern_rows.try_numbers(self.pattern, table)
 
     @property
     def kept_rows(self) -> np.ndarray:

@@ -236,3 +236,17 @@ def test_what_a_search_can_not_read_is_refused_when_it_is_pushed():
         detector.push({"ts": [2], "n": [BIG]})
     detector.push({"ts": [2, 3], "n": [4, 3]})
     assert detector.finish()["rows"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("define", ["n * PREV(n) > 5", "n * PREV(n) > FIRST(n)"])
+def test_what_only_the_row_before_makes_too_large_is_found_out_key_by_key(define):
+    query = fr.FrameQuery(fr.Pattern("A B", {"B": define}), sw.count(), name="q")
+    engine, large = sw.Engine(key="k"), 2**40
+    engine.register(query)
+    engine.append({"ts": [1, 1, 1], "k": ["a", "b", "c"], "n": [large, large, 2]})
+    engine.append({"ts": [2, 2, 2, 3, 4], "k": ["b", "a", "c", "a", "a"], "n": [2, large, 9, 3, 4]})
+    with pytest.raises(sw.BadEvents, match=r"overflow\. It is the frame of 'a' at 2"):
+        engine.emitted("q")
+    assert sorted((row["k"], row["start"], row["end"]) for row in engine.emitted("q").to_pylist()) == [
+        ("a", 3, 4), ("b", 1, 2), ("c", 1, 2),
+    ]  # fmt: skip

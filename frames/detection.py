@@ -19,7 +19,7 @@ from frames.finding.ties import skips
 from frames.owning.origin import Fingerprint, Origin
 from frames.patterns.rows import counted
 from frames.scans.kinds import SCANS
-from frames.scans.scan import Scan, Share
+from frames.scans.scan import KeyedRows, Scan, Share
 from frames.specs import Pattern, Spec, check_spec
 from frames.tables import Key, frames_table, key_of
 from kernels.compile.ahead import rehearsed
@@ -123,7 +123,9 @@ def scan(
     scans: list[Scan] = [SCANS[type(spec)](spec, table.schema, clock) for _ in shares]
     read = scans[0].fields(table)
     data = scans[0].data(read, instants.size)
-    data = scans[0].ready(data, ids, shares[0].parts if len(shares) == 1 else len(shares), in_parallel)
+    data = scans[0].ready(
+        data, KeyedRows(instants, ids), shares[0].parts if len(shares) == 1 else len(shares), in_parallel
+    )
 
     def run(each: Scan, share: Share) -> bool:
         each.add_keys(count // share.parts + 1)

@@ -32,6 +32,7 @@ class EventSummary:
 
     def __init__(self, asked: Sequence[Asked]) -> None:
         self.asked = self.kept = list(asked)
+        self.may_fail = False  # functions are called when all is known
         self.types: dict[str, pa.DataType] | None = None
         self.by_key: Batch | None = None
         self._seen, self._found, self._span = NO_IDS, NONE, NONE
@@ -82,6 +83,12 @@ class EventSummary:
     def answers(self, which: np.ndarray, clock: Clock) -> list[Any]:
         """A column per aggregate, of some of the frames that came out last. Raises if a sum does not fit."""
         return self.events.answers(self._span.some(which), clock)
+
+    def forget(self, keys: np.ndarray) -> None:
+        """Nothing of these keys is undecided."""
+        if self.types is not None:
+            self.events.grow(int(keys.max(initial=-1)) + 1)
+            self.events.need(keys, np.zeros(keys.size, np.int64))
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on, and there are no others."""

@@ -83,8 +83,8 @@ class FilledFrames(RunningFrames):
         self._checked: tuple[TimedRows, bool] | None = None  # and whether those of a key are in order
         self._left = 0  # messages that were there when they were last looked through
 
-    def _begin_anew(self, number: int = 0) -> None:
-        super()._begin_anew(number)
+    def _begin(self) -> None:
+        super()._begin()
         self.core.follower = None  # of its events nothing is said
 
     # -- the stream that frames are found in --------------------------------------------------------------------------

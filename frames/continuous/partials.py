@@ -15,11 +15,12 @@ import pyarrow as pa
 from frames.continuous.batches import Counted, CountedRows
 from kernels.windows.totals import count_rows
 from swag.durable.state import State
-from swag.live.unbounded.accumulators import Accumulator, What, accumulator, whats_of
+from swag.live.unbounded.accumulators import Accumulator, Folded, What, accumulator, whats_of
 from swag.live.unbounded.answers import lowered
 from swag.query.aggregates import Aggregate
 from swag.query.families import result_type, unit_of
 from swag.query.kind import KINDS
+from swag.query.user_calls import failed
 from swag.tables.columns import decoded_type, to_arrow
 
 Asked = tuple[Aggregate, str | None]  # of the rows for which a predicate holds
@@ -68,14 +69,17 @@ class Partials:
                 each.grow(self.size)
 
     def fold(self, batch: CountedRows, pieces: Any, slots: np.ndarray) -> None:
-        """The rows that pieces have in a batch come behind what their slots hold."""
+        """The rows that pieces have in a batch come behind what their slots hold. Raises what a function of a user's
+        does: these partials are of no use then."""
         for counted, n in self.n.items():
             runs = batch.runs(pieces, slots, counted)
             if not runs.slots.size:
                 continue
             for sort, what in self.made:
                 if sort == counted:
-                    self._of(sort, what, batch.dtypes(what)).take(runs, batch.values, n)
+                    own = self._of(sort, what, batch.dtypes(what))
+                    own.take(runs, batch.values, n)
+                    _check(own)
             count_rows(runs, n)
 
     def _of(self, counted: Counted, what: What, dtypes: Iterable[np.dtype]) -> Accumulator:
@@ -112,7 +116,9 @@ class Partials:
         for (counted, what), each in other.made.items():
             if each is not None:
                 sizes = self.n[counted][slots], other.n[counted][theirs]
-                self._of(counted, what, each.dtypes).join(slots, each, theirs, sizes)
+                own = self._of(counted, what, each.dtypes)
+                own.join(slots, each, theirs, sizes)
+                _check(own)
         for counted, n in self.n.items():
             n[slots] += other.n[counted][theirs]
 
@@ -167,3 +173,9 @@ class Partials:
             if saved is not None:
                 own = [arrays[f"{i} {j}"].copy() for j in range(saved[1])]
                 self.made[counted, what] = accumulator(what, saved[0].split(), own)
+
+
+def _check(own: Accumulator) -> None:
+    """Raise what a function of a user's did."""
+    if isinstance(own, Folded) and own.failed is not None:
+        raise failed("a frame: lift or combine", own.failed) from own.failed

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from frames.continuous.batches import ONE_KEY
 from frames.continuous.event_summary import EventSummary
+from frames.continuous.refused_rows import InHalves
 from frames.continuous.summaries import FrameSummary
 from frames.finding.core import DetectorCore
 from frames.finding.follower import Closed
 from frames.finding.intake import NO_KEY, NO_TIME
-from frames.finding.key_memory import keep_keys
+from frames.finding.key_memory import forget, keep_keys
 from frames.state import nested
 from frames.tables import before_events, frames_table
 from kernels.frames.framing import BEGIN, COUNT, KEY
@@ -50,12 +52,14 @@ class RunningFrames(ContinuousFrames):
     """
 
     query: "FrameQuery"
+    told: np.ndarray
+    ended: np.ndarray
 
     def __init__(self, query: Any, ts: str, by: tuple[str, ...]) -> None:
         self.query, self.ts, self.by, self.key = query, ts, by, key_name(by)
         self._asked, self._aggregated = query.asked, query.aggregated
         self._sql = {name: own for name in query.spec.columns if (own := column_name(name)) != name}
-        self._begin_anew()
+        self._begin()
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -93,16 +97,50 @@ class RunningFrames(ContinuousFrames):
         self.core.keys = keys
         self.summary.by_key = by_key if started.ts is rows.ts else None
         try:
-            frames = self.core.advance(None, rows=started)
-        except SwagError as why:
-            self._begin_anew(self.core.next)
-            return None, why
+            return self._taken(started, clock)
+        except SwagError:
+            return self._taken_in_halves(started, clock)
+
+    def _taken(self, rows: TimedRows, clock: Clock) -> tuple[pa.Table | None, SwagError | None]:
+        """Or it raises, and nothing has changed."""
+        frames = self.core.advance(None, rows=rows)
         self._note_ended()
+        lost, self.core.lost = self.core.lost, None
         if self.core.ends is None or self.core.follower is None:
-            return self._said(frames, clock) if frames.num_rows else (None, None)
+            said, wrong = self._said(frames, clock) if frames.num_rows else (None, None)
+            return said, lost or wrong
         said, wrong = self._said(frames, clock)
-        found = self.core.settled(self.nothing() if said is None else said, started)
-        return (found if found.num_rows else None), wrong
+        found = self.core.settled(self.nothing() if said is None else said, rows)
+        return (found if found.num_rows else None), lost or wrong
+
+    def _taken_in_halves(self, rows: TimedRows, clock: Clock) -> tuple[pa.Table | None, SwagError | None]:
+        """All that can be taken; what can not is told."""
+        wrong: list[SwagError] = []
+
+        def refuse(some: TimedRows, why: SwagError) -> None:
+            wrong.append(type(why)(f"{why.message} {self._forgotten(some, clock)}", why.hint))
+
+        self.summary.by_key = None
+        found = InHalves(lambda some: self._taken(some, clock), refuse).taken(rows)
+        tables = [table for table, _ in found if table is not None]
+        wrong += [why for _, why in found if why is not None]
+        if len(wrong) > 1:
+            wrong[0] = type(wrong[0])(f"{wrong[0].message} With it {len(wrong) - 1:,} more were lost.", wrong[0].hint)
+        return pa.concat_tables(tables) if tables else None, wrong[0] if wrong else None
+
+    def _forgotten(self, rows: TimedRows, clock: Clock) -> str:
+        """Rows are skipped, and what is open of their keys is lost. Returns what there is to say of that."""
+        core, keys = self.core, np.unique(rows.ids) if rows.ids.size else ONE_KEY
+        open_ = np.isin(self.told[1], keys) & np.isin(self.told[0], core.numbers)
+        latest = np.full(int(open_.sum()), rows.ts.max())
+        self.ended = np.concatenate([self.ended, np.stack([self.told[0][open_], latest])], axis=1)
+        forget(core, keys)
+        self.summary.forget(keys)
+        at = clock.value(int(rows.ts.min()))
+        if keys.size > 1:
+            return f"From {at} on the frames of {keys.size:,} keys are lost, with the events that came then."
+        of_key = "" if core.keys is None or self.key is None else f" of {core.keys.column(keys)[0].as_py()!r}"
+        return f"It is the frame{of_key} at {at}, which is lost; the next one begins behind that event."
 
     def _started(self, rows: TimedRows, clock: Clock) -> TimedRows | None:
         """Events as the scan takes them, once it is known of which types they are; None: they wait for that."""
@@ -135,11 +173,11 @@ class RunningFrames(ContinuousFrames):
     def _types(self, table: pa.Table) -> dict[str, pa.DataType]:
         return {name: table.schema.field(name).type for name in self._aggregated}
 
-    def _begin_anew(self, number: int = 0) -> None:
-        """Nothing is known of any frame: at first, and when nobody can say how those that are open go on."""
+    def _begin(self) -> None:
+        """Nothing is known of any frame."""
         self.core = DetectorCore(self.query.spec, self.ts, self.key, self.query.fragments)
         self.summary: Any = (FrameSummary if self.query.spec.in_runs else EventSummary)(self._asked)
-        self.core.follower, self.core.next = self.summary if self._asked else None, number
+        self.core.follower, self.core.forgiving = self.summary if self._asked else None, True
         self.told, self.ended = np.zeros((3, 0), np.int64), np.zeros((2, 0), np.int64)
 
     def decide(self, closed: int) -> tuple[pa.Table | None, SwagError | None]:

@@ -51,6 +51,7 @@ class FrameSummary:
 
     def __init__(self, asked: Sequence[Asked]) -> None:
         self.asked = list(asked)
+        self.may_fail = any(aggregate.user is not None for aggregate, _ in asked)
         self.types: dict[str, pa.DataType] | None = None
         self.columns = list(dict.fromkeys(name for aggregate, _ in asked for name in aggregate.columns))
         self._seen, self._places = NO_IDS, NO_IDS  # by key: zeros, and scratch
@@ -168,6 +169,17 @@ class FrameSummary:
             return list(merged)
         others = iter(self.events.answers(self._span.some(which), clock))
         return [next(merged if each else others) for each in self._merged]
+
+    def forget(self, keys: np.ndarray) -> None:
+        """Nothing of these keys is open."""
+        if self.types is None:
+            return
+        for partials in (self.runs, self.gaps):
+            partials.grow(int(keys.max(initial=-1)) + 1)
+            partials.clear(keys)
+        if self.events is not None:
+            self.events.grow(int(keys.max(initial=-1)) + 1)
+            self.events.need(keys, np.zeros(keys.size, np.int64))
 
     # -- about itself -------------------------------------------------------------------------------------------------
 

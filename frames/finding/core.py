@@ -5,11 +5,10 @@ scan of their spec, whose memory of every key is all that is kept of them. A fra
 it comes out when it ends, or piece by piece.
 """
 
-import copy
-
 import numpy as np
 import pyarrow as pa
 
+from frames.finding.as_it_was import AsItWas
 from frames.finding.follower import Closed, FrameFollower
 from frames.finding.intake import ID, NO_KEY, NO_TIME, Punctuations, check_promise, key_ids, with_read
 from frames.finding.measures import MatchEvents
@@ -48,7 +47,8 @@ class DetectorCore:
     of open frames, where a quantile is read off them; ties: where skips are asked for (frames/finding/ties.py);
     of_keys: of keys that are further than all together, their latest punctuation. follower: who is told of every batch.
     ends: rows that wait for where their frame ends; who has a follower asks for them with `settled`. ended: of the
-    frames that ended last, their numbers, and when they did. closed: the keys whose runs time ended last.
+    frames that ended last, their numbers, and when they did. closed: the keys whose runs time ended last. forgiving: do
+    frames of which nothing can be said leave without a word? lost: then, why the last of them did.
 
     Its state as a whole is handed over by `state` and `restore`, that of some keys by frames/finding/key_memory.py.
     """
@@ -70,6 +70,8 @@ class DetectorCore:
         self.ended, self.closed = (NO_TIME, NO_TIME), NO_KEY
         self.numbers, self.next = np.zeros(0, np.int64), 0
         self.held: int | None = None
+        self.forgiving = False
+        self.lost: SwagError | None = None
         self.upto: int | None = None
         self.of_keys: dict[int, int] = {}
         self.said = Punctuations()
@@ -96,10 +98,10 @@ class DetectorCore:
         keys, ids = key_ids(events, self.key, self.keys)
         if self.of_keys:
             self._check_promises(clock, instants, ids)
+        self.waiting.add(wanted, instants, ids)
         if scan.looks_ahead:
             scan.begin(fields)
         self.clock, self.schema, self.keys, self.upto, self.scan = clock, wanted.schema, keys, upto, scan
-        self.waiting.add(wanted, instants, ids)
         return TimedRows(wanted, instants, ids), fields
 
     def _check_promises(self, clock: Clock, instants: np.ndarray, ids: np.ndarray) -> None:
@@ -142,9 +144,22 @@ class DetectorCore:
     ) -> pa.Table:
         """No event with ts <= upto is still to come: the frames, or pieces, that this decides. over: none at all is.
 
+        Or it raises, and everything is as it was: an integer does not fit, or a function of a user refuses.
+
         upto=None: nothing more is promised than was before. rows: these are taken, not those that wait; every key's are
         in order. closed: then, of which keys all events have come.
         """
+        assert self.scan is not None
+        may_fail = self.scan.may_fail or (self.follower is not None and self.follower.may_fail)
+        before = AsItWas(self, self.scan) if may_fail else None
+        try:
+            return self._advance(upto, over, rows, closed)
+        except BaseException:
+            if before is not None:
+                before.put_back(self)
+            raise
+
+    def _advance(self, upto: int | None, over: bool, rows: TimedRows | None, closed: Closed) -> pa.Table:
         assert self.scan is not None and self.schema is not None
         upto = upto if upto is None or self.upto is None else max(upto, self.upto)
         scan, carried = self.scan, self.numbers.size
@@ -180,12 +195,12 @@ class DetectorCore:
         if self.ends is not None:
             self._put_ends(frames[carried:], np.append(leads, frames[certain:, LEAD]), scanned)
         frames[certain:, SENT] = 0
+        found = self._report(frames, self._numbered(frames, carried, certain), resume)
         if upto is not None:
             self.upto = upto
             self.waiting.let_go(upto)
             if self.of_keys:
                 self.of_keys = {key: later for key, later in self.of_keys.items() if later > upto}
-        found = self._report(frames, self._numbered(frames, carried, certain), resume)
         return found if self.follower is not None or self.ends is None else self.settled(found, rows, over)
 
     def _close(self, rows: TimedRows, closed: Closed) -> None:
@@ -239,21 +254,14 @@ class DetectorCore:
         return found
 
     def _scan(self, rows: TimedRows, over: bool) -> TimedRows:
-        """Or raise, and everything is as it was: an integer sum does not fit, or a function of a user refuses. Returns
-        the rows that were scanned: these, and some that are read again."""
+        """Returns the rows that were scanned: these, and some that are read again."""
         assert self.scan is not None
         scan = self.scan
         scan.over = over
         if self.events is not None:
             rows = self.events.again(scan, TimedRows(rows.table.select(self.columns), rows.ts, rows.ids))
-        saved = {name: copy.deepcopy(getattr(scan, name)) for name in scan.may_fail} if scan.may_fail else {}
-        try:
-            data = scan.data(scan.fields(rows.table), rows.ts.size)
-            in_order = scan.run(rows.ts, rows.ids.astype(ID, copy=False), data)
-        except SwagError:
-            for name, value in saved.items():
-                setattr(scan, name, value)
-            raise
+        data = scan.data(scan.fields(rows.table), rows.ts.size)
+        in_order = scan.run(rows.ts, rows.ids.astype(ID, copy=False), data)
         assert in_order, "events were sorted"
         return rows
 
@@ -288,9 +296,13 @@ class DetectorCore:
         gone = np.flatnonzero(frames[:, OPEN] != 1)
         chosen = np.union1d(gone, np.flatnonzero(self._sendable(resume))) if self.fragments else gone
         chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
-        extra = scan.columns(scan.beside(chosen)) if scan.reported else {}
-        if self.events is not None:
-            extra = self.events.values(extra, frames[chosen])
+        try:
+            extra = self._values(frames, chosen)
+        except SwagError as why:
+            if not self.forgiving:
+                raise
+            chosen, self.lost = np.array([slot for slot in chosen if self._has_values(frames, slot)], np.int64), why
+            extra = self._values(frames, chosen)
         if self.follower is not None:
             self.follower.report(frames, chosen, scan.keyed)
         out = frames[chosen]
@@ -314,6 +326,19 @@ class DetectorCore:
         if self.ties is not None:
             self.ties.report(chosen, moves, scan.count)
         return table
+
+    def _values(self, frames: np.ndarray, chosen: np.ndarray) -> dict[str, pa.Array]:
+        """What is said of frames in these slots beside their intervals."""
+        assert self.scan is not None
+        extra = self.scan.columns(self.scan.beside(chosen)) if self.scan.reported else {}
+        return extra if self.events is None else self.events.values(extra, frames[chosen])
+
+    def _has_values(self, frames: np.ndarray, slot: int) -> bool:
+        try:
+            self._values(frames, np.array([slot]))
+        except SwagError:
+            return False
+        return True
 
     def _sendable(self, resume: np.ndarray) -> np.ndarray:
         """Open frames with something new to report.
@@ -351,7 +376,7 @@ class DetectorCore:
         if self.scan is None:
             return 0
         kept = 0 if self.events is None else self.events.bytes
-        return 2 * self.scan.keyed.nbytes + self.scan.found.frames.nbytes + kept
+        return self.scan.bytes + kept
 
     def rest(self) -> State:
         """What is remembered of no key and of no event: for who keeps those apart."""
@@ -374,32 +399,6 @@ class DetectorCore:
         self.keys, ids = key_ids(events, self.key, self.keys)
         return TimedRows(events.select(self.columns), instants, ids)
 
-    def take_again(self, logged: list[pa.Table], upto: int) -> None:
-        """Of events that wait, and of those that came after them, the ones up to `upto` were scanned elsewhere.
-
-        Events of open frames are among them; what is remembered of their keys is there already.
-        """
-        assert self.scan is not None and self.events is not None
-        again = Waiting()
-        again.add(*self.waiting.rows)
-        for table in logged:
-            again.add(*self.read(table))
-        rows = again.due(upto)
-        self.scan.add_keys(self.key_count)
-        if rows is not None:
-            self.events.take(rows)
-        self.events.drop(self.scan, self.scan.frames[:0])
-        self.events.point(self.scan.frames)
-
-    def may_need(self, events: pa.Table, upto: int) -> np.ndarray:
-        """Which events wait, or are in an open frame; those before it at the very time it began may be, too."""
-        assert self.scan is not None and self.events is not None
-        _, instants = timed(events, self.ts)
-        ids = np.zeros(instants.size, np.int64)
-        if self.key is not None and self.keys is not None:
-            ids = self.keys.find(events.column(self.key), self.key)
-        return (instants > upto) | ((ids >= 0) & (instants >= self.events.since(self.scan)[ids]))
-
     def state(self) -> State:
         """What is kept while frames are found: waiting events, punctuations, the scan's memory, types and keys."""
         parts = {"said": self.said, "scan": self.scan, "events": self.events, "ties": self.ties, "ends": self.ends}
@@ -417,6 +416,7 @@ class DetectorCore:
         """Goes on finding frames where the state was taken; a core that can not be made of it is left as it was."""
         header, arrays = state
         fresh = DetectorCore(self.spec, self.ts, self.key, self.fragments)
+        fresh.forgiving = self.forgiving
         fresh.waiting.restore(part_of(state, "waiting"))
         fresh.said.restore(part_of(state, "said"))
         fresh.next, fresh.held, fresh.upto = header["next"], header["held"], header["upto"]

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from frames.scans.scan import Scan
+from swag.durable.state import State
 from swag.tables.waiting import TimedRows
 
 
@@ -20,6 +21,8 @@ class Closed(NamedTuple):
 
 class FrameFollower(Protocol):
     """Who follows the frames of a detector batch by batch, as what is said of them grows (frames/continuous)."""
+
+    may_fail: bool  # may a batch be refused half way?
 
     def begin(self, rows: TimedRows, scan: Scan) -> None:
         """Rows that are about to be scanned."""
@@ -35,3 +38,9 @@ class FrameFollower(Protocol):
 
     def renumber(self, kept: np.ndarray) -> None:
         """Key kept[i] is key i from now on."""
+
+    def state(self) -> State:
+        """All that it knows."""
+
+    def restore(self, state: State) -> None:
+        """It is as it was."""

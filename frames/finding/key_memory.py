@@ -54,6 +54,20 @@ def remember(core: DetectorCore, ids: np.ndarray, memory: KeyMemory) -> None:
     scan.put_frames(frames)
 
 
+def forget(core: DetectorCore, ids: np.ndarray) -> None:
+    """These keys are as if they had never been: what was open of them is not, and they have no events that wait to be
+    read again."""
+    assert core.scan is not None and core.schema is not None and core.clock is not None
+    core.scan.add_keys(max(1, int(ids.max(initial=0)) + 1))
+    new = SCANS[type(core.spec)](core.spec, core.schema, core.clock)
+    new.add_keys(1)
+    of_keys = [np.repeat(array[:1], ids.size, axis=0) for array in new.memory()]
+    nothing = [array[:0].copy() for array in (*core.scan.per_frame(), core.numbers)]
+    remember(core, ids, KeyMemory(of_keys, dict.fromkeys(OPEN, (np.zeros(ids.size, bool), nothing))))
+    if core.events is not None:
+        core.events.drop(core.scan, core.scan.frames)
+
+
 def keys_in_use(core: DetectorCore) -> np.ndarray:
     """The keys of which anything is open, or waits."""
     assert core.scan is not None and core.keys is not None

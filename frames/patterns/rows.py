@@ -102,6 +102,16 @@ def growing(pattern: Compiled, table: pa.Table) -> Growing:
     return Growing(kinds, of, columns, steps, starts, constants, numbers)
 
 
+def try_numbers(pattern: Compiled, rows: pa.Table) -> None:
+    """Raise if conditions over the match so far can not read what one of these has, whatever rows come before it."""
+    before = {each.name for each in pattern.shifted}
+    for text in pattern.programs.columns:
+        if text is not None and not before & set(compiled(text).columns):
+            array = value_of(text, rows)
+            if pa.types.is_integer(array.type):
+                _numbers(text, array, UNITS[0], 0)
+
+
 def _numbers(text: str, array: pa.Array, unit: str, origin: int) -> np.ndarray:
     kind = array.type
     if pa.types.is_temporal(kind):

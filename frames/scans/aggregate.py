@@ -45,7 +45,7 @@ class AggregateScan(Scan):
         column = np.int64 if aggregate.columns and is_discrete(kinds[aggregate.columns[0]]) else np.float64
         self.partials = monoids.empty_state(self.op, column, 0)
         if aggregate.user is not None or isinstance(self.op, frame_operators.WholeSum | frame_operators.WholeMean):
-            self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
+            self.may_fail = True
         self.counts = np.zeros(0, np.int64)
         self.per_key = {"partials": 0, "counts": 0}
         self.values, self.sizes = (

@@ -56,12 +56,18 @@ class BacktrackingScan(PatternScan):
     """
 
     rereads = True
+    changed = ("late",)
 
     def __init__(self, spec: Pattern, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
         self.before = self.ties = np.zeros(0, np.int64)
         self.per_key = {"before": 0, "ties": 0}
         self.over, self.late = False, NO_FRAMES
+
+    def try_out(self, table: pa.Table) -> None:
+        """Also what conditions over the match so far read: as numbers, or there is no search."""
+        super().try_out(table)
+        pattern_rows.try_numbers(self.pattern, table)
 
     @property
     def kept_rows(self) -> np.ndarray:

@@ -6,37 +6,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from frames.scans.aggregate import AggregateScan, operator
-from frames.scans.scan import NONE, Kinds, Scan, any_fields, number
+from frames.scans.aggregate import AggregateScan
+from frames.scans.parts import COMPUTES_NOTHING, NOT_BEGUN, PartColumns, PreparedParts, grown_part
+from frames.scans.scan import NONE, KeyedRows, Kinds, Parallel, Scan, Share, any_fields, number
 from frames.scans.threshold import interval
 from frames.specs import Aggregate
 from frames.specs.aggregate import value_type
 from frames.specs.conditions import without_filters
 from kernels.frames import aggregates as frame_aggregates
-from kernels.frames import conditions, further
-from kernels.frames.conditions import GrownPart
+from kernels.frames import conditions
 from kernels.frames.framing import SCAN_ROWS, ScannedEvents
-from kernels.operators import monoids
-from swag.errors import BadType, SumOverflow
+from swag.durable.state import State, nested
+from swag.durable.state import part as part_of
+from swag.errors import SumOverflow
 from swag.query.aggregates import Aggregate as Aggregated
 from swag.query.expression import COMPARISONS, Expression, Operators
-from swag.query.families import check_columns, result_type
 from swag.query.user_calls import calling, check_lift
-from swag.tables.columns import Clock, Field, is_discrete, is_number
-
-FURTHER: dict[str, Any] = {
-    "count_if": further.Flags(further.COUNT_IF),
-    "any": further.Flags(further.ANY),
-    "all": further.Flags(further.ALL),
-    "skew": further.GrowingSkew(),
-    "kurtosis": further.GrowingKurtosis(),
-    "product": further.GrowingProduct(),
-    "slope": further.GrowingLine(further.SLOPE),
-    "intercept": further.GrowingLine(further.INTERCEPT),
-    "r2": further.GrowingLine(further.R2),
-    "arg_max": further.GrowingArgMax(),
-    "arg_min": further.GrowingArgMin(),
-}
+from swag.tables.columns import Clock, Field, is_discrete
 
 
 class ConditionScan(AggregateScan):
@@ -48,7 +34,7 @@ class ConditionScan(AggregateScan):
         self.reads = f"{spec.aggregate} reads"
         self.user = next((each for each in self.parts if each.user is not None), None)
         self.looks_ahead = self.user is not None  # whose function may refuse them
-        grown = [part_of(each, self.kinds) for each in self.parts]
+        grown = [grown_part(each, self.kinds) for each in self.parts]
         self.type, tree = value_type(spec.term, self.kinds), ConditionTree(self.parts, self.kinds)
         value = tree.of(spec.term) if spec.reported else None
         holds = tree.of(without_filters(spec.condition))
@@ -56,43 +42,99 @@ class ConditionScan(AggregateScan):
         self.needs, self.rule = 1, (np.int64(1), np.int64(1), 1, self.lengths)
         self.kernel = frame_aggregates.close_before if spec.closes_before else frame_aggregates.close_with
         self.partials, self.counts = conditions.state(grown), np.zeros(0, np.int64)
-        self.may_fail = ("keyed", "found", "partials", "counts", "values", "sizes")
+        self.may_fail = True
         self.per_key = {"partials": 0, "counts": 0}
+        self.columns_read = PartColumns(self.parts, grown, self.kinds, clock)
+        self.tokens = np.zeros(0, np.int64)
+        if self.columns_read.told_apart:
+            self.per_key["tokens"] = 0
         self.values = np.zeros(SCAN_ROWS, np.int64 if is_discrete(self.type) else np.float64)
         self.sizes = np.zeros(SCAN_ROWS, np.int64)
         if spec.closes_before:
             self.end_early()
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
-        """What is computed with must be numbers; of what is only counted, only where it is null."""
-        computed = {name for each in self.parts if each.kind != "count" for name in each.columns}
-        counted = any_fields(table, [name for name in self.kinds if name not in computed], self.reads)
-        return {name: number(table, name, self.reads) if name in computed else counted[name] for name in self.kinds}
+        """What is computed with must be numbers; of what is only counted, only where it is null; of what is only told
+        apart, numbers for its values."""
+        computed = {name for each in self.parts if each.kind not in COMPUTES_NOTHING for name in each.columns}
+        apart = {name: each for name, each in self.columns_read.told_apart.items() if not each.number}
+        counted = any_fields(table, [name for name in self.kinds if name not in (*computed, *apart)], self.reads)
+        found = {name: number(table, name, self.reads) for name in self.kinds if name in computed}
+        found |= {name: each.read(table, name, self.reads) for name, each in apart.items()} | counted
+        return {name: found[name] for name in self.kinds}
 
-    def data(self, fields: dict[str, Field], size: int) -> tuple[Any, np.ndarray]:
-        """Of every part what the kernel lifts of each event, and which count for it."""
-        return tuple(self._part(each, [fields[name] for name in each.columns], size) for each in self.parts), NONE
+    def data(self, fields: dict[str, Field], size: int) -> Any:
+        """The columns, and of every part which events count for it."""
+        found = []
+        for each in self.parts:
+            read = [fields[name] for name in each.columns]
+            valid = np.ones(size, bool) if any(f.valid is not None for f in read) else NONE
+            for f in read:
+                if f.valid is not None:
+                    valid &= f.valid
+            if each.user is not None:
+                rows = np.flatnonzero(valid) if valid.size else None
+                values = read[0].values
+                check_lift(each, f"{each}", values if rows is None else values[rows], rows)
+            found.append(valid)
+        return fields, found
 
-    def _part(self, aggregate: Aggregated, read: list[Field], size: int) -> tuple[Any, np.ndarray]:
-        valid = np.ones(size, bool) if any(f.valid is not None for f in read) else NONE
-        for f in read:
-            if f.valid is not None:
-                valid &= f.valid
-        if aggregate.kind == "count":
-            return NONE, valid
-        if aggregate.user is not None:
-            rows = np.flatnonzero(valid) if valid.size else None
-            values = read[0].values
-            check_lift(aggregate, f"{aggregate}", values if rows is None else values[rows], rows)
-        as_they_are = len(read) == 1 or aggregate.kind in ("arg_max", "arg_min")
-        return tuple(f.values if as_they_are else f.values.astype(np.float64) for f in read), valid
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> PreparedParts:
+        """Of stored events: keys have tokens of their own."""
+        tokens = rows.ids.astype(np.int64) if rows.ids.size else np.zeros(rows.ts.size, np.int64)
+        return self.columns_read.prepared(data, rows.ts, tokens)
 
-    def step(self, events: ScannedEvents, data: Any, first: int) -> int:
+    def run(self, ts: np.ndarray, ids: np.ndarray, data: Any, share: Share | None = None) -> bool:
+        """A share of what is ready; or a batch by itself, behind which more is known of values."""
+        if share is not None:
+            return super().run(ts, ids, data, share)
+        prepared = self.columns_read.prepared(data, ts, self._tokens(ids, ts.size))
+        in_order = super().run(ts, ids, prepared)
+        self.columns_read.go_on(prepared, ts.size)
+        return in_order
+
+    def _tokens(self, ids: np.ndarray, size: int) -> np.ndarray:
+        """Of each event that of its key, which stays as it is when keys are numbered anew."""
+        if not self.columns_read.told_apart:
+            return self.tokens
+        ids = ids if ids.size else np.zeros(size, np.int64)
+        new = np.unique(ids[self.tokens[ids] == 0])
+        self.tokens[new] = self.columns_read.new_tokens(new.size)
+        return self.tokens[ids]
+
+    def step(self, events: ScannedEvents, data: PreparedParts, first: int) -> int:
+        op = self.op if not data.placed else self.op._replace(parts=data.operators(self.op.parts, self.parts))
         with calling(self.user, f"{self.user} of a frame: combine or lower"):
-            at = int(self.kernel(self.op, data, self.rule, events, self._memory(), self._out(), first))
+            at = int(self.kernel(op, (data.columns, NONE), self.rule, events, self._memory(), self._out(), first))
         if at == frame_aggregates.OVERFLOW:
             raise SumOverflow(f"{self.spec.condition} of a frame does not fit int64.", "compute with floats: 1.0 * …")
         return at
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + self.columns_read.bytes
+
+    def keep_open(self, gone: np.ndarray) -> np.ndarray:
+        self.columns_read.forget(self._in_use)
+        return super().keep_open(gone)
+
+    def _in_use(self, column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Of the keys that tell values of a column apart just now: their tokens, and from which place on they do."""
+        begins = self.columns_read.begins(column, self.partials, self.counts)
+        keys = np.flatnonzero(begins < NOT_BEGUN)
+        return self.tokens[keys], begins[keys]
+
+    def rest(self) -> State:
+        header, arrays = super().rest()
+        if not self.columns_read.told_apart:
+            return header, arrays
+        inside = nested(header, {"apart": self.columns_read.state(self._in_use)})
+        return inside[0], inside[1] | arrays
+
+    def go_on(self, rest: State) -> None:
+        super().go_on(rest)
+        if self.columns_read.told_apart:
+            self.columns_read.restore(part_of(rest, "apart"))
 
     def columns(self, beside: dict[str, np.ndarray]) -> dict[str, pa.Array]:
         return super().columns(beside) if self.spec.reported else {}
@@ -101,19 +143,6 @@ class ConditionScan(AggregateScan):
 def aggregate_scan(spec: Aggregate, schema: pa.Schema, clock: Clock) -> AggregateScan:
     """The scan of one aggregate that is compared with a number, or that of several."""
     return AggregateScan(spec, schema, clock) if spec.is_simple else ConditionScan(spec, schema, clock)
-
-
-def part_of(aggregate: Aggregated, kinds: Kinds) -> GrownPart:
-    """An aggregate as kernels know it: its operator, its partials, and whether its answers are whole numbers."""
-    check_columns(aggregate, kinds)
-    kind = result_type(aggregate, kinds)
-    if not is_number(kind):
-        raise BadType(f"{aggregate} is {kind}, and is compared or computed with here.", "an aggregate that is a number")
-    if aggregate.kind == "count":
-        return GrownPart(None, (), True)
-    op = FURTHER[aggregate.kind] if aggregate.kind in FURTHER else operator(aggregate, kinds)
-    of_columns = tuple(np.int64 if is_discrete(kinds[name]) else np.float64 for name in aggregate.columns)
-    return GrownPart(op, monoids.state_dtypes(op, of_columns), is_discrete(kind))
 
 
 class ConditionTree:

@@ -47,7 +47,7 @@ class CustomScan(Scan):
         self.pool = OpenFrames(self.head, nothing, nothing, nothing, _room(self.initial), np.array([-1, 0]))
         several = {"of_keys": 0, "head": -1}
         self.per_key = several if spec.overlap else {"of_keys": 0, "of_frames": 0}
-        self.may_fail = ("keyed", "found", "pool", *self.per_key)
+        self.may_fail, self.changed = True, ("pool",)
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         found = super().fields(table)

@@ -4,7 +4,6 @@ Where conditions are about rows alone and the rows before them, all that is reme
 search, where each of its threads began, and the last values that PREV will ask for.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from frames.patterns import rows as pattern_rows
 from frames.patterns.compiled import Compiled
 from frames.scans.holding import Conditions, Rows, Values
 from frames.scans.previous import PreviousRows, levels
-from frames.scans.scan import Parallel, Scan, Share, any_fields
+from frames.scans.scan import KeyedRows, Parallel, Scan, Share, any_fields, one_by_one
 from frames.specs import Pattern
 from kernels.frames import patterns as frame_patterns
 from kernels.frames.framing import ROWS, SCAN_ROWS, START, ScannedEvents
@@ -58,6 +57,7 @@ class PatternScan(Scan):
         self.rule = tuple(self.lengths)[:4]
         self.skips, self.distances = np.zeros(SCAN_ROWS, np.int64), np.zeros(SCAN_ROWS, np.int64)
         self.reported = ("distances",) if spec.measures else ()
+        self.may_fail = bool(spec.measures)  # which are computed once matches are known
         self.needs_rows = bool(spec.measures) or spec.extent == "open"
         nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))
         pattern_rows.holding(self.pattern, nothing, range(len(self.pattern.symbols)), np.zeros(0, np.uint64))
@@ -99,15 +99,15 @@ class TableScan(PatternScan):
         pending = np.maximum(self.keyed[:, ROWS], 0) + self.pattern.back
         return pending if self.needs_rows else np.zeros_like(pending)
 
-    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> PreparedRows:
-        before = PreviousRows(ids, self.last, self.known, parts, parallel)
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> PreparedRows:
+        before = PreviousRows(rows.ids, self.last, self.known, parts, parallel)
         conditions, bits = Conditions(data), np.empty(data.num_rows, np.uint8)
 
-        def hold(rows: Rows, previous: dict[str, Values]) -> None:
+        def hold(some: Rows, previous: dict[str, Values]) -> None:
             found: Any = np.uint8(0)
             for i, symbol in enumerate(self.pattern.conditional):
-                found = found | conditions.holding(self.pattern, symbol, rows, previous).view(np.uint8) << np.uint8(i)
-            bits[rows] = found
+                found = found | conditions.holding(self.pattern, symbol, some, previous).view(np.uint8) << np.uint8(i)
+            bits[some] = found
 
         before.each_piece(self.chain, data, hold)
         return PreparedRows(bits, before.last, before.known)
@@ -116,7 +116,7 @@ class TableScan(PatternScan):
         """A share of what is ready; or a batch by itself, behind which keys have other last values."""
         if share is not None:
             return super().run(ts, ids, data, share)
-        prepared = self.ready(data, ids, 1, one_by_one)
+        prepared = self.ready(data, KeyedRows(ts, ids), 1, one_by_one)
         in_order = super().run(ts, ids, prepared)
         self.last, self.known = prepared.last, prepared.known
         return in_order
@@ -139,8 +139,3 @@ class TableScan(PatternScan):
         self.make_room(self.count + int(((kinds > 0) & (kinds % 2 == 0)).sum()))
         frame_patterns.finish(self.machine, self.rule, self.search, (self.found, self.skips, self.distances))
         self.touch()
-
-
-def one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """On this thread: of small batches."""
-    return [task(item) for item in items]

@@ -5,6 +5,7 @@ so far are the first `count` rows of `frames` (kernels/frames/framing.py), and w
 kind of frame has its own, listed in kinds.py.
 """
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -52,6 +53,13 @@ class Share(NamedTuple):
     parts: int = 1
 
 
+class KeyedRows(NamedTuple):
+    """Events as scans see them: when they were, and of which keys; of one key alone, without ids."""
+
+    ts: np.ndarray
+    ids: np.ndarray
+
+
 class Scan:
     """A spec at work on events of known types. The part common to all kinds; each has a scan of its own in scans/.
 
@@ -62,8 +70,9 @@ class Scan:
     per_key: names of arrays, or of tuples of them, with an entry per key, and what is there of a key that is new.
     extras: names of the arrays with an entry per frame; reported: those that `columns` needs, if it has any to give.
     ends_late: does the end of the stream make frames certain? looks_ahead: must values be looked at as soon as they
-    come, before they are scanned? may_fail: names of what to restore after events that were refused half way. origin:
-    of columns of integers that are read beside floats, what they are counted from. reads: who asks for a column.
+    come, before they are scanned? may_fail: may events be refused half way? changed: names of what else they change
+    then. origin: of columns of integers that are read beside floats, what they are counted from. reads: who asks for a
+    column.
     rereads: are rows that decided nothing read again, with those that come? over: is nothing more to come? deadlines:
     of kinds whose runs time may end, or having all their rows.
     """
@@ -75,7 +84,8 @@ class Scan:
     reported: tuple[str, ...] = ()
     ends_late = False
     looks_ahead = False
-    may_fail: tuple[str, ...] = ()
+    may_fail = False
+    changed: tuple[str, ...] = ()
     rereads = over = False
     deadlines: Deadlines | None = None
     skips: np.ndarray | None = None  # of frames, by who counts them itself: see frames/finding/ties.py
@@ -103,6 +113,13 @@ class Scan:
         """A row per frame, with the fields of kernels/frames/framing.py."""
         return self.found.frames[: self.count]
 
+    def saved(self) -> dict[str, Any]:
+        """Copies, by name, of all that events change before they are known to be such as can be taken."""
+        found = FoundFrames(self.frames.copy(), self.found.count.copy())
+        of_frames = {name: getattr(self, name)[: self.count].copy() for name in self.extras}
+        others = ("keyed", *self.per_key, *self.changed)
+        return {"found": found} | of_frames | {name: copy.deepcopy(getattr(self, name)) for name in others}
+
     @property
     def endless(self) -> np.ndarray:
         """Of each frame, where it should end with the next event of its key: is there none?"""
@@ -116,6 +133,11 @@ class Scan:
         waits = waits[rows[waits[:, KEY]] == 0]
         rows[waits[:, KEY]] = waits[:, COUNT]
         return rows
+
+    @property
+    def bytes(self) -> int:
+        """What is kept of keys and of open frames, about."""
+        return 2 * self.keyed.nbytes + self.found.frames.nbytes
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
         """The columns that the spec reads; those that are no numbers, or not what else it takes, are refused."""
@@ -131,7 +153,7 @@ class Scan:
     def try_out(self, table: pa.Table) -> None:
         """Raise if values that have just come can not be scanned, where only the scan itself would find out."""
 
-    def ready(self, data: Any, ids: np.ndarray, parts: int, parallel: Parallel) -> Any:
+    def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> Any:
         """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""
         return data
 
@@ -276,6 +298,11 @@ def allowed(spec: Spec, clock: Clock) -> AllowedLengths:
     rows = LARGEST if spec.max_rows is None else int(spec.max_rows)
     splits, is_open = most < ENDLESS or rows < LARGEST, spec.extent == "open"
     return AllowedLengths(int(spec.min_rows), rows, np.uint64(least), np.uint64(most), splits, is_open)
+
+
+def one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """On this thread: of small batches."""
+    return [task(item) for item in items]
 
 
 def extended(array: Any, size: int, fill: Any) -> Any:

@@ -38,25 +38,8 @@ class StateScan(Scan):
         self.end_early()
 
     def fields(self, table: pa.Table) -> dict[str, Field]:
-        """Numbers instead of values; of a dictionary only the words are looked up."""
-        array, name = one_chunk(column(table, self.spec.column, "State reads")), self.spec.column
-        if pa.types.is_dictionary(array.type) and len(array.dictionary) < len(array) and not has_nulls(array):
-            return {name: Field(self._of_words(array), None, self.type, self.values)}
-        array = decoded(array)  # its dictionary may hold nulls
-        if not array.null_count:
-            return {name: Field(self.values.encode(array, name), None, self.type, self.values)}
-        valid = np.asarray(array.is_valid())
-        numbers = np.full(len(array), NO_VALUE)
-        if valid.any():
-            numbers[valid] = self.values.encode(array.drop_null(), name)
-        return {name: Field(numbers, valid, self.type, self.values)}
-
-    def _of_words(self, array: pa.Array) -> np.ndarray:
-        """The numbers of words in a dictionary that is smaller than the column."""
-        words, indices = self.values.encode(array.dictionary, self.spec.column), array.indices.to_numpy()
-        numbers = room(indices.size, np.int64)
-        np.take(words, indices, out=numbers, mode="clip")  # which spares a look for those that are too large
-        return numbers
+        """Numbers instead of values."""
+        return {self.spec.column: value_numbers(table, self.spec.column, "State reads", self.values)}
 
     def data(self, fields: dict[str, Field], size: int) -> tuple[frame_cells.Dimension, ...]:
         numbers = fields[self.spec.column].values.view(np.float64)
@@ -104,3 +87,28 @@ class StateScan(Scan):
 def has_nulls(array: pa.DictionaryArray) -> bool:
     """Among the rows, or among the words of their dictionary?"""
     return bool(array.null_count or array.dictionary.null_count)
+
+
+def value_numbers(table: pa.Table, name: str, asked_by: str, values: KeyTable) -> Field:
+    """A column as the numbers of its values in a table, to which new ones are added; of a dictionary only the words are
+    looked up."""
+    array = one_chunk(column(table, name, asked_by))
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) < len(array) and not has_nulls(array):
+        return Field(_of_words(array, values, name), None, kind, values)
+    array = decoded(array)  # its dictionary may hold nulls
+    if not array.null_count:
+        return Field(values.encode(array, name), None, kind, values)
+    valid = np.asarray(array.is_valid())
+    numbers = np.full(len(array), NO_VALUE)
+    if valid.any():
+        numbers[valid] = values.encode(array.drop_null(), name)
+    return Field(numbers, valid, kind, values)
+
+
+def _of_words(array: pa.DictionaryArray, values: KeyTable, name: str) -> np.ndarray:
+    """The numbers of words in a dictionary that is smaller than the column."""
+    words, indices = values.encode(array.dictionary, name), array.indices.to_numpy()
+    numbers = room(indices.size, np.int64)
+    np.take(words, indices, out=numbers, mode="clip")  # which spares a look for those that are too large
+    return numbers

@@ -22,7 +22,16 @@ GROWING = (  # frames grow by these: frames/scans/aggregate.py knows how
 )  # fmt: skip
 FURTHER = (  # and by these: frames/scans/conditions.py
     "count_if", "any", "all", "skew", "kurtosis", "product", "slope", "intercept", "r2", "arg_max", "arg_min",
+    "count_distinct", "approx_count_distinct", "mode", "decayed_sum", "decayed_mean", "decayed_count",
 )  # fmt: skip
+REFUSED = {  # by kind: why, and what to write
+    "age": (
+        "the age of a frame's last event is 0 at that event, which is when it is asked for",
+        """since an event of one sort: sw.last("ts") - sw.last("CASE WHEN side = 'buy' THEN ts END"), on integer ts""",
+    ),
+    "last_n": ("a list is compared with no number", 'sw.last("x"), sw.min("x"), sw.max("x")'),
+    "first_n": ("a list is compared with no number", 'sw.first("x"), sw.min("x"), sw.max("x")'),
+}
 OPERATORS = (*ARITHMETIC, *COMPARISONS, "between", "and", "or")
 HINT = 'fr.Aggregate(sw.sum("volume"), ">=", 25), fr.Aggregate((sw.sum("v") > 10) & (sw.count() >= 3))'
 
@@ -38,6 +47,8 @@ def check_term(term: Any) -> None:
         if leaf.window is not None:
             raise BadQuery(f"{leaf}: an aggregate of a frame has no window of its own.", HINT)
         kind = leaf.aggregate.kind
+        if kind in REFUSED:
+            raise BadQuery(f"frames are not cut by {kind}: {REFUSED[kind][0]}.", REFUSED[kind][1])
         if kind not in (*GROWING, *FURTHER):
             raise BadQuery(f"frames do not grow by {kind}.", f"one of {', '.join((*GROWING, *FURTHER))}")
         if kind == "quantile" and not isinstance(term, Aggregated):
@@ -91,6 +102,8 @@ def _of_chosen(leaf: Windowed) -> Aggregated:
 
     first, *others = leaf.aggregate.columns or (None,)
     chosen = f"CASE WHEN {leaf.where} THEN {1 if first is None else column(first)} END"
+    if leaf.aggregate.kind == "decayed_count":  # it is of no column: as many ones, decayed
+        return replace(leaf.aggregate, kind="decayed_sum", columns=(chosen,), written=())
     return replace(leaf.aggregate, columns=(chosen, *others), written=())
 
 

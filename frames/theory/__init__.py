@@ -58,7 +58,7 @@ from frames.specs import (
     check_spec,
 )
 from frames.specs.conditions import without_filters
-from frames.theory.exact import aggregate, satisfies, truth
+from frames.theory.exact import WHEN, aggregate, satisfies, truth
 from frames.theory.lengths import is_long_enough, is_short_enough, units
 from frames.theory.logical import processed
 from frames.theory.patterns import can_be_read, matches
@@ -95,9 +95,6 @@ __all__ = [  # of exact.py and schemes.py, which know nothing of specs; and what
 def __dir__() -> list[str]:
     """What is public, and nothing else."""
     return [*__all__, "__doc__"]
-
-
-WHEN = " when"  # the time of an event, whatever its column is called
 
 
 def candidates(spec: Spec, events: Any, ts: str = "ts") -> list[Frame]:

@@ -9,9 +9,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from frames.theory.lengths import units
 from swag.query.expression import Expression, Operators
 
 Event = dict[str, Any]
+WHEN = " when"  # the time of an event, whatever its column is called
 
 
 def truth(term: Any, extent: Sequence[Event]) -> bool | None:
@@ -73,13 +75,16 @@ def aggregate(what: Any, extent: Sequence[Event]) -> Any:
     2.5
     """
     rows = [tuple(event[c] for c in what.columns) for event in extent]
-    rows = [row for row in rows if all(v is not None for v in row)]
+    there = [i for i, row in enumerate(rows) if all(v is not None for v in row)]
+    rows = [rows[i] for i in there]
     if what.kind in ("count", "count_if"):
         return len(rows) if what.kind == "count" else sum(flag for (flag,) in rows)
+    if what.kind in ("count_distinct", "approx_count_distinct"):
+        return len({_told_apart(x) for (x,) in rows})
     if len(rows) <= (what.ddof or 0):
         return None
     columns: list[Any] = [list(c) for c in zip(*rows, strict=True)]
-    xs = columns[0]
+    xs = columns[0] if columns else [1] * len(rows)
     if what.kind in ("sum", "mean"):
         s = _total(xs)
         return s if what.kind == "sum" else s / len(xs)
@@ -94,9 +99,33 @@ def aggregate(what: Any, extent: Sequence[Event]) -> Any:
     if what.kind == "wmean":
         weights = _total(columns[1])
         return _total([x * w for x, w in zip(*columns, strict=True)]) / weights if weights else math.nan
+    if what.kind.startswith("decayed"):
+        return _decayed(what, extent, there, xs)
     if what.kind in ("var", "std", "cov", "corr"):
         return _spread_of(what, columns)
     return FURTHER[what.kind](*columns)
+
+
+def _told_apart(x: Any) -> Any:
+    """Equal for equal values: one NaN is another, and -0.0 is 0.0."""
+    return "NaN" if x != x else (x,)
+
+
+def _mode(xs: Sequence[Any]) -> Any:
+    """The most frequent value; of several, the one that comes first."""
+    values = [_told_apart(x) for x in xs]
+    return xs[max(range(len(xs)), key=lambda i: (values.count(values[i]), -i))]
+
+
+def _decayed(what: Any, extent: Sequence[Event], there: list[int], xs: Sequence[Any]) -> float:
+    """As of the last event, whether it has a value or not: each counts for half as much with every half-life."""
+    times: list[Any] = [event.get(WHEN, event.get("ts")) for event in extent]
+    half_life: int = units(what.half_life, "half_life", times[-1])
+    now = times[there[-1]] if what.kind == "decayed_mean" else times[-1]  # which is the same as of any time
+    weights = [2.0 ** -((now - times[i]) / half_life) for i in there]
+    weighted: Any = _total([x * w for x, w in zip(xs, weights, strict=True)])
+    total: Any = _total(weights) if what.kind == "decayed_mean" else 1
+    return float(weighted / total)
 
 
 def _total(xs: Sequence[Any]) -> Any:
@@ -185,6 +214,7 @@ def _extreme_row(largest: bool, xs: Sequence[Any], by: Sequence[Any]) -> Any:
 
 
 FURTHER: dict[str, Callable[..., Any]] = {
+    "mode": _mode,
     "any": any,
     "all": all,
     "skew": partial(_shape, 3),

@@ -33,11 +33,13 @@ ONE = np.int64(1)
 
 
 class GrownPart(NamedTuple):
-    """An aggregate: its operator (None: rows are counted), the dtypes of a partial, whether its answers are whole."""
+    """An aggregate: its operator (None: rows are counted), the dtypes of a partial, whether its answers are whole, and
+    whether it counts: of no values that is 0."""
 
     op: Any
     dtypes: Any
     whole: bool
+    counts: bool = False
 
 
 class ConditionShape(NamedTuple):
@@ -59,7 +61,7 @@ _lock = threading.Lock()  # scans of several parts of the keys ask at the same t
 
 def condition(parts: list[GrownPart], tree: Any, value: Any, constants: tuple[Any, ...], before: bool) -> Any:
     """The operator of a condition. before: what is unknown holds, as it does not yet break anything."""
-    shape = ConditionShape(tuple((type(part.op), part.dtypes, part.whole) for part in parts), tree, value)
+    shape = ConditionShape(tuple((type(part.op), *part[1:]) for part in parts), tree, value)
     with _lock:
         if shape not in _shapes:
             _shapes[shape] = _operator(parts, shape)
@@ -169,7 +171,9 @@ def _at(arrays, e):
 def _at_overload(arrays, e):
     if len(arrays) == 1:
         return lambda arrays, e: ((value_at(arrays[0], e),),)
-    return lambda arrays, e: ((value_at(arrays[0], e),), (value_at(arrays[1], e),))
+    if len(arrays) == 2:
+        return lambda arrays, e: ((value_at(arrays[0], e),), (value_at(arrays[1], e),))
+    return lambda arrays, e: ((value_at(arrays[0], e),),) + _at(arrays[1:], e)
 
 
 def _combined(i: int, part: GrownPart, lo: int, hi: int) -> Any:
@@ -194,19 +198,20 @@ def _combined(i: int, part: GrownPart, lo: int, hi: int) -> Any:
 def _leaf(i: int, part: GrownPart, lo: int, hi: int) -> Any:
     """The answer of a part, and what is to be said of it."""
     first, number = lo + 1, np.int64 if part.whole else np.float64
+    of_nothing = KNOWN if part.counts else NULL
     if part.op is None:
         return made(lambda op, a: (a[lo], KNOWN), f"part_{i}")
 
     def of_one(op, a):
         n, own = a[lo], a[first]
         if n == 0 or not known(op.parts[i], n, own):
-            return number(0), NULL
+            return number(0), of_nothing
         return number(measure(op.parts[i], n, own)), KNOWN
 
     def of_several(op, a):
         n, own = a[lo], a[first:hi]
         if n == 0 or not known(op.parts[i], n, own):
-            return number(0), NULL
+            return number(0), of_nothing
         return number(measure(op.parts[i], n, own)), WRAPPED if wrapped(op.parts[i], own) else KNOWN
 
     return made(of_several if isinstance(part.dtypes, tuple) else of_one, f"part_{i}")

@@ -124,6 +124,23 @@ SPECS |= {
     "pattern, match so far, open": fr.Pattern("A B+ C?", MATCH_SO_FAR, {"b": "SUM(B.x)"}, extent="open"),
 }
 
+SPECS |= {  # of values that are told apart, and of sums that decay
+    "distinct": fr.Aggregate(sw.count_distinct("x"), "<", 3),
+    "distinct of text >=": fr.Aggregate(sw.count_distinct("k"), ">=", 2, max_rows=3),
+    "distinct <=": fr.Aggregate(sw.count_distinct(LEVEL), "<=", 1, min_rows=2),
+    "distinct, two": fr.Aggregate(sw.count_distinct("x") - sw.count_distinct("i") > 0),
+    "mode": fr.Aggregate(sw.mode("x"), "<=", 1),
+    "mode of whole": fr.Aggregate((sw.mode("i") < 2) & (sw.count_distinct("i") <= 3) & (sw.sum("i") < 9)),
+    "mode >=, open": fr.Aggregate(sw.mode("i"), ">=", 1, max_rows=4, extent="open"),
+    "decayed sum": fr.Aggregate(sw.decayed_sum("x", half_life=3), "<", 2.83),
+    "decayed mean >": fr.Aggregate(sw.decayed_mean("x", half_life=2), ">", 0.71),
+    "decayed count": fr.Aggregate(sw.decayed_count(half_life=2), "<", 2.17, max_duration=5),
+    "decayed, filtered": fr.Aggregate(
+        sw.decayed_count(half_life=2).filter("x > 0.5") - sw.decayed_sum("i", half_life=3), ">", 0.31
+    ),
+    "counted if": fr.Aggregate(sw.count_if("x > 1"), "<", 1, close="with"),
+}
+
 # Every other aggregate compiles for seconds what differs in a function or two: they are tried uncompiled, all of them
 # (test_without_jit.py). Compiled are some of one partial and of several, of integers and floats, closed both ways.
 UNCOMPILED = (
@@ -131,6 +148,7 @@ UNCOMPILED = (
     "var", "std", "wmean", "corr", "quantile >", "median >=", "both ways, before", "either, with", "filtered",
     "skew, arg_max", "user-defined", "delta first <=", "delta first >", "delta range >, two", "delta range <=, two",
     "delta first >=, two", "mean <, open", "quantile >, open", "boundary, whole width", "boundary, mixed grid",
+    "distinct", "distinct <=", "mode", "mode >=, open", "decayed sum", "decayed mean >", "decayed count", "counted if",
     "pattern, lengths", "pattern that waits", "pattern over text", "pattern, match so far, open",
 )  # fmt: skip
 COMPILED = [name for name in SPECS if numba.config.DISABLE_JIT or name not in UNCOMPILED]

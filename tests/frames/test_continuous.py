@@ -21,7 +21,7 @@ FEWER = settings(max_examples=share(8), deadline=None)  # of each kind; an examp
 NAMES = [
     "threshold >=, rows", "partition, rows", "partition, open", "threshold of SQL", "predicate", "boundary, grid",
     "delta range >=", "delta <=, open", "whole sum <=", "sum >=, open", "median", "user-defined, ordered",
-    "session, split, short", "state, open", "between, split", "between, open",
+    "session, split, short", "state, open", "between, split", "between, open", "distinct of text >=",
 ]  # fmt: skip
 TYPES = pa.schema({"ts": pa.int64(), "k": pa.string(), "x": pa.float64(), "i": pa.int64(), "t": pa.string()})
 VALUES = {

@@ -16,13 +16,15 @@ import swag as sw
 from frames import theory
 from frames.finding.intake import with_read
 from tests.examples import share
-from tests.frames.cases import SPECS, streams, table
+from tests.frames.cases import SPECS, interval, streams, table
 from tests.frames.test_continuous import reloaded
 
 NAMES = [
     "session", "session, split, short", "threshold, split", "threshold, split, short", "predicate, split",
     "boundary, rows", "delta <, rows", "sum <, split", "quantile, rows", "state, split", "between, split",
     "threshold >=, rows",
+    "partition, split", "predicate, partition", "delta >, split", "sum >=, split", "distinct of text >=",
+    "partition, open", "state, open", "session, open", "boundary, durations", "sum >=, open",
 ]  # fmt: skip
 NEXT = [{"x": x, "i": i} for x, i in itertools.product([None, -1.0, 0.5, 1.0, 2.0, 7.25], [-1, 0, 1, 2, 3, None])]
 
@@ -30,13 +32,16 @@ NEXT = [{"x": x, "i": i} for x, i in itertools.product([None, -1.0, 0.5, 1.0, 2.
 def certain(spec, rows, t):
     """Of the events of one key up to t: the frames that there are whatever comes next, if anything does, after t."""
     own = theory.in_order([row for row in rows if row["ts"] <= t])
-    nexts = [[{**own[0], **event, "ts": t + 1}] for event in NEXT] if own else []
+    nexts = [[{**own[0], **event, "ts": t + later}] for event in NEXT for later in (1, 4, 40)] if own else []
     return set.intersection(*(set(framing(spec, own + some)) for some in [[], *nexts])) if own else set()
 
 
 def framing(spec, own):
     read = with_read(spec, table(own)).to_pylist() if spec.texts else own
-    return [(own[s]["ts"], own[e]["ts"], e - s + 1, s) for s, e in theory.final(spec, read)]
+    found = theory.final(spec, read)
+    if isinstance(spec, fr.Threshold) and spec.partition:  # gaps: where one ends, only the frame behind it says
+        found = found + theory.gaps(found, read)
+    return [(*interval(spec, own, s, e), s) for s, e in found]
 
 
 def decided(spec, rows, t, key):

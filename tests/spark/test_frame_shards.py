@@ -26,6 +26,8 @@ SPECS = {
     "std": fr.Aggregate(sw.std("x"), "<", 2),
     "median": fr.Aggregate(sw.median("x"), "<", 4.5),
     "quantile": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4),
+    "distinct": fr.Aggregate(sw.count_distinct("CASE WHEN x > 3 THEN 'high' WHEN n > 1 THEN 'low' END"), ">=", 2),
+    "mode and decay": fr.Aggregate((sw.mode("n") < 3) & (sw.decayed_sum("x", half_life=3) < 9.3)),
     "pattern": fr.Pattern("A B+ C", {"B": "x < PREV(x)", "C": "x > PREV(x)"}, {"low": "LAST(B.x)", "n": "SUM(n)"}),
     "pattern of the match so far": fr.Pattern("A B+", {"B": "x >= AVG(A.x) AND n > PREV(n, 2)"}, {"a": "A.n"}),
     "predicate": fr.Threshold("x > 3 OR n = 5", min_rows=2, max_rows=3, partition=True),

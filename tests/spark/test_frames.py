@@ -35,6 +35,7 @@ SPECS = [
         extent="open",
     ),
 ]
+DISTINCT = fr.Aggregate(sw.count_distinct("CASE WHEN x > 0 THEN n END") + sw.decayed_count(half_life=10) / 4, ">=", 4.3)
 AGGREGATES = [sw.count(), sw.sum("n"), sw.mean("x"), sw.max("x"), sw.median("x"), sw.last("n")]
 
 
@@ -66,7 +67,7 @@ def pieces(df, key: str | None, layout: Layout) -> int:
 
 
 @pytest.mark.parametrize(
-    ("key", "layout", "specs"), [("key", CUT, SPECS), (None, CUT, SPECS), ("key", SMALL, SPECS[:3])]
+    ("key", "layout", "specs"), [("key", CUT, [*SPECS, DISTINCT]), (None, CUT, SPECS), ("key", SMALL, SPECS[:3])]
 )
 def test_frames_are_found(spark, key, layout, specs):
     events = some_events()

@@ -278,6 +278,12 @@ LATER = fr.Between("x > 5 OR hot", "x < 2 AND y = 1", same=True, min_duration="2
         ("WHILE MAX(x) <= 2.5", fr.Aggregate(sw.max("x"), "<=", 2.5)),
         ("WHILE MIN(x) > 0", fr.Aggregate(sw.min("x"), ">", 0, close="before")),
         ("UNTIL MAX(x) - MIN(x) > 3", fr.Aggregate(sw.max("x") - sw.min("x"), ">", 3)),
+        ("UNTIL COUNT(DISTINCT x) >= 3", fr.Aggregate(sw.count_distinct("x"), ">=", 3)),
+        ("WHILE DECAYED_SUM(x, INTERVAL '1' HOUR) < 9", fr.Aggregate(sw.decayed_sum("x", half_life="1h"), "<", 9)),
+        (
+            "UNTIL COUNT(DISTINCT x) - COUNT(DISTINCT y) > 3 OR MODE(y) > 2",
+            fr.Aggregate((sw.count_distinct("x") - sw.count_distinct("y") > 3) | (sw.mode("y") > 2)),
+        ),
         ("WHILE SUM(x) < 9 AND COUNT(*) <= 3", fr.Aggregate((sw.sum("x") < 9) & (sw.count() <= 3))),
         (
             "UNTIL SUM(x) FILTER (WHERE y > 1) >= 2 * COUNT(*) OR COUNT(*) > 9",

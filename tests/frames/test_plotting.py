@@ -40,7 +40,7 @@ def test_a_plot_of_a_million_points_draws_a_few_thousand_and_loses_no_spike():
     v = ax.lines[0].get_ydata()
     assert v.size < 5_000
     assert (np.nanmin(v), np.nanmax(v)) == (-9, 9)
-    assert title(ax) == "1 frames over 1,000,000 events"
+    assert title(ax) == "1 frame over 1,000,000 events"
 
 
 def test_a_plot_says_what_is_what():
@@ -110,10 +110,10 @@ def test_several_keys_are_small_multiples_and_are_named():
     for key in (None, "k"):
         axes = fr.plot(frames, events, y="x", key=key)
         assert [title(ax) for ax in axes] == [
-            "k a: 1 frames over 2 events", "k b: 1 frames over 2 events", "k c: 1 frames over 2 events",
+            "k a: 1 frame over 2 events", "k b: 1 frame over 2 events", "k c: 1 frame over 2 events",
         ]  # fmt: skip
         assert axes[0].get_legend() is not None and axes[1].get_legend() is None
-    assert title(fr.plot(frames, events, y="x", key=("k", "b"))) == "k b: 1 frames over 2 events"
+    assert title(fr.plot(frames, events, y="x", key=("k", "b"))) == "k b: 1 frame over 2 events"
     with pytest.raises(sw.BadQuery, match="ax shows one"):
         fr.plot(frames, events, y="x", ax=axes[0])
 

@@ -51,7 +51,7 @@ class FrameSpans(NamedTuple):
 
 
 def draw_signal(ax: "Axes", signal: Signal, clock: Clock, name: str, steps: bool = False) -> list[Any]:
-    """The line, or steps where nothing lies between two values; what stands alone between two interruptions is a dot."""
+    """The line, or steps, as nothing lies between two words; what stands alone between two interruptions is a dot."""
     t, v, piece = envelope(signal)
     before = np.append(True, piece[1:] != piece[:-1])[: piece.size]
     alone = before & np.append(piece[1:] != piece[:-1], True)[: piece.size]
@@ -125,7 +125,7 @@ def _shades(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock, colour:
 
 
 def _distances(signal: Signal, clock: Clock) -> tuple[float, float]:
-    """On the axis: the width of a column of pixels, and how near to each other frames touch: a column or a unit of ts."""
+    """On the axis: how wide a column of pixels is, and how near frames are that touch: a column, or a unit of ts."""
     if not signal.span:
         return 0.001, 0.001
     first, last = positions(signal.t[[0, -1]], clock)

@@ -29,9 +29,9 @@ def plot(
     """Frames behind the column `y` of the events, as matplotlib Axes; of several keys, an array of them.
 
     key: ("router", "r1") shows one substream, (("router", "port"), ("r1", 80)) one of a key of two columns; "router",
-    ("router", "port") if frames were found per these, or None, shows each key in axes of its own, six of those with most
-    frames. What the frames were found by
-    is drawn as lines, if it is a level of `y` (a threshold, the edges of cells); frames from fr.detect know it.
+    both columns that frames were found per, or None, shows each key in axes of its own, six of those with most frames.
+    What the frames were found by is drawn as lines, if it is a level of `y` (a threshold, the edges of cells); frames
+    from fr.detect know it.
 
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
     spike is lost. The line is interrupted where values are null or NaN, and in long silences. Up to 100 frames are

@@ -1,7 +1,6 @@
 """Boundary frames at work: cells by width or by breaks, which whole numbers are compared with as they are."""
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ def break_of(carrier: Any, b: Any) -> Any:
     """The largest number of a carrier that is not above b: whatever is above one is above the other."""
     if carrier is np.int64:
         return LARGEST if b >= LARGEST else math.floor(b)
-    nearest = float(min(max(b, -sys.float_info.max), sys.float_info.max)) if isinstance(b, int) else float(b)
+    nearest = float(b)
     return nearest if nearest <= b else math.nextafter(nearest, -math.inf)
 
 

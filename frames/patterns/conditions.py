@@ -22,6 +22,7 @@ FAR = 1000  # rows that PREV looks back
 AGGREGATES = {
     "Count": "count", "Sum": "sum", "Avg": "mean", "Min": "min", "Max": "max", "First": "first", "Last": "last",
 }  # fmt: skip
+GROWING = "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
 OF_MATCHES = AGGREGATES | {"Median": "median", "Stddev": "std", "StddevSamp": "std", "Variance": "var"}
 REFUSED = {
     "NEXT": "PREV: conditions look back. A symbol of its own, for the row behind, looks ahead",
@@ -159,8 +160,10 @@ class PatternTerms:
         if called(node) in REFUSED:
             raise BadQuery(f"{what}: {called(node)} is not supported.", REFUSED[called(node)])
         if type(node).__name__ in OF_MATCHES:
+            raise BadQuery(f"{what}: {written(node)} does not grow with a match.", GROWING)
+        if is_aggregate(node):
             raise BadQuery(
-                f"{what}: {written(node)} does not grow with a match.", "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
+                f"{what}: {written(node)} is not supported.", f"{GROWING}; in MEASURES MEDIAN, STDDEV, VARIANCE"
             )
 
 
@@ -225,6 +228,13 @@ def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:
         elif hasattr(given, "walk"):
             found.set(name, _changed(given, change))
     return found
+
+
+def is_aggregate(node: Any) -> bool:
+    """Is it of several rows, whatever sqlglot knows of it?"""
+    from sqlglot import exp
+
+    return isinstance(node, exp.AggFunc)
 
 
 def _column_types() -> tuple[Any, ...]:

@@ -241,6 +241,7 @@ CONDITIONS = {
     "classifier": ({}, {"c": "CLASSIFIER()"}, "CLASSIFIER is not supported"),
     "our name": ({}, {"start": "FIRST(A.x)"}, "as a column of every table of frames is"),
     "median": ({"B": "MEDIAN(A.x) > 1"}, {}, "does not grow with a match"),
+    "list": ({}, {"all": "ARRAY_AGG(A.x)"}, r"MEASURES ARRAY_AGG\(A.x\) AS all: ARRAY_AGG\(A.x\) is not supported"),
 }
 
 
@@ -293,6 +294,10 @@ def test_a_pattern_that_reads_no_column_counts_rows_in_any_order():
         assert found.select(["start", "end", "n"]).to_pylist() == [
             {"start": 1, "end": 2, "n": 2}, {"start": 3, "end": 4, "n": 2},
         ]  # fmt: skip
+    always = fr.Pattern("A B", {"A": "TRUE", "B": "COUNT(*) > 1"}, {"n": "COUNT(*)"})  # nor does one of constants
+    assert fr.detect(always, {"ts": [5, 3, 1, 4, 2]})["start"].to_pylist() == [1, 3]
+    for never in ({"A": "TRUE", "B": "FALSE"}, {"A": "NULL"}, {"B": "1 = 2"}):
+        assert fr.detect(fr.Pattern("A B", never), {"ts": [1, 2, 3]}).num_rows == 0
     detector = fr.Detector(pairs)
     for ts in (1, 2, 3):
         detector.push({"ts": [ts]})

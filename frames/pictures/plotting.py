@@ -70,7 +70,7 @@ def plot(
     for panel, each in zip(panels, grid[:, 0], strict=True):
         for entry in panel.draw(each, label if len(panels) == 1 else ""):
             says.setdefault(entry.get_label(), entry)
-    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 4, "borderaxespad": 0.2}
+    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 6, "borderaxespad": 0.2}
     grid[0, 0].legend(handles=list(says.values()), frameon=False, fontsize=8, **above)
     for each in grid[:-1, 0]:
         each.set_xlabel("")

@@ -9,7 +9,7 @@ PREV(price, 2) looks two rows back, whether these are part of the match or not. 
 parts that are about rows alone are computed beforehand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frames.patterns.reading import EXAMPLE
@@ -24,6 +24,7 @@ AGGREGATES = {
 }  # fmt: skip
 GROWING = "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
 OF_MATCHES = AGGREGATES | {"Median": "median", "Stddev": "std", "StddevSamp": "std", "Variance": "var"}
+CALLED = {"mean": "AVG", "std": "STDDEV", "var": "VARIANCE"}  # those that SQL calls otherwise
 REFUSED = {
     "NEXT": "PREV: conditions look back. A symbol of its own, for the row behind, looks ahead",
     "CLASSIFIER": "COUNT(A.*) says how many rows are A's",
@@ -50,6 +51,10 @@ class Grown(NamedTuple):
     symbol: str | None
     text: str | None
     distinct: bool = False
+
+    def __str__(self) -> str:
+        of = "*" if self.text is None else f"{self.symbol}.{self.text}" if self.symbol else self.text
+        return f"{CALLED.get(self.kind, self.kind.upper())}({'DISTINCT ' * self.distinct}{of})"
 
 
 class SymbolCondition(NamedTuple):
@@ -182,6 +187,13 @@ def parsed(text: Any, what: str) -> Any:
     except RecursionError:
         raise BadQuery(f"{what[:60]}…: it is nested too deep.", "fewer parentheses") from None
     return tree
+
+
+def in_words(text: str, grown: Sequence[Grown]) -> str:
+    """As it was written, about: with the aggregates that columns stand for."""
+    for i, each in reversed(list(enumerate(grown))):
+        text = text.replace(f'"{MEASURE}{i}"', str(each)).replace(f"{MEASURE}{i}", str(each))
+    return text
 
 
 def columns_read(text: str) -> frozenset[str]:

@@ -214,6 +214,17 @@ def test_frames_are_filled_from_a_stream_of_its_own_file(folder: Path, command: 
     assert same(read(folder / "a.parquet"), expected)
 
 
+@pytest.mark.parametrize("command", [["frames"], ["run", "-e"]])
+def test_frames_are_filled_from_their_own_stream_which_is_not_given_twice(folder: Path, command: list[str]) -> None:
+    text = """SELECT symbol, SUM(volume) AS v, COUNT(*) AS n FROM t [FRAME WHERE price > 100]
+              FILL FROM t BEFORE 2 SECONDS GROUP BY symbol"""
+    write(trades(), folder / "t.parquet")
+    assert main([*command, text, "--events", "t.parquet", "--out", "a.parquet"]) == 0
+    expected = sw.evaluate(text, trades(), key="symbol")
+    assert expected.num_rows > 5 and expected["n"].to_pylist() != expected["rows"].to_pylist()
+    assert same(read(folder / "a.parquet"), expected)
+
+
 def test_a_picture_shows_what_is_named_else_the_numbers_that_there_are(folder: Path) -> None:
     from swag.cli.plotting import drawn
     from swag.files.files import Files

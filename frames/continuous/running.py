@@ -162,9 +162,11 @@ class RunningFrames(ContinuousFrames):
             if core.follower is not None:
                 self.summary.start(self._types(rows.table))
             return rows
-        if wanted.schema == core.schema:
+        typed = wanted if wanted.schema == core.schema else core.check(wanted, clock)[0]
+        if core.scan.looks_ahead:
+            core.scan.begin(core.scan.fields(typed))
+        if typed is wanted:
             return rows
-        typed, _, _ = core.check(wanted, clock)
         table = rows.table
         for name in core.columns:
             table = table.set_column(table.column_names.index(name), name, typed.column(name))

@@ -13,13 +13,14 @@ import pyarrow as pa
 from frames.finding.intake import END_OF_TIME, ID, NO_KEY
 from frames.finding.intervals import over_intervals
 from frames.patterns import rows as pattern_rows
-from frames.patterns.conditions import MEASURE, Grown
+from frames.patterns.conditions import MEASURE, Grown, in_words
 from frames.scans.pattern import DISTANCES
 from frames.scans.scan import Scan
 from frames.specs import Pattern
 from kernels.frames import backtracking
 from kernels.frames.framing import AT, COUNT, KEY
 from swag.durable.state import State, table_from_array, table_to_array
+from swag.errors import SwagError
 from swag.query.kinds import count, count_distinct, max, mean, median, min, std, sum, var
 from swag.tables.columns import taken
 from swag.tables.expressions.expression import compiled, values
@@ -37,9 +38,12 @@ def with_measures(
         return extra
     spans = MatchSpans.of(ids, table.num_rows, frames, np.asarray(extra.pop(DISTANCES)))
     found = _Matches(spec, table, spans)
-    asked = {f"{MEASURE}{i}": found.answer(each) for i, each in enumerate(found.pattern.measured)}
-    answers = pa.table(asked)
-    said = {name: values(compiled(text), answers, f"MEASURES {name}") for name, text in found.pattern.said.items()}
+    measured = found.pattern.measured
+    answers = pa.table({f"{MEASURE}{i}": found.answer(each) for i, each in enumerate(measured)})
+    try:
+        said = {name: values(compiled(text), answers, f"MEASURES {name}") for name, text in found.pattern.said.items()}
+    except SwagError as why:
+        raise type(why)(in_words(why.message, measured), why.hint) from None
     return {**said, **extra}
 
 

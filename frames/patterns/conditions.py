@@ -9,7 +9,7 @@ PREV(price, 2) looks two rows back, whether these are part of the match or not. 
 parts that are about rows alone are computed beforehand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frames.patterns.reading import EXAMPLE
@@ -22,7 +22,9 @@ FAR = 1000  # rows that PREV looks back
 AGGREGATES = {
     "Count": "count", "Sum": "sum", "Avg": "mean", "Min": "min", "Max": "max", "First": "first", "Last": "last",
 }  # fmt: skip
+GROWING = "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
 OF_MATCHES = AGGREGATES | {"Median": "median", "Stddev": "std", "StddevSamp": "std", "Variance": "var"}
+CALLED = {"mean": "AVG", "std": "STDDEV", "var": "VARIANCE"}  # those that SQL calls otherwise
 REFUSED = {
     "NEXT": "PREV: conditions look back. A symbol of its own, for the row behind, looks ahead",
     "CLASSIFIER": "COUNT(A.*) says how many rows are A's",
@@ -49,6 +51,10 @@ class Grown(NamedTuple):
     symbol: str | None
     text: str | None
     distinct: bool = False
+
+    def __str__(self) -> str:
+        of = "*" if self.text is None else f"{self.symbol}.{self.text}" if self.symbol else self.text
+        return f"{CALLED.get(self.kind, self.kind.upper())}({'DISTINCT ' * self.distinct}{of})"
 
 
 class SymbolCondition(NamedTuple):
@@ -159,8 +165,10 @@ class PatternTerms:
         if called(node) in REFUSED:
             raise BadQuery(f"{what}: {called(node)} is not supported.", REFUSED[called(node)])
         if type(node).__name__ in OF_MATCHES:
+            raise BadQuery(f"{what}: {written(node)} does not grow with a match.", GROWING)
+        if is_aggregate(node):
             raise BadQuery(
-                f"{what}: {written(node)} does not grow with a match.", "COUNT, SUM, AVG, MIN, MAX, FIRST or LAST"
+                f"{what}: {written(node)} is not supported.", f"{GROWING}; in MEASURES MEDIAN, STDDEV, VARIANCE"
             )
 
 
@@ -179,6 +187,13 @@ def parsed(text: Any, what: str) -> Any:
     except RecursionError:
         raise BadQuery(f"{what[:60]}…: it is nested too deep.", "fewer parentheses") from None
     return tree
+
+
+def in_words(text: str, grown: Sequence[Grown]) -> str:
+    """As it was written, about: with the aggregates that columns stand for."""
+    for i, each in reversed(list(enumerate(grown))):
+        text = text.replace(f'"{MEASURE}{i}"', str(each)).replace(f"{MEASURE}{i}", str(each))
+    return text
 
 
 def columns_read(text: str) -> frozenset[str]:
@@ -225,6 +240,13 @@ def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:
         elif hasattr(given, "walk"):
             found.set(name, _changed(given, change))
     return found
+
+
+def is_aggregate(node: Any) -> bool:
+    """Is it of several rows, whatever sqlglot knows of it?"""
+    from sqlglot import exp
+
+    return isinstance(node, exp.AggFunc)
 
 
 def _column_types() -> tuple[Any, ...]:

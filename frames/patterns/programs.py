@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from frames.patterns.conditions import MEASURE, Grown, PatternTerms, grows
+from frames.patterns.conditions import MEASURE, Grown, PatternTerms, grows, in_words
 from kernels.frames import backtracking
 from kernels.frames.backtracking import Growing
 from swag.errors import BadQuery
@@ -103,17 +103,10 @@ class _Writer:
             self._apply(backtracking.LE, node.this, node.args["high"])
             self.steps.append((backtracking.AND, 0))
         else:
-            raise BadQuery(f"{self._shown(node)}: {kind.upper()} with an aggregate of the match in it.", THERE_ARE)
+            found = in_words(written(node), self.grown)
+            raise BadQuery(f"{found}: {kind.upper()} with an aggregate of the match in it.", THERE_ARE)
 
     def _apply(self, step: int, *operands: Any) -> None:
         for operand in operands:
             self.write(operand)
         self.steps.append((step, 0))
-
-    def _shown(self, node: Any) -> str:
-        """As it was written, about: with the aggregates that columns stand for."""
-        text = written(node)
-        for i, each in enumerate(self.grown):
-            of = "*" if each.text is None else f"{each.symbol}.{each.text}" if each.symbol else each.text
-            text = text.replace(f'"{MEASURE}{i}"', f"{each.kind.upper()}({of})")
-        return text

@@ -35,7 +35,12 @@ class Signal(NamedTuple):
     @property
     def width(self) -> int:
         """Of a column of pixels, in the unit of ts."""
-        return max(int(self.t[-1] - self.t[0]) // COLUMNS, 1) if self.t.size else 1
+        return max(self.span // COLUMNS, 1)
+
+    @property
+    def span(self) -> int:
+        """From the first event to the last, in the unit of ts."""
+        return int(self.t[-1]) - int(self.t[0]) if self.t.size else 0
 
 
 class FrameSpans(NamedTuple):
@@ -45,14 +50,15 @@ class FrameSpans(NamedTuple):
     ends: np.ndarray
 
 
-def draw_signal(ax: "Axes", signal: Signal, clock: Clock, name: str) -> list[Any]:
-    """The line; what stands alone between two interruptions is a dot."""
+def draw_signal(ax: "Axes", signal: Signal, clock: Clock, name: str, steps: bool = False) -> list[Any]:
+    """The line, or steps, as nothing lies between two words; what stands alone between two interruptions is a dot."""
     t, v, piece = envelope(signal)
     before = np.append(True, piece[1:] != piece[:-1])[: piece.size]
     alone = before & np.append(piece[1:] != piece[:-1], True)[: piece.size]
     breaks = np.flatnonzero(before)[1:]
     x = np.insert(positions(t, clock), breaks, np.nan)
     (line,) = ax.plot(x, np.insert(v, breaks, np.nan), color=LINE, linewidth=0.7, label=name)
+    line.set_drawstyle("steps-post" if steps else "default")
     if alone.any():
         ax.plot(positions(t[alone], clock), v[alone], ".", color=LINE, markersize=3)
     return [line]
@@ -67,7 +73,7 @@ def envelope(signal: Signal) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     t, v, piece = signal.t[there], signal.v[there], _pieces(signal, there)
     if t.size <= 4 * COLUMNS:
         return t, v, piece
-    column = ((t - t[0]) * (COLUMNS / max(int(t[-1] - t[0]), 1))).astype(np.int64)
+    column = ((t - t[0]) * (COLUMNS / max(int(t[-1]) - int(t[0]), 1))).astype(np.int64)
     order = np.lexsort((v, column, piece))
     ends = np.flatnonzero((np.diff(column[order], append=-1) != 0) | (np.diff(piece[order], append=-1) != 0))
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -83,8 +89,7 @@ def _pieces(signal: Signal, there: np.ndarray) -> np.ndarray:
     missing = np.diff(np.cumsum(~there)[there]) > 0
     if t.size > 4 * COLUMNS:
         missing &= steps >= signal.width
-    span = float(t[-1] - t[0]) if t.size else 0.0
-    silent = (steps > SILENCE * usual) & (steps * 100.0 > span)
+    silent = (steps > SILENCE * usual) & (steps * 100.0 > signal.span)
     return np.concatenate([[0], np.cumsum(missing | silent)])[: t.size]
 
 
@@ -92,15 +97,15 @@ def draw_frames(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> 
     """Shades, with lines where frames that touch begin; of many frames, a band at the bottom."""
     if spans.starts.size > BAND_FROM:
         return _band(ax, spans, signal, clock)
-    return _shades(ax, spans, signal.width, clock, FRAME, "frame")
+    return _shades(ax, spans, signal, clock, FRAME, "frame")
 
 
 def draw_gaps(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock) -> list[Any]:
     """What a partition has between frames."""
-    return [] if spans.starts.size > BAND_FROM else _shades(ax, spans, signal.width, clock, GAP, "gap")
+    return [] if spans.starts.size > BAND_FROM else _shades(ax, spans, signal, clock, GAP, "gap")
 
 
-def _shades(ax: "Axes", spans: FrameSpans, width: int, clock: Clock, colour: str, name: str) -> list[Any]:
+def _shades(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock, colour: str, name: str) -> list[Any]:
     """FrameSpans, merged where they touch on the screen, drawn as one collection; narrow ones two columns wide."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
@@ -108,14 +113,23 @@ def _shades(ax: "Axes", spans: FrameSpans, width: int, clock: Clock, colour: str
     if not spans.starts.size:
         return []
     order = np.argsort(spans.starts, kind="stable")
-    lo, hi = spans.starts[order], np.maximum(spans.ends[order], spans.starts[order] + 2 * width)
-    first = np.concatenate([[True], lo[1:] > np.maximum.accumulate(hi)[:-1] + width])
-    right = np.maximum.reduceat(hi, np.flatnonzero(first))
-    boxes = _boxes(positions(lo[first], clock), positions(right, clock), 1.0)
+    column, near = _distances(signal, clock)
+    lo = positions(spans.starts[order], clock)
+    reach = np.maximum.accumulate(np.maximum(positions(spans.ends[order], clock), lo + 2 * column))
+    first = np.append(True, lo[1:] > reach[:-1] + near)
+    boxes = _boxes(lo[first], reach[np.append(first[1:], True)], 1.0)
     _add(ax, PolyCollection(boxes, facecolors=colour, edgecolors="none", alpha=0.55, zorder=0))
-    apart = np.append(False, np.diff(lo) >= 4 * width)  # lines that are closer would hide the shade
-    begins = _beginnings(ax, positions(lo[~first & apart], clock)) if colour == FRAME else []
+    apart = np.append(False, np.diff(lo) >= 4 * column)  # lines that are closer would hide the shade
+    begins = _beginnings(ax, lo[~first & apart]) if colour == FRAME else []
     return [Patch(facecolor=colour, alpha=0.55, label=name), *begins]
+
+
+def _distances(signal: Signal, clock: Clock) -> tuple[float, float]:
+    """On the axis: how wide a column of pixels is, and how near frames are that touch: a column, or a unit of ts."""
+    if not signal.span:
+        return 0.001, 0.001
+    first, last = positions(signal.t[[0, -1]], clock)
+    return (last - first) / COLUMNS, (last - first) / signal.span * signal.width
 
 
 def _boxes(left: np.ndarray, right: np.ndarray, height: float) -> list[Any]:

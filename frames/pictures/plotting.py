@@ -29,8 +29,9 @@ def plot(
     """Frames behind the column `y` of the events, as matplotlib Axes; of several keys, an array of them.
 
     key: ("router", "r1") shows one substream, (("router", "port"), ("r1", 80)) one of a key of two columns; "router",
-    or None, shows each key in axes of its own, six of those with most frames. What the frames were found by
-    is drawn as lines, if it is a level of `y` (a threshold, the edges of cells); frames from fr.detect know it.
+    both columns that frames were found per, or None, shows each key in axes of its own, six of those with most frames.
+    What the frames were found by is drawn as lines, if it is a level of `y` (a threshold, the edges of cells); frames
+    from fr.detect know it.
 
     At most a few thousand points are drawn: of the events in one column of pixels, the lowest and the highest, so no
     spike is lost. The line is interrupted where values are null or NaN, and in long silences. Up to 100 frames are
@@ -69,7 +70,7 @@ def plot(
     for panel, each in zip(panels, grid[:, 0], strict=True):
         for entry in panel.draw(each, label if len(panels) == 1 else ""):
             says.setdefault(entry.get_label(), entry)
-    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 4, "borderaxespad": 0.2}
+    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 6, "borderaxespad": 0.2}
     grid[0, 0].legend(handles=list(says.values()), frameon=False, fontsize=8, **above)
     for each in grid[:-1, 0]:
         each.set_xlabel("")
@@ -96,7 +97,7 @@ class Panel(NamedTuple):
         order = np.argsort(instants, kind="stable")
         signal = Signal(instants[order], values[order])
         spans, gap = _spans(self.frames, clock, signal)
-        says = draw_signal(ax, signal, clock, self.y)
+        says = draw_signal(ax, signal, clock, self.y, steps=bool(words))
         for which, drawn in ((gap, draw_gaps), (~gap, draw_frames)):
             says += drawn(ax, FrameSpans(spans.starts[which], spans.ends[which]), signal, clock)
         says += self._levels(ax, signal.v[np.isfinite(signal.v)])
@@ -111,7 +112,7 @@ class Panel(NamedTuple):
 
     def _title(self, frames: int, events: int) -> str:
         named = ", ".join(f"{name} {value}" for name, value in self.key.items())
-        return f"{named}: " * bool(named) + f"{frames:,} frames over {events:,} events"
+        return f"{named}: " * bool(named) + f"{_counted(frames, 'frame')} over {_counted(events, 'event')}"
 
     def _words(self, ax: "Axes", clock: Clock, words: list[str]) -> None:
         """Along the axes; words: what the numbers from 0 on stand for, where y is a column of text."""
@@ -122,6 +123,10 @@ class Panel(NamedTuple):
         ax.margins(x=0.005)
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def _key_columns(frames: pa.Table, events: pa.Table, origin: Origin | None, others: set[str]) -> By:
@@ -137,6 +142,8 @@ def _panels(
     """The series to show, and how many there are."""
     if isinstance(key, str):
         by, key = (key,), None
+    if len(by) > 1 and isinstance(key, tuple | list) and tuple(key) == by:
+        key = None
     if key is None and not by:
         return [Panel({}, events, frames, spec, ts, y)], 1
     if key is not None:

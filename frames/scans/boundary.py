@@ -1,5 +1,6 @@
-"""Boundary frames at work: cells by width or by breaks, exactly where values and cuts are whole numbers."""
+"""Boundary frames at work: cells by width or by breaks, which whole numbers are compared with as they are."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from frames.specs import Boundary
 from kernels.frames import cells as frame_cells
 from kernels.frames import runs as frame_runs
 from kernels.frames.framing import SCAN_ROWS, ScannedEvents
+from swag.arguments import LARGEST
 from swag.tables.columns import Clock, Field, is_discrete, to_arrow
 
 
@@ -42,12 +44,19 @@ class BoundaryScan(Scan):
 
 
 def cell_kind(kind: pa.DataType, cut: Any) -> int:
-    """By a width or by breaks, both exactly where values and cuts are whole numbers that int64 has."""
-    whole = is_discrete(kind) and all(-(2**63) <= each < 2**63 for each in (cut if isinstance(cut, tuple) else (cut,)))
+    """By a width or by breaks: of whole numbers exactly by breaks that int64 has room for, and by a whole width."""
     if isinstance(cut, tuple):
-        exact = whole and all(isinstance(b, int | np.integer) for b in cut)
-        return frame_cells.WHOLE_BREAKS if exact else frame_cells.BREAKS
-    return frame_cells.WHOLE_WIDTH if whole and float(cut).is_integer() else frame_cells.WIDTH
+        return frame_cells.WHOLE_BREAKS if is_discrete(kind) and cut[0] >= -(2**63) else frame_cells.BREAKS
+    whole = is_discrete(kind) and cut < 2**63 and float(cut).is_integer()
+    return frame_cells.WHOLE_WIDTH if whole else frame_cells.WIDTH
+
+
+def break_of(carrier: Any, b: Any) -> Any:
+    """The largest number of a carrier that is not above b: whatever is above one is above the other."""
+    if carrier is np.int64:
+        return LARGEST if b >= LARGEST else math.floor(b)
+    nearest = float(b)
+    return nearest if nearest <= b else math.nextafter(nearest, -math.inf)
 
 
 def dimension(column: Field, kind: int, cut: Any) -> frame_cells.Dimension:
@@ -55,7 +64,7 @@ def dimension(column: Field, kind: int, cut: Any) -> frame_cells.Dimension:
     carrier: Any = np.int64 if kind in (frame_cells.WHOLE_WIDTH, frame_cells.WHOLE_BREAKS) else np.float64
     values = column.values.astype(carrier, copy=False).view(np.float64)
     values.flags.writeable = False  # as Arrow's own are: the dimensions of a spec are of one type
-    cuts = np.array(cut if isinstance(cut, tuple) else (cut,), carrier)
+    cuts = np.array([break_of(carrier, b) for b in cut] if isinstance(cut, tuple) else (cut,), carrier)
     return frame_cells.Dimension(kind, values, mask(column), cuts.view(np.float64))
 
 

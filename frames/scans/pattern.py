@@ -59,7 +59,8 @@ class PatternScan(Scan):
         self.reported = ("distances",) if spec.measures else ()
         self.may_fail = bool(spec.measures)  # which are computed once matches are known
         self.needs_rows = bool(spec.measures) or spec.extent == "open"
-        nothing = pattern_rows.in_order(self.pattern, schema.empty_table(), np.zeros(0, np.int64))
+        nothing = pattern_rows.counted(schema.empty_table(), 0)
+        nothing = pattern_rows.in_order(self.pattern, nothing, np.zeros(0, np.int64))
         pattern_rows.holding(self.pattern, nothing, range(len(self.pattern.symbols)), np.zeros(0, np.uint64))
         pattern_rows.growing(self.pattern, nothing)  # types that do not go together are refused now
 

@@ -83,7 +83,7 @@ def run(
     check_alone(queries, at)
     if any(not isinstance(query, Query) for query in queries):
         by = grouping_of(queries[0], key)
-        if streams:
+        if _is_filled(queries[0]):
             _fill_frames(queries[0], source.read(columns), streams, ts, by, out)
         else:
             _find_frames(queries[0].spec, queries[0], source, columns, ts, by, chunk, out)
@@ -146,7 +146,7 @@ def check_alone(queries: list[Any], at: Files | None) -> None:
 
 def check_streams(queries: list[Any], streams: Mapping[str, Files]) -> None:
     """Refuse streams that nobody fills frames from, and a statement whose stream is not there."""
-    wanted = {name for query in queries if (name := getattr(query, "fill_from", None)) is not None}
+    wanted = {name for query in queries if (name := getattr(query, "other", None)) is not None}
     for name in streams:
         if name not in wanted:
             raise click.UsageError(
@@ -252,7 +252,7 @@ def frames(
     if plot is not None:
         check_plot(plot)
         shown = drawn(y, source, columns, [ts, *key])
-    if streams:
+    if _is_filled(query):
         _fill_frames(query, source.read(columns), streams, ts, key, out)
     else:
         _find_frames(spec, query, source, columns, ts, key, chunk, out)
@@ -263,10 +263,15 @@ def frames(
         draw(plot, frames_package().detect(spec, table, ts=ts, key=key), table, shown, ts)
 
 
+def _is_filled(query: Any) -> bool:
+    """Are frames filled from another stream, or with margins from the one that they are found in?"""
+    return getattr(query, "fill_from", None) is not None
+
+
 def _fill_frames(
     query: Any, events: pa.Table, streams: Mapping[str, Files], ts: str, key: By, out: Path | None
 ) -> None:
-    """Frames of one stream, and what is said of the events of another in each."""
+    """Frames of one stream, and what is said of the events of another in each, or of its own around them."""
     others = {name: _in_time_of(events, files.read(), ts) for name, files in streams.items()}
     with _output(out) as sink:
         sink.write(query.evaluate(events, ts, key, others))

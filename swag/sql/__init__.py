@@ -23,7 +23,7 @@ from typing import Any
 def sql(text: str) -> list[Any]:
     """The queries of one or several statements: one per aggregate selected, in order.
 
-    A statement with a FRAME clause gives a frame query instead (see frames), for `sw.evaluate` alone.
+    A statement with a FRAME clause gives a frame query instead (see frames), for `sw.evaluate` and engines.
 
     >>> import swag as sw
     >>> sw.sql("SELECT SUM(volume) AS v FROM trades [RANGE 5 MINUTES]")

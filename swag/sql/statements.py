@@ -29,6 +29,7 @@ from swag.sql.terms import Terms
 from swag.tables.constants import to_sql
 
 MOST_CHARACTERS = 10_000_000  # characters of a text
+OF_FRAMES = ("frame_id", "start", "end", "rows")  # what every row about a frame has
 _KNOWN = Templates()
 
 
@@ -193,8 +194,7 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
                 if name in terms.named:
                     values.append((terms.named[name], alias, start))
                     continue
-                hint = f"GROUP BY {name}, or LAST({name})"
-                raise terms.wrong(tree, f'"{name}" is neither aggregated nor in GROUP BY.', hint)
+                raise terms.wrong(tree, f'"{name}" is neither aggregated nor in GROUP BY.', _instead_of(name, select))
             if alias is not None and alias != name:
                 raise terms.wrong(tree, f'the column "{name}" keeps its name.', "rename it in the answer")
             continue
@@ -204,6 +204,18 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
         values.append((term, alias, start))
         terms.named |= {} if alias is None else {alias: term}
     return values
+
+
+def _instead_of(name: str, select: Select) -> str:
+    """What to write where a column is selected that is neither aggregated nor a key."""
+    spec = select.clause.frame
+    if spec is None or name in spec.columns:
+        return f"GROUP BY {name}, or LAST({name})"
+    if name in OF_FRAMES:
+        return f"leave {name} out: each row has {', '.join(OF_FRAMES)}"
+    if name in spec.reported:
+        return f'leave it out; fr.detect reports "{name}"'
+    return f"GROUP BY {name}, or LAST({name})"
 
 
 def _having(terms: Terms, select: Select) -> Any:

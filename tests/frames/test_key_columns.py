@@ -177,7 +177,7 @@ def test_a_plot_shows_one_substream_of_several_columns():
     events = pa.table({"ts": [1, 2, 3], "a": ["p", "p", "q"], "b": [1, 2, 1], "x": [1.0, 2.0, 3.0]})
     found = fr.detect(fr.Threshold("x", ">", 0), events, key=("a", "b"))
     axes = fr.plot(found, events, y="x", key=(("a", "b"), ("p", 2)))
-    assert axes.get_title(loc="left") == "a p, b 2: 1 frames over 1 events"
+    assert axes.get_title(loc="left") == "a p, b 2: 1 frame over 1 event"
     for key in [(("a", "b"), ("p",)), (("a", "b"), "p"), ("a",), (5, 5)]:
         with pytest.raises(sw.BadQuery, match="key="):
             fr.plot(found, events, y="x", key=key)

@@ -237,10 +237,15 @@ CONDITIONS = {
     "prev of another": ({"B": "PREV(A.x) > 1"}, {}, "is not supported: the row is B's"),
     "far back": ({"B": "PREV(x, 5000) > 1"}, {}, "number of rows up to 1000"),
     "two symbols": ({"B": "SUM(A.x * B.x) > 1"}, {}, "of several symbols"),
-    "case": ({"B": "CASE WHEN AVG(A.x) > 1 THEN TRUE END"}, {}, "CASE with an aggregate"),
+    "case": (
+        {"B": "CASE WHEN AVG(A.x) > 1 THEN TRUE END"},
+        {},
+        r"AVG\(A.x\) > 1 THEN TRUE END: CASE with an aggregate",
+    ),
     "classifier": ({}, {"c": "CLASSIFIER()"}, "CLASSIFIER is not supported"),
     "our name": ({}, {"start": "FIRST(A.x)"}, "as a column of every table of frames is"),
     "median": ({"B": "MEDIAN(A.x) > 1"}, {}, "does not grow with a match"),
+    "list": ({}, {"all": "ARRAY_AGG(A.x)"}, r"MEASURES ARRAY_AGG\(A.x\) AS all: ARRAY_AGG\(A.x\) is not supported"),
 }
 
 
@@ -249,6 +254,12 @@ def test_a_mistake_in_conditions_and_measures_is_named(name):
     define, measures, message = CONDITIONS[name]
     with pytest.raises(sw.BadQuery, match=message):
         fr.Pattern("A B", define, measures)
+
+
+def test_a_measure_of_types_that_do_not_go_together_is_named():
+    spec = fr.Pattern("A B", {}, {"n": "COUNT(*)", "m": "LAST(B.b) - FIRST(A.b)"})
+    with pytest.raises(sw.BadType, match=r"LAST\(B.b\) is bool, FIRST\(A.b\) is bool"):
+        fr.detect(spec, {"ts": [1, 2], "b": [True, False]})
 
 
 def test_a_column_that_is_not_there_or_of_a_wrong_type_is_named():
@@ -293,6 +304,10 @@ def test_a_pattern_that_reads_no_column_counts_rows_in_any_order():
         assert found.select(["start", "end", "n"]).to_pylist() == [
             {"start": 1, "end": 2, "n": 2}, {"start": 3, "end": 4, "n": 2},
         ]  # fmt: skip
+    always = fr.Pattern("A B", {"A": "TRUE", "B": "COUNT(*) > 1"}, {"n": "COUNT(*)"})  # nor does one of constants
+    assert fr.detect(always, {"ts": [5, 3, 1, 4, 2]})["start"].to_pylist() == [1, 3]
+    for never in ({"A": "TRUE", "B": "FALSE"}, {"A": "NULL"}, {"B": "1 = 2"}):
+        assert fr.detect(fr.Pattern("A B", never), {"ts": [1, 2, 3]}).num_rows == 0
     detector = fr.Detector(pairs)
     for ts in (1, 2, 3):
         detector.push({"ts": [ts]})

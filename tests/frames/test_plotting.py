@@ -40,7 +40,7 @@ def test_a_plot_of_a_million_points_draws_a_few_thousand_and_loses_no_spike():
     v = ax.lines[0].get_ydata()
     assert v.size < 5_000
     assert (np.nanmin(v), np.nanmax(v)) == (-9, 9)
-    assert title(ax) == "1 frames over 1,000,000 events"
+    assert title(ax) == "1 frame over 1,000,000 events"
 
 
 def test_a_plot_says_what_is_what():
@@ -86,6 +86,7 @@ def test_a_key_that_no_event_has_and_axes_that_are_none_are_refused():
         fr.plot(found, events, y="x", key=("k", "a2"))
     with pytest.raises(sw.BadQuery, match=r"no event has the key k a1, n 2"):
         fr.plot(found, events, y="x", key=(("k", "n"), ("a1", 2)))
+    assert len(fr.plot(found, events, y="x", key=("k", "n"))) == 2  # as fr.detect takes them
     with pytest.raises(sw.BadQuery, match=r"ax=5 is no Axes"):
         fr.plot(found, events, y="x", key=("k", "a1"), ax=5)
 
@@ -110,10 +111,10 @@ def test_several_keys_are_small_multiples_and_are_named():
     for key in (None, "k"):
         axes = fr.plot(frames, events, y="x", key=key)
         assert [title(ax) for ax in axes] == [
-            "k a: 1 frames over 2 events", "k b: 1 frames over 2 events", "k c: 1 frames over 2 events",
+            "k a: 1 frame over 2 events", "k b: 1 frame over 2 events", "k c: 1 frame over 2 events",
         ]  # fmt: skip
         assert axes[0].get_legend() is not None and axes[1].get_legend() is None
-    assert title(fr.plot(frames, events, y="x", key=("k", "b"))) == "k b: 1 frames over 2 events"
+    assert title(fr.plot(frames, events, y="x", key=("k", "b"))) == "k b: 1 frame over 2 events"
     with pytest.raises(sw.BadQuery, match="ax shows one"):
         fr.plot(frames, events, y="x", ax=axes[0])
 
@@ -155,6 +156,18 @@ def test_frames_that_touch_are_parted_by_lines_and_many_are_a_band():
     assert legend(often)[1] == "in a frame (darker: more of the time)"
 
 
+def test_frames_of_few_units_are_as_wide_as_they_are_and_parted_too():
+    events = {"ts": np.arange(6), "x": np.arange(6.0)}
+    shade, lines = fr.plot(fr.detect(fr.Delta("x", 2), events), events, y="x").collections
+    assert len(shade.get_paths()) == 1
+    assert [path.vertices[0, 0] for path in lines.get_paths()] == [2, 4]
+    (shade,) = fr.plot(fr.detect(fr.Threshold("x", "==", 3), events), events, y="x").collections
+    assert shade.get_paths()[0].vertices[:, 0].max() < 3.01  # of one event: two columns of pixels, not two units
+    days = pa.table({"ts": pa.array([0, 10, 20, 30], pa.int32()).cast(pa.date32()), "x": [1.0, 5.0, 1.0, 1.0]})
+    (shade,) = fr.plot(fr.detect(fr.Threshold("x", ">", 3), days), days, y="x").collections
+    assert 10 < shade.get_paths()[0].vertices[:, 0].max() < 10.1
+
+
 def test_the_band_says_how_much_of_the_time_is_in_frames():
     from frames.pictures.drawing import FrameSpans, _covered
 
@@ -177,6 +190,7 @@ def test_text_is_drawn_by_its_words():
     found = fr.detect(fr.Threshold("x", ">", 3), events)
     ax = fr.plot(found, events, y="level")
     assert [each.get_text() for each in ax.get_yticklabels()] == ["info", "warn"]
+    assert ax.lines[0].get_drawstyle() == "steps-post"  # there is nothing between two words
     with pytest.raises(sw.BadType, match="has 30 values"):
         fr.plot(found, {"ts": range(30), "id": [f"{i:02}" for i in range(30)]}, y="id")
 

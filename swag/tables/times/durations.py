@@ -122,7 +122,7 @@ def in_units(duration: Duration, unit: str | None) -> int:
     if unit is None:
         raise BadQuery(
             f'"{duration}" is a duration, but ts is an integer column, whose unit is not known.',
-            "give a number in the unit of ts, e.g. sw.Range(300), or make ts a timestamp",
+            "give a number in the unit of ts, e.g. 300, or make ts a timestamp",
         )
     ns, size = nanoseconds(duration), NANOSECONDS[unit]
     if ns % size:

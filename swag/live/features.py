@@ -20,6 +20,7 @@ from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
+from swag.tables.decimals import is_wide
 from swag.tables.wide_rows import Page
 
 NO_PARTIAL = np.zeros((0, 0), np.int64)  # of what positions alone say
@@ -93,8 +94,9 @@ class FeaturePlan:
             return False
         if route.kind.timed or route.kind.answers == "lists" or pa.types.is_decimal(route.type):
             return False
-        words = self.core.dictionary.tables
-        return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)
+        words, types = self.core.dictionary.tables, self.core.dictionary.types
+        plain = not any(name in words or is_wide(types.get(name, pa.null())) for name in query.aggregate.columns)
+        return query.aggregate.kind != "quantile" and plain
 
     def _block(self, places: list[int], which: list[int]) -> Block:
         """A block of queries that differ in their windows alone, by their places; which: the window of each."""

@@ -25,9 +25,11 @@ from swag.query.kinds.quantiles import Neighbours, ranks, ranks_of
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
+from swag.tables.decimals import column_of, unwrapped
 from swag.tables.lists import lists, ranges
 
 FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
+WRAPPED = "wrapped sum"  # in place of a family: what sums of decimals are modulo 2^64
 MOST_EDGES = 1 << 20  # that are worked out at once
 NOBODY = np.zeros((0, 0), bool)
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
@@ -197,6 +199,7 @@ class Request:
         self._instants = instants
         self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, {EVERY_EVENT: edges}
         self._rings = {EVERY_EVENT: ids}
+        self._wrapped: dict[tuple[Mask, Part], np.ndarray] = {}  # sums of decimals that one word does not hold
 
     def edges(self, mask: Mask) -> Edges:
         if mask not in self._edges and mask.compared:
@@ -258,11 +261,18 @@ class Request:
         largest = self.plan.largest.get(group.part.columns[0])
         if largest is not None:
             for i, mask in enumerate(masks):
-                sums_asked = partial(self.plan.sums_asked, mask, group.part)
-                states[i] = group.without_overflow(self.rings(mask), edges[i], states[i], largest, sums_asked)
+                came, widens = states[i], self._widens(group.part)
+                sums_asked = partial(self.plan.sums_asked, mask, group.part) if not widens else _nobody_asks
+                states[i] = group.without_overflow(self.rings(mask), edges[i], came, largest, sums_asked)
+                if widens and states[i] is not came:
+                    self._wrapped[mask, group.part] = part_of(came, "sum").reshape(edges[i][0].shape)
         shape = edges[0][0].shape
         return [tuple(p.reshape(shape) for p in each) if isinstance(each, tuple) else each.reshape(shape)
                 for each in states]  # fmt: skip
+
+    def _widens(self, part: Part) -> bool:
+        """Do its sums go on where int64 ends?"""
+        return bool(pa.types.is_decimal(self.store.types.get(part.columns[0], pa.null())))
 
     def _above(self, asked: AskedGroup) -> list[Any]:
         """The same of thresholds that share the rows of a space, where those of one have no positions of their own: its
@@ -307,6 +317,8 @@ class Request:
                 found[mask, part, w] = own
                 if part.family == "moments":  # which serve who asks for the sum
                     found[mask, Part("sum", part.columns), w] = own[1]
+                if (mask, part) in self._wrapped:
+                    found[mask, Part(WRAPPED, part.columns), w] = self._wrapped[mask, part][:, i]
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
@@ -321,8 +333,13 @@ class Request:
             return self._lists(route, aggregate, lo, hi)
         if kind.name == "quantile":
             found = partials[route.mask, aggregate, w]
+            if aggregate.method == "floor" and aggregate.columns[0] in self.store.dictionary.tables:
+                return self._words(aggregate.columns[0], found, hi > lo)
             return to_arrow(found if route.unit == 1 else found / route.unit, hi > lo, route.type)
         own = [partials[route.mask, part, w] for part in route.parts]
+        wrapped = partials.get((route.mask, Part(WRAPPED, aggregate.columns), w)) if kind.name == "sum" else None
+        if wrapped is not None:
+            return column_of(unwrapped(wrapped, own[0], hi - lo, aggregate.columns[0]), hi > lo, route.type)
         values, valid = self.lowered(aggregate, route, lo, hi, own)
         if kind.answers == "as the column" and aggregate.columns[0] in self.store.dictionary.tables:
             return self._words(aggregate.columns[0], values, valid)
@@ -340,7 +357,7 @@ class Request:
         if route.kind.timed:
             assert self._instants is not None and self.store.clock is not None
             partials = [*partials, Now(self._instants, self.store.clock.unit)]
-        if route.kind.lowers == PARTIAL:  # the answer is what structures hold
+        if route.kind.lowers == PARTIAL and len(partials) == 1:  # the answer is what structures hold
             return partials[0] if route.unit == 1 else partials[0] / route.unit, hi > lo
         values, valid = route.kind.lower(aggregate, hi - lo, partials)
         return values if route.unit == 1 else values / route.unit, valid
@@ -395,7 +412,7 @@ class Request:
         return Neighbours(low, high, fraction, self._of_times(part)).between if linear else low
 
     def _of_times(self, part: Part) -> bool:
-        return bool(pa.types.is_temporal(self.store.types[part.columns[0]]))
+        return bool(pa.types.is_temporal(self.store.types.get(part.columns[0], pa.float64())))
 
     def _neighbours(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> Neighbours:
         """Of a quantile: the elements that its rank falls between, and how far."""
@@ -407,6 +424,10 @@ class Request:
         low, high = group.select(self.rings(route.mask), edges, rank.reshape(shape), aggregate.method == "linear")
         both = low.reshape(lo.shape), (high if high.size else low).reshape(lo.shape)
         return Neighbours(*both, fraction, self._of_times(route.parts[0]))
+
+
+def _nobody_asks() -> bool:
+    return False
 
 
 def _taken(state: Any, some: slice) -> Any:

@@ -127,7 +127,7 @@ class Plan:
         """The masks of a query and the raw columns in their spaces. since: as if it started with that event."""
         mask, presence = (each if since is None else each.beginning(since) for each in self._masks(query))
         there = {presence.compared} if presence.compared else set()
-        return {presence: there} | {mask: raw_over(query, mask)}
+        return {presence: there} | {mask: raw_over(query, mask, self.store.types)}
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
@@ -192,7 +192,7 @@ class Plan:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
                 of, which = query.aggregate, self.thresholds.key(query) or query.where
-                ways.setdefault((of.kind, of.columns, of.user, which, self.late.since(query.label)), query)
+                ways.setdefault((of.kind, of.method, of.columns, of.user, which, self.late.since(query.label)), query)
             self._readers = list(ways.values())
         return self._readers
 
@@ -340,7 +340,7 @@ class Plan:
             mask, presence = self._masks(query)
             for each, columns in self._homes(query).items():
                 raw.setdefault(each, set()).update(columns)
-            for part in parts_over(query, mask):
+            for part in parts_over(query, mask, self.store.types):
                 wanted.setdefault((mask.home, part), []).append(query.label)
             if presence.compared and presence != mask:
                 wanted.setdefault((presence.home, counting(presence)), []).append(query.label)

@@ -26,7 +26,7 @@ from swag.tables.columns import (
     one_chunk,
     valid_rows,
 )  # fmt: skip
-from swag.tables.decimals import MOST_DIGITS_OF_SUMS, exact
+from swag.tables.decimals import MOST_DIGITS, exact
 from swag.tables.decimals import is_wide as is_wide_decimal
 from swag.tables.expressions.derived import of_events
 from swag.tables.few_words import TYPES, few_words, table_of_words
@@ -186,7 +186,7 @@ def key_ids(
 def is_wide(kind: pa.DataType) -> bool:
     """May values be beyond what they are computed with as?"""
     kind = decoded_type(kind)
-    return bool(kind == pa.uint64() or (pa.types.is_decimal256(kind) and kind.precision > MOST_DIGITS_OF_SUMS))
+    return bool(kind == pa.uint64() or (pa.types.is_decimal256(kind) and kind.precision > MOST_DIGITS))
 
 
 def check_range(table: pa.Table, name: str) -> None:

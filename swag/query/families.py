@@ -21,8 +21,8 @@
 
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
 
-Of decimals of more digits than int64 has (swag/tables/decimals.py) sum and mean read "sum" of four limbs, what has an order
-reads numbers of words, as of text, and all else reads floats.
+Of decimals of more digits than int64 has (swag/tables/decimals.py) sum and mean read "sum" of four limbs, what has an
+order reads numbers of words, as of text, and all else reads floats.
 """
 
 from collections.abc import Iterable, Mapping

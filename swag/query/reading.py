@@ -16,8 +16,8 @@ from swag.tables.predicate import columns_of
 
 class ColumnUse(NamedTuple):
     """A column that aggregates read. counted: nothing but which of its values are null. computed: values are computed
-    with, else they are handed back as they came. Of decimals that are kept in several ways, which ones it takes: summed,
-    as numbers; told: as values, which are told apart or handed back; compared: and have an order."""
+    with, else they are handed back as they came. Of decimals, which are kept in several ways, those that it takes:
+    summed, as numbers; told, as values that are told apart or handed back; compared, as such that have an order."""
 
     name: str
     asked_by: str

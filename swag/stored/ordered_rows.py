@@ -138,8 +138,8 @@ class Stored:
         return self.fields[name]
 
     def summed(self, name: str, asked_by: str, in_limbs: bool) -> Field:
-        """A column of decimals of many digits, as it is computed with: its limbs are there from then on, or it as floats.
-        Returns one of these."""
+        """A column of decimals of many digits, as it is computed with: its limbs are there from then on, or it is as
+        floats. Returns one of these."""
         names = limb_names(name) if in_limbs else (name + AS_FLOAT,)
         if names[0] not in self.fields:
             array = decoded(one_chunk(column(self.table, name, asked_by)))

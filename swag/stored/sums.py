@@ -1,7 +1,7 @@
 """Sums, means and variances of stored events: by differences, certified, or else swept (kernels/stored/swept.py)."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -234,15 +234,16 @@ class DecimalSums(IntegerSums):
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: differences of the chunk's exact running sums of limbs."""
-        (a, b), count = self.rows(chunk), len(self.columns)
-        runs = [chunk.once((self, "running", i), lambda i=i: _running_limb(self.column(chunk, i))) for i in range(count)]
+        a, _ = self.rows(chunk)
+        limbs_of = {i: partial(self._running_limb, chunk, i) for i in range(len(self.columns))}
+        runs = [chunk.once((self, "running", i), made) for i, made in limbs_of.items()]
 
         def answer(block: RequestBlock) -> None:
             """Sums and means of a block of windows; a sum of more than 38 digits is noted in `beyond`."""
             limbs = [np.empty(block.lo.size, np.int64) for _ in runs]
             for run, each in zip(runs, limbs, strict=True):
                 swept.integer_differences(run, a, block.lo, block.hi, each)
-            for aggregate, output in outputs.items():
+            for output in outputs.values():
                 slot = output.slot(block)
                 if isinstance(output, TwoWords):
                     words, fit = decimals.joined(limbs)
@@ -255,11 +256,11 @@ class DecimalSums(IntegerSums):
 
         return answer
 
-
-def _running_limb(values: np.ndarray) -> np.ndarray:
-    run = np.empty(values.size + 1, np.int64)
-    swept.accumulate_integers(values, run)
-    return run
+    def _running_limb(self, chunk: Chunk, i: int) -> np.ndarray:
+        values = self.column(chunk, i)
+        run = np.empty(values.size + 1, np.int64)
+        swept.accumulate_integers(values, run)
+        return run
 
 
 def _running_integers(values: np.ndarray) -> tuple[np.ndarray, bool]:

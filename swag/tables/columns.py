@@ -246,8 +246,8 @@ class Field:
 
     def some(self, rows: np.ndarray) -> "Field":
         """Those in some rows."""
-        values, valid, exact = (each[rows] if each is not None and each.size else each
-                                for each in (self.values, self.valid, self.exact))  # fmt: skip
+        values = self.values[rows] if self.values.size else self.values
+        valid, exact = (None if each is None else each[rows] for each in (self.valid, self.exact))
         return Field(values, valid, self.type, self.words, exact)
 
 

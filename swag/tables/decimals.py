@@ -1,27 +1,31 @@
 """Decimals as whole numbers of their smallest unit, and back: 12.50 of two digits behind the point is 1250.
 
     up to 18 digits     one int64, and all that knows whole numbers knows them
-    more                two words, the low one and the high one; summed in four columns of 32 bits each, whose sums fit
-                        int64 of as many rows as there can be, and put together exactly where an answer is made
+    more                two words, the low one and the high one; summed in four columns of 32 bits each, whose sums
+                        fit int64 of as many rows as there can be, and put together exactly where an answer is made
     their order         is kept by numbers of words, as that of text is (swag/live/vocabulary/words.py)
 
-Which it is the type alone says, the number of digits that a column may have. To go by the values would have kept small
-ones of wide types in one word; but then the first value that does not fit changes how a running stream is kept, partials
-whose rows are gone among it, and what an answer costs would depend on what has passed.
+Which it is the type alone says: the number of digits that a column may have. To go by the values would have kept small
+ones of wide types in one word, but the first one that does not fit would then change how a running stream is kept,
+with partials among it whose rows are gone, and what an answer costs would depend on what has passed.
 """
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from swag.errors import BadType, SumOverflow
 
 ALWAYS_FIT = 18  # digits: every decimal of so many is an int64
-MOST_DIGITS_OF_SUMS = 38
+MOST_DIGITS = 38
+MOST_DIGITS_THERE_ARE = 76
 LIMBS = 4
 BITS = 32
 LOW_BITS = np.int64(0xFFFFFFFF)
 ROWS_FOR_CERTAIN = 1 << 27  # of so many a sum in floats is off by less than a quarter of 2^64, whatever the values
-_TOO_LARGE = 10**MOST_DIGITS_OF_SUMS
+_TOO_LARGE = 10**MOST_DIGITS
 
 
 def is_wide(kind: pa.DataType) -> bool:
@@ -65,7 +69,7 @@ def exact(array: pa.Array, name: str) -> np.ndarray:
             row = int(np.argmin(fits))
             raise BadType(
                 f'"{name}" ({array.type}) has {array[row].as_py()} in row {row}: decimals are computed with exactly up '
-                f"to {MOST_DIGITS_OF_SUMS} digits.",
+                f"to {MOST_DIGITS} digits.",
                 f'CAST("{name}" AS DOUBLE), or AS DECIMAL(38, …) with fewer digits behind the point',
             )
     return np.ascontiguousarray(words[:, :2])
@@ -86,7 +90,8 @@ def big_endian(text: np.ndarray, width: int) -> np.ndarray:
 
 def _carried(limbs: list[np.ndarray]) -> list[np.ndarray]:
     """The same numbers, with all limbs but the highest between 0 and 2^32."""
-    found, carry = [], np.int64(0)
+    found: list[np.ndarray] = []
+    carry = np.zeros_like(limbs[0])
     for each in limbs[:-1]:
         carry = each + carry
         found.append(carry & LOW_BITS)
@@ -129,7 +134,8 @@ def unwrapped(wrapped: np.ndarray, about: np.ndarray, n: np.ndarray, name: str) 
     unknown = (turns != 0) & (n > ROWS_FOR_CERTAIN)
     if unknown.any():
         raise SumOverflow(
-            f'a sum of "{name}" over {int(n[unknown][0]):,} rows does not fit int64.', f'CAST("{name}" AS DECIMAL(38, …))'
+            f'a sum of "{name}" over {int(n[unknown][0]):,} rows does not fit int64.',
+            f'CAST("{name}" AS DECIMAL(38, …))',
         )
     return np.stack([wrapped, (wrapped >> 63) + turns.astype(np.int64)], axis=-1)
 
@@ -151,6 +157,20 @@ def from_unscaled(values: np.ndarray, bitmap: np.ndarray | None, kind: pa.DataTy
     carrier = kind if pa.types.is_decimal128(kind) else pa.decimal128(38, kind.scale)
     array = pa.Array.from_buffers(carrier, len(values), buffers)
     return array if carrier == kind else array.cast(kind)
+
+
+def as_decimal(values: Any, kind: pa.DataType) -> Any:
+    """Decimals and whole numbers as decimals of a type, the same to the last digit; refused where that can not be.
+
+    By way of 256 bits: where digits are put behind the point, Arrow multiplies, and does not see every overflow.
+    """
+    if pa.types.is_integer(values.type):
+        values = pc.cast(values, pa.decimal256(20, 0))
+    if pa.types.is_decimal(values.type) and values.type.scale < kind.scale:
+        scale = values.type.scale
+        values = pc.cast(values, pa.decimal256(min(MOST_DIGITS_THERE_ARE, MOST_DIGITS + max(scale, 0)), scale))
+        values = pc.cast(values, pa.decimal256(MOST_DIGITS_THERE_ARE, kind.scale))
+    return pc.cast(values, kind)
 
 
 def sum_type(kind: pa.DataType) -> pa.DataType:

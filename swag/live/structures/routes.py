@@ -43,7 +43,8 @@ def route(query: Query, masks: tuple[Mask, Mask], store: Store, groups: Mapping[
     if space is not None and not isinstance(query.window, Unbounded):
         own = parts_over(query, mask, store.types)
         by = tuple(serving(part, space, groups.keys()) for part in own)
-        if not all((mask.home, part) in groups for part in by) or not raw_over(query, mask, store.types) <= space.raw.keys():
+        raw = raw_over(query, mask, store.types)
+        if not all((mask.home, part) in groups for part in by) or not raw <= space.raw.keys():
             own, by = None, ()
         elif not parts_of(aggregate):
             own = ()

@@ -124,7 +124,13 @@ class Words:
 
     @property
     def bytes(self) -> int:
-        return self._comparable.nbytes + self.table.bytes + self._in_order.nbytes + self._labels.nbytes + self._label_of.nbytes
+        return (
+            self._comparable.nbytes
+            + self.table.bytes
+            + self._in_order.nbytes
+            + self._labels.nbytes
+            + self._label_of.nbytes
+        )
 
     def state(self) -> State:
         header, arrays = self.table.state()

@@ -173,6 +173,11 @@ def as_decimal(values: Any, kind: pa.DataType) -> Any:
     return pc.cast(values, kind)
 
 
+def roomy(values: Any) -> Any:
+    """Decimals before they are rounded: 9.98 has a digit more then, and Arrow does not always see that it is too many."""
+    return pc.cast(values, pa.decimal256(MOST_DIGITS_THERE_ARE, values.type.scale))
+
+
 def sum_type(kind: pa.DataType) -> pa.DataType:
     """Of a sum: as many digits as there are."""
     return pa.decimal256(76, kind.scale) if pa.types.is_decimal256(kind) else pa.decimal128(38, kind.scale)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
 from swag.tables.comparing import compared
-from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, as_decimal
+from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, as_decimal, roomy
 from swag.tables.expressions.instants import time_of_day
 from swag.tables.expressions.types import is_numeric, is_text
 
@@ -185,6 +185,8 @@ def _number(values: Any, to: pa.DataType) -> Any:
             raise pa.ArrowInvalid(f"it is out of range of {to}")
         return pc.cast(values, to, safe=False)
     if pa.types.is_integer(to):
+        if pa.types.is_decimal(kind):
+            values = roomy(values)
         mode = "half_to_even" if pa.types.is_floating(kind) else "half_towards_infinity"
         return pc.cast(values if pa.types.is_integer(kind) else pc.round(values, round_mode=mode), to)
     if pa.types.is_integer(kind):
@@ -209,7 +211,7 @@ def _refuse_unbounded(values: Any) -> None:
 
 def _rescaled(values: Any, to: pa.DataType) -> Any:
     if values.type.scale > to.scale:
-        values = pc.round(values, to.scale, round_mode="half_towards_infinity")
+        values = pc.round(roomy(values), to.scale, round_mode="half_towards_infinity")
     return as_decimal(values, to)
 
 

@@ -268,3 +268,85 @@ def test_numbers_of_decimals_compare_as_these_do(units: list[int]) -> None:
             renumbering.apply(numbers)
         numbers = np.append(numbers, new)
     assert [units[i] for i in np.argsort(numbers)] == sorted(units)
+
+
+@FEWER
+@given(table=tables(), first=st.sampled_from(["sum", "mean", "last", "max", "distinct"]), cut=st.integers(1, 20))
+def test_queries_that_come_later_start_from_the_decimals_that_are_kept(table: pa.Table, first: str, cut: int) -> None:
+    engine, kind = sw.Engine(key="k"), table.schema.field("c").type
+    engine.register(sw.Query(AGGREGATES[first][0], sw.Rows(30), name="kept"))
+    engine.register([sw.Query(sw.last(name), sw.Rows(30), name=f"kept {name}") for name in ("x", "one")])
+    engine.append(table.slice(0, cut))
+    rows = [sw.Query(what, sw.Rows(30), name=name) for name, (what, _) in AGGREGATES.items()]
+    engine.register(rows)
+    engine.append(table.slice(cut))
+    for answers in engine.lookup_all().to_pylist():
+        own = [row for row in table.to_pylist() if row["k"] == answers["k"]]
+        for query in rows:
+            check(answers[query.label], own, query.label, kind)
+
+
+@FEWER
+@given(table=tables(), algorithm=st.sampled_from(["r-int", "b-int", "l-int"]))
+def test_every_structure_gives_the_same_decimals(table: pa.Table, algorithm: str) -> None:
+    names = ["sum", "mean"] if algorithm == "r-int" else ["sum", "mean", "min", "arg_max", "by", "std"]
+    queries = [sw.Query(AGGREGATES[name][0], sw.Rows(4), name=f"{name} rows") for name in names]
+    engine, kind = sw.Engine(key="k", algorithm=algorithm), table.schema.field("c").type
+    engine.register(queries)
+    for i in range(table.num_rows):
+        engine.append(table.slice(i, 1))
+    for answers in engine.lookup_all().to_pylist():
+        own = [row for row in table.to_pylist() if row["k"] == answers["k"]]
+        for query in queries:
+            check(answers[query.label], own[-4:], query.label.split()[0], kind)
+
+
+@FEWER
+@given(table=tables(), step=st.integers(1, 5), order=st.randoms(use_true_random=False))
+def test_filters_late_rows_ticks_features_and_changes_agree_with_stored_decimals(
+    table: pa.Table, step: int, order: Any
+) -> None:
+    filters = [None, "x > 0", "x > 1", "c > 0", "one = 1"]
+    queries = [
+        sw.Query(AGGREGATES[name][0], sw.Range(4), name=f"{name} {i}", where=where)
+        for i, where in enumerate(filters)
+        for name in ("sum", "mean", "max", "arg_max", "first")
+    ]
+    having = [sw.Query(AGGREGATES[name][0], sw.Range(4), name=name, having=(">", 0)) for name in ("sum", "max")]
+    ticking = [sw.Query(query.aggregate, sw.Range(4), name=f"t {query.label}", every=sw.Every(2)) for query in having]
+    engine = sw.Engine(key="k", lateness=1000, hold=False)
+    engine.register([*queries, *having])
+    places = list(range(table.num_rows))
+    order.shuffle(places)
+    for first in range(0, len(places), step):
+        engine.append(table.take(pa.array(places[first : first + step])))
+        for query in having:
+            engine.changes(query.label)
+    in_order = sw.Engine(key="k")
+    in_order.register([*queries, *having, *ticking])
+    in_order.append(table.slice(0, step))
+    in_order.append(table.slice(step))
+    now = max(table["ts"].to_pylist())
+    keys = sorted(set(table["k"].to_pylist()))
+    at = {"k": keys, "ts": [now] * len(keys)}
+    right = {row["k"]: row for row in sw.evaluate(queries, table, key="k", at=at).to_pylist()}
+    features = {row["k"]: row for row in in_order.features({"k": keys}).to_pylist()}
+    for answers in in_order.lookup_all().to_pylist():
+        for query in queries:
+            assert close(answers[query.label], right[answers["k"]][query.label])
+            assert close(features[answers["k"]][query.label], right[answers["k"]][query.label])
+    late = {row["k"]: row for row in engine.lookup_all().to_pylist()}
+    for k, answers in late.items():
+        for query in queries:
+            if query.aggregate.kind in ("sum", "mean", "max"):  # of equal times the order is another
+                assert close(answers[query.label], right[k][query.label])
+    ticks = sw.evaluate(ticking, table, key="k")
+    in_order.advance(now + 10)
+    for query in ticking:
+        assert in_order.emitted(query.label)["value"].to_pylist()[: ticks.num_rows] == ticks[query.label].to_pylist()
+
+
+def close(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, float):
+        return bool(found == pytest.approx(wanted, rel=1e-9, abs=1e-30) or abs(found - wanted) < 1e20)
+    return bool(found == wanted)

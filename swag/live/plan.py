@@ -26,7 +26,7 @@ from swag.live.structures.baselines import MaterializeAll
 from swag.live.structures.routes import Route, counting, is_typed, is_wrapped, parts_over, raw_over, route, serving
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, parts_of
+from swag.query.families import check_columns, compared_columns, parts_of
 from swag.query.kind import Part
 from swag.query.lowering import depth
 from swag.query.query import Query
@@ -78,6 +78,7 @@ class Plan:
         self.thresholds.add(queries)
         if flowing:
             self.thresholds.decide(store.types, queries)
+        store.dictionary.order(name for query in queries for name in compared_columns(query.aggregate))
         for query in queries:
             if isinstance(query.window, Unbounded):
                 self._add_unbounded(query, flowing)

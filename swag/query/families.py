@@ -151,6 +151,11 @@ def computed_columns(aggregate: Aggregate) -> list[str]:
     return [name for name, read in reads.items() if read != "anything"]
 
 
+def compared_columns(aggregate: Aggregate) -> list[str]:
+    """Those whose values it compares, where these are no numbers that it computes with."""
+    return [] if is_summed(aggregate) else computed_columns(aggregate)
+
+
 def check_unit(aggregate: Aggregate, unit: str | None) -> None:
     """Refuse a half-life that is none in the unit of ts."""
     if aggregate.half_life is not None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from swag.query.aggregates import Aggregate
-from swag.query.families import check_columns, computed_columns, is_summed
+from swag.query.families import check_columns, compared_columns, computed_columns, is_summed
 from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.tables.expressions.derived import of_events, with_derived
@@ -87,7 +87,7 @@ class Reading:
         of = [query.aggregate for query in self.queries if query.aggregate.kind != "count"]
         summed = {name for each in of if is_summed(each) for name in each.columns}
         told = {name for each in of if not is_summed(each) for name in each.columns}
-        compared = {name for each in of if not is_summed(each) for name in computed_columns(each)}
+        compared = {name for each in of for name in compared_columns(each)}
         for query in self.queries:
             counted = query.aggregate.kind == "count"
             for name in query.aggregate.columns:

@@ -174,7 +174,7 @@ def as_decimal(values: Any, kind: pa.DataType) -> Any:
 
 
 def roomy(values: Any) -> Any:
-    """Decimals before they are rounded: 9.98 has a digit more then, and Arrow does not always see that it is too many."""
+    """Decimals before they are rounded: 9.98 then has a digit more, and Arrow does not always see if it has no room."""
     return pc.cast(values, pa.decimal256(MOST_DIGITS_THERE_ARE, values.type.scale))
 
 

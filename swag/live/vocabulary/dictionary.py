@@ -75,14 +75,21 @@ class Dictionary:
         """The numbers of a column's values; new values get some. Where they are compared, numbers are as values are."""
         name, array = use.name, one_chunk(column(table, use.name, use.asked_by))
         words = self.tables.setdefault(name, Words(array.type))
-        if use.compared and not words.ordered:
-            self._tell(name, words.order())
+        if use.compared:
+            self.order([name])
         if array.null_count == 0:
             return Field(self._numbers(words, array, name), None, words.type, words)
         valid = np.asarray(array.is_valid())
         numbers = np.zeros(len(array), np.int64)
         numbers[valid] = self._numbers(words, array.drop_null(), name)
         return Field(numbers, valid, words.type, words)
+
+    def order(self, names: Iterable[str]) -> None:
+        """From now on the numbers of the values of columns compare as these do, also in rows that are kept."""
+        for name in names:
+            words = self.tables.get(name)
+            if words is not None and not words.ordered:
+                self._tell(name, words.order())
 
     def _numbers(self, words: Words, array: pa.Array, name: str) -> np.ndarray:
         numbers, renumbering = words.encode(array, name)

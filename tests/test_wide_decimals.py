@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swag as sw
+from swag.live.vocabulary.dictionary import Dictionary
 from swag.live.vocabulary.words import Words
 
 FEWER = settings(max_examples=max(10, settings.default.max_examples // 3))  # each example is an engine or two
@@ -350,3 +351,13 @@ def close(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, float):
         return bool(found == pytest.approx(wanted, rel=1e-9, abs=1e-30) or abs(found - wanted) < 1e20)
     return bool(found == wanted)
+
+
+def test_a_state_from_before_there_were_words_for_them_is_refused() -> None:
+    known = Dictionary()
+    known.types["c"] = pa.decimal128(38, 2)
+    header, arrays = known.state()
+    Dictionary().restore((header, arrays))
+    del header["decimals"]
+    with pytest.raises(sw.BadSnapshot, match=r'"c" \(decimal128\(38, 2\)\) are kept in it as int64'):
+        Dictionary().restore((header, arrays))

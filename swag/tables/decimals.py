@@ -117,7 +117,7 @@ def approximate(limbs: list[np.ndarray]) -> np.ndarray:
     """Sums of limbs as floats. Of negative ones the opposite is taken first: its limbs all have one sign."""
     negative = _carried(limbs)[-1] < 0
     w0, w1, w2, top = (each.astype(np.float64) for each in _carried([np.where(negative, -s, s) for s in limbs]))
-    found = ((top * 2.0**BITS + w2) * 2.0**BITS + w1) * 2.0**BITS + w0
+    found = (top * 2.0**BITS + w2) * 2.0 ** (2 * BITS) + (w1 * 2.0**BITS + w0)
     return np.asarray(np.where(negative, -found, found))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
+from swag.errors import BadSnapshot
 from swag.live.space import Space
 from swag.live.vocabulary.words import Renumbering, Words
 from swag.query.reading import ColumnUse, Reading
@@ -127,12 +128,25 @@ class Dictionary:
 
     def state(self) -> State:
         known = [name for name in self.tables if name in self.types]
-        tables = nested({"words": known}, {"tables": [self.tables[name].state() for name in known]})
+        tables = nested(
+            {"words": known, "decimals": "in words"}, {"tables": [self.tables[name].state() for name in known]}
+        )
         return with_arrays(tables, {"types": types_to_array(self.types)})
 
     def restore(self, state: State) -> None:
         header, arrays = state
         self.types = types_from_array(arrays["types"])
+        if "decimals" not in header:
+            self._refuse_counted(header["words"])
         for name, saved in zip(header["words"], parts(state, "tables"), strict=True):
             self.tables[name] = Words(self.types[name])
             self.tables[name].restore(saved)
+
+    def _refuse_counted(self, words: list[str]) -> None:
+        """Before there were words for them, decimals of many digits were kept as int64, if all of them fitted."""
+        for name, kind in self.types.items():
+            if decimals.is_wide(kind) and name not in words:
+                raise BadSnapshot(
+                    f'the decimals of "{name}" ({kind}) are kept in it as int64, of which nothing is known any more.',
+                    "an engine that is given the events again",
+                )

@@ -91,9 +91,13 @@ def test_decimals_are_computed_with(term: Any, wanted: Any, kind: pa.DataType, t
 
 
 def test_decimals_that_do_not_fit_are_refused() -> None:
-    events = pa.table({"ts": [1], "d": pa.array([Decimal(7)], pa.decimal128(38, 2))})
-    with pytest.raises(sw.BadType, match="can not be computed"):
-        sw.evaluate([sw.Query(sw.last("d") * sw.last("d"), sw.Rows(1))], events)
+    events = pa.table({"ts": [1, 2], "d": pa.array([Decimal(7), Decimal(10**18)], pa.decimal128(38, 2))})
+    squared = sw.Query(sw.last("d") * sw.last("d"), sw.Rows(1), name="q")
+    assert sw.evaluate([squared], events.slice(0, 1))["q"].to_pylist() == [Decimal("49.0000")]
+    with pytest.raises(sw.SumOverflow, match=r"last\(d\) \* last\(d\) has more than 38 digits"):
+        sw.evaluate([squared], events)
+    with pytest.raises(sw.BadEvents, match=r"d \* d, which can not be computed of row 1"):
+        sw.evaluate([sw.Query(sw.last("d * d"), sw.Rows(1))], events)
 
 
 # -- uint64 -----------------------------------------------------------------------------------------------------------

@@ -83,35 +83,6 @@ def test_decimals_are_exact_and_the_rest_are_floats(kind: pa.DataType, units: li
         assert of == (widest if name == "sum" else kind if name in EXACT else pa.float64())
 
 
-def test_what_does_not_fit_is_refused_by_name_where_it_is_computed_with() -> None:
-    huge = pa.table({"ts": [1, 2], "c": pa.array([Decimal(1), Decimal(10) ** 30], WIDE)})
-    for what in (sw.sum("c"), sw.max("c"), sw.mean("c")):
-        query, engine = sw.Query(what, sw.Rows(2), name="q"), sw.Engine()
-        engine.register(query)
-        for call in (lambda query=query: sw.evaluate(query, huge), lambda engine=engine: engine.append(huge)):
-            with pytest.raises(sw.BadType, match=r'"c" .* in row 1.*does not fit int64.*CAST\("c" AS DOUBLE\)'):
-                call()
-    last = sw.Query(sw.last("c"), sw.Rows(2), name="q")
-    engine = sw.Engine()
-    engine.register(last)
-    engine.append(huge)
-    assert engine.lookup("q") == sw.evaluate(last, huge)["q"].to_pylist()[1] == Decimal(10) ** 30
-
-
-def test_a_sum_that_does_not_fit_raises_and_one_of_prefixes_that_do_not_is_right() -> None:
-    most = Decimal(9 * 10**17).scaleb(-2)
-    table = pa.table({"ts": range(20), "c": pa.array([most] * 20, pa.decimal128(18, 2))})
-    two, all_of_them = sw.Query(sw.sum("c"), sw.Rows(2), name="q"), sw.Query(sw.sum("c"), sw.Rows(20), name="a")
-    assert sw.evaluate(two, table)["q"].to_pylist()[1:] == [2 * most] * 19
-    engine = sw.Engine()
-    engine.register([two, all_of_them])
-    engine.append(table)
-    assert engine.lookup("q") == 2 * most
-    for call in (lambda: sw.evaluate(all_of_them, table), lambda: engine.lookup("a")):
-        with pytest.raises(sw.SumOverflow, match="does not fit int64"):
-            call()
-
-
 def test_decimals_that_were_only_handed_back_are_summed_from_some_batch_on() -> None:
     engine, values = sw.Engine(), pa.array([Decimal("1.5"), Decimal("-2.25"), Decimal("7")], WIDE)
     engine.register(sw.Query(sw.last("c"), sw.Rows(5), name="last"))

@@ -91,6 +91,14 @@ def test_text_of_a_stream_is_compared_as_stored_text_is(
             assert answers[query.label] == right[-1][query.label], query
 
 
+def test_text_that_was_only_handed_back_is_compared_at_once() -> None:
+    engine = sw.Engine()
+    engine.register(sw.Query(sw.last("c"), sw.Rows(9), name="last"))
+    engine.append({"ts": [1, 2], "c": ["b", "a"]})
+    engine.register([sw.Query(sw.min("c"), sw.Rows(9), name="min"), sw.Query(sw.max("c"), sw.Rows(9), name="max")])
+    assert engine.lookup_all().to_pylist() == [{"last": "a", "min": "a", "max": "b"}]
+
+
 def test_a_full_gap_between_two_words_gives_all_of_them_new_labels() -> None:
     engine, words = sw.Engine(), ["b", "a", *("a" * n for n in range(2, 120))]
     engine.register([sw.Query(sw.max("c"), sw.Rows(2), name="max"), sw.Query(sw.min("c"), sw.Rows(200), name="min")])

@@ -290,3 +290,14 @@ def wide_differences(halves, base, lo, hi, out, approximate):
             if beyond < 0:
                 beyond = i
     return beyond
+
+
+@kernel
+def two_words(halves, base, lo, hi, low, high):
+    """The same sums, in two words: what they are modulo 2^64, and how often that."""
+    for i in range(lo.size):
+        a, b = lo[i] - base, hi[i] - base
+        upper, lower = halves[b, 0] - halves[a, 0], halves[b, 1] - halves[a, 1]
+        upper += lower >> HALF
+        low[i] = (upper << HALF) + (lower & 0xFFFFFFFF)
+        high[i] = upper >> HALF

@@ -100,7 +100,9 @@ def _mask(entry: dict[str, Any]) -> dict[str, Any]:
 def _dictionary(words: dict[str, Any], arrays: Arrays, types: dict[str, pa.DataType]) -> State:
     tables: list[State] = [({}, {part: arrays[i] for part, i in parts.items()}) for parts in words.values()]
     columns = {name.removeprefix("column "): kind for name, kind in types.items() if name.startswith("column ")}
-    return with_arrays(nested({"words": list(words)}, {"tables": tables}), {"types": types_to_array(columns)})
+    return with_arrays(
+        nested({"words": list(words), "decimals": "in words"}, {"tables": tables}), {"types": types_to_array(columns)}
+    )
 
 
 def _plan(header: dict[str, Any], arrays: Arrays) -> State:

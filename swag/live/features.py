@@ -12,14 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.windows import wide
+from swag.live.asked_groups import asked_parts, filters_of, in_turn, part_of
 from swag.live.composites import answer_before_events
 from swag.live.core import Core
-from swag.live.lookups import Request, asked_parts, filters_of, in_turn, part_of
+from swag.live.lookups import Request
 from swag.live.structures.routes import Route
 from swag.live.window_edges import lengths_of
 from swag.query.aggregates import Aggregate
 from swag.query.query import Query
 from swag.query.windows import Reach, reach
+from swag.tables.decimals import is_wide
 from swag.tables.wide_rows import Page
 
 NO_PARTIAL = np.zeros((0, 0), np.int64)  # of what positions alone say
@@ -93,8 +95,9 @@ class FeaturePlan:
             return False
         if route.kind.timed or route.kind.answers == "lists" or pa.types.is_decimal(route.type):
             return False
-        words = self.core.dictionary.tables
-        return query.aggregate.kind != "quantile" and not any(name in words for name in query.aggregate.columns)
+        words, types = self.core.dictionary.tables, self.core.dictionary.types
+        plain = not any(name in words or is_wide(types.get(name, pa.null())) for name in query.aggregate.columns)
+        return query.aggregate.kind != "quantile" and plain
 
     def _block(self, places: list[int], which: list[int]) -> Block:
         """A block of queries that differ in their windows alone, by their places; which: the window of each."""

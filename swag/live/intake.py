@@ -19,12 +19,15 @@ from swag.tables.columns import (
     as_table,
     clock_of,
     column,
+    decoded,
     decoded_type,
     field,
     instants,
+    one_chunk,
     valid_rows,
 )  # fmt: skip
-from swag.tables.decimals import ALWAYS_FIT
+from swag.tables.decimals import MOST_DIGITS, exact
+from swag.tables.decimals import is_wide as is_wide_decimal
 from swag.tables.expressions.derived import of_events
 from swag.tables.few_words import TYPES, few_words, table_of_words
 from swag.tables.key_columns import checked, is_joined
@@ -181,14 +184,18 @@ def key_ids(
 
 
 def is_wide(kind: pa.DataType) -> bool:
-    """May values be beyond int64?"""
+    """May values be beyond what they are computed with as?"""
     kind = decoded_type(kind)
-    return bool(kind == pa.uint64() or (pa.types.is_decimal(kind) and kind.precision > ALWAYS_FIT))
+    return bool(kind == pa.uint64() or (pa.types.is_decimal256(kind) and kind.precision > MOST_DIGITS))
 
 
 def check_range(table: pa.Table, name: str) -> None:
-    """Refuse values beyond int64."""
-    field(table, name, "a query reads")
+    """Refuse values beyond that."""
+    array = decoded(one_chunk(table.column(name)))
+    if pa.types.is_decimal(array.type):
+        exact(array, name)
+    else:
+        field(table, name, "a query reads")
 
 
 def fields(
@@ -201,20 +208,20 @@ def fields(
     read = partial(field, table) if shared is None else shared.field
     found: dict[str, Field] = {}
     kinds: dict[str, pa.DataType] = {}
-    for name, asked_by, counted, computed in reading.uses:
+    for use in reading.uses:
+        name, asked_by, computed = use.name, use.asked_by, use.computed
         kind = types[name]
-        if counted:
+        if use.counted:
             found[name] = Field(np.zeros(0), _valid(table, shared, name, asked_by), decoded_type(kind))
-        elif kind not in AS_THEY_ARE and known.are_words(name, kind, computed):
+        elif kind not in AS_THEY_ARE and known.are_words(kind, computed):
             if name not in known.types:  # what is known of it comes from batches that were refused
                 known.tables.pop(name, None)
             elif not known.may_be_words(name, decoded_type(kind)):  # before its values are numbered
                 raise _foreign(name, decoded_type(kind), known.types[name])
             rows = shared.table if shared is not None else table
-            found[name] = _same_type(name, known.field(rows, name, asked_by, computed), known)
+            read_words = known.decimals if is_wide_decimal(decoded_type(kind)) else known.field
+            found[name] = _same_type(name, read_words(rows, use), known)
         else:
-            if name in known.tables:
-                known.count_units(name)
             found[name] = _same_type(name, read(name, asked_by, not computed), known)
         kinds[name] = found[name].type
     if kinds != reading.right:
@@ -231,9 +238,9 @@ def _valid(table: pa.Table | None, shared: ReadOnce | None, name: str, asked_by:
 
 def check_types(table: pa.Table, reading: Reading, known: Dictionary) -> None:
     """Refuse columns that are not of the types they have had, whoever reads them, and when."""
-    for name, _, counted, _ in reading.uses:
-        kind = decoded_type(table.schema.field(name).type)
-        if not counted and not pa.types.is_null(kind) and not is_as_known(kind, known.types.get(name)):
+    for use in reading.uses:
+        name, kind = use.name, decoded_type(table.schema.field(use.name).type)
+        if not use.counted and not pa.types.is_null(kind) and not is_as_known(kind, known.types.get(name)):
             raise _foreign(name, kind, known.types[name])
 
 

@@ -1,8 +1,7 @@
 """Lookups: windows to positions once, structures once per group, then one column per query."""
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,8 @@ from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from kernels.windows.wide import PARTIAL
 from swag.live import window_edges
+from swag.live.asked_groups import AskedGroup, asked_parts, filters_of, in_turn, part_of
 from swag.live.plan import Plan
-from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures.routes import Route
@@ -25,22 +24,14 @@ from swag.query.kinds.quantiles import Neighbours, ranks, ranks_of
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
+from swag.tables.decimals import column_of, unwrapped
 from swag.tables.lists import lists, ranges
 
 FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, key by key was 5 to 20 % faster
+WRAPPED = "wrapped sum"  # in place of a family: what sums of decimals are modulo 2^64
 MOST_EDGES = 1 << 20  # that are worked out at once
 NOBODY = np.zeros((0, 0), bool)
 Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
-
-
-class AskedGroup(NamedTuple):
-    """A group, and what is asked of it: some windows, of the rows of some masks that lie in its space. narrowed: these
-    are not all windows in their order."""
-
-    group: Group
-    masks: list[Mask]
-    windows: list[int]
-    narrowed: bool
 
 
 class Lookups:
@@ -197,6 +188,7 @@ class Request:
         self._instants = instants
         self.store, self.plan, self.ids, self._edges = lookups.store, lookups.plan, ids, {EVERY_EVENT: edges}
         self._rings = {EVERY_EVENT: ids}
+        self._wrapped: dict[tuple[Mask, Part], np.ndarray] = {}  # sums of decimals that one word does not hold
 
     def edges(self, mask: Mask) -> Edges:
         if mask not in self._edges and mask.compared:
@@ -258,11 +250,18 @@ class Request:
         largest = self.plan.largest.get(group.part.columns[0])
         if largest is not None:
             for i, mask in enumerate(masks):
-                sums_asked = partial(self.plan.sums_asked, mask, group.part)
-                states[i] = group.without_overflow(self.rings(mask), edges[i], states[i], largest, sums_asked)
+                came, widens = states[i], self._widens(group.part)
+                sums_asked = partial(self.plan.sums_asked, mask, group.part) if not widens else _nobody_asks
+                states[i] = group.without_overflow(self.rings(mask), edges[i], came, largest, sums_asked)
+                if widens and states[i] is not came:
+                    self._wrapped[mask, group.part] = part_of(came, "sum").reshape(edges[i][0].shape)
         shape = edges[0][0].shape
         return [tuple(p.reshape(shape) for p in each) if isinstance(each, tuple) else each.reshape(shape)
                 for each in states]  # fmt: skip
+
+    def _widens(self, part: Part) -> bool:
+        """Do its sums go on where int64 ends?"""
+        return bool(pa.types.is_decimal(self.store.types.get(part.columns[0], pa.null())))
 
     def _above(self, asked: AskedGroup) -> list[Any]:
         """The same of thresholds that share the rows of a space, where those of one have no positions of their own: its
@@ -307,6 +306,8 @@ class Request:
                 found[mask, part, w] = own
                 if part.family == "moments":  # which serve who asks for the sum
                     found[mask, Part("sum", part.columns), w] = own[1]
+                if (mask, part) in self._wrapped:
+                    found[mask, Part(WRAPPED, part.columns), w] = self._wrapped[mask, part][:, i]
         return found
 
     def column(self, aggregate: Aggregate, route: Route, w: int, partials: dict[Any, Any]) -> pa.Array:
@@ -321,8 +322,13 @@ class Request:
             return self._lists(route, aggregate, lo, hi)
         if kind.name == "quantile":
             found = partials[route.mask, aggregate, w]
+            if aggregate.method == "floor" and aggregate.columns[0] in self.store.dictionary.tables:
+                return self._words(aggregate.columns[0], found, hi > lo)
             return to_arrow(found if route.unit == 1 else found / route.unit, hi > lo, route.type)
         own = [partials[route.mask, part, w] for part in route.parts]
+        wrapped = partials.get((route.mask, Part(WRAPPED, aggregate.columns), w)) if kind.name == "sum" else None
+        if wrapped is not None:
+            return column_of(unwrapped(wrapped, own[0], hi - lo, aggregate.columns[0]), hi > lo, route.type)
         values, valid = self.lowered(aggregate, route, lo, hi, own)
         if kind.answers == "as the column" and aggregate.columns[0] in self.store.dictionary.tables:
             return self._words(aggregate.columns[0], values, valid)
@@ -340,7 +346,7 @@ class Request:
         if route.kind.timed:
             assert self._instants is not None and self.store.clock is not None
             partials = [*partials, Now(self._instants, self.store.clock.unit)]
-        if route.kind.lowers == PARTIAL:  # the answer is what structures hold
+        if route.kind.lowers == PARTIAL and len(partials) == 1:  # the answer is what structures hold
             return partials[0] if route.unit == 1 else partials[0] / route.unit, hi > lo
         values, valid = route.kind.lower(aggregate, hi - lo, partials)
         return values if route.unit == 1 else values / route.unit, valid
@@ -395,7 +401,7 @@ class Request:
         return Neighbours(low, high, fraction, self._of_times(part)).between if linear else low
 
     def _of_times(self, part: Part) -> bool:
-        return bool(pa.types.is_temporal(self.store.types[part.columns[0]]))
+        return bool(pa.types.is_temporal(self.store.types.get(part.columns[0], pa.float64())))
 
     def _neighbours(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> Neighbours:
         """Of a quantile: the elements that its rank falls between, and how far."""
@@ -409,42 +415,9 @@ class Request:
         return Neighbours(*both, fraction, self._of_times(route.parts[0]))
 
 
+def _nobody_asks() -> bool:
+    return False
+
+
 def _taken(state: Any, some: slice) -> Any:
     return tuple(each[some] for each in state) if isinstance(state, tuple) else state[some]
-
-
-def part_of(state: Any, family: str) -> Any:
-    """Of what a structure holds: a part. Moments serve who asks for the sum."""
-    return state[1] if isinstance(state, tuple) and family == "sum" else state
-
-
-def in_turn(asked: list[AskedGroup]) -> list[tuple[Mask, Part, list[int]]]:
-    """Of what `Request.states` gives one after the other: whose it is, and for which windows."""
-    return [(mask, each.group.part, each.windows) for each in asked for mask in each.masks]
-
-
-def filters_of(routes: Iterable[Route]) -> dict[Mask, list[Mask]]:
-    """The masks of queries with a `where`, by the space that their rows lie in."""
-    found: dict[Mask, dict[Mask, None]] = {}
-    for route in routes:
-        if route.mask.where is not None and not route.mask.compared:
-            found.setdefault(route.home, {})[route.mask] = None
-            found.setdefault(route.presence.home, {})[route.presence] = None
-    return {home: list(masks) for home, masks in found.items()}
-
-
-def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[AskedGroup]:
-    """The groups to ask, each for its windows: worked out once for a set of queries. which: the window of each."""
-    windows: dict[tuple[Mask, Part, Mask], dict[int, None]] = {}
-    for route, window in zip(routes, which, strict=True):
-        for part in route.served_by:
-            if part.family != "quantile":
-                windows.setdefault((route.home, part, route.mask), {})[window] = None
-        if route.counted_by is not None and (route.presence.home, route.counted_by) in plan.groups:
-            windows.setdefault((route.presence.home, route.counted_by, route.presence), {})[window] = None
-    together: dict[tuple[Mask, Part, tuple[int, ...]], list[Mask]] = {}
-    for (home, part, mask), own in windows.items():
-        together.setdefault((home, part, tuple(own)), []).append(mask)
-    every = tuple(range(max(which, default=-1) + 1))
-    return [AskedGroup(plan.groups[home, part], masks, list(own), own != every)
-            for (home, part, own), masks in together.items()]  # fmt: skip

@@ -26,7 +26,7 @@ from swag.live.structures.baselines import MaterializeAll
 from swag.live.structures.routes import Route, counting, is_typed, is_wrapped, parts_over, raw_over, route, serving
 from swag.live.turns import require_alone
 from swag.live.unbounded.totals import Totals
-from swag.query.families import check_columns, parts_of
+from swag.query.families import check_columns, compared_columns, parts_of
 from swag.query.kind import Part
 from swag.query.lowering import depth
 from swag.query.query import Query
@@ -78,6 +78,7 @@ class Plan:
         self.thresholds.add(queries)
         if flowing:
             self.thresholds.decide(store.types, queries)
+        store.dictionary.order(name for query in queries for name in compared_columns(query.aggregate))
         for query in queries:
             if isinstance(query.window, Unbounded):
                 self._add_unbounded(query, flowing)
@@ -127,7 +128,7 @@ class Plan:
         """The masks of a query and the raw columns in their spaces. since: as if it started with that event."""
         mask, presence = (each if since is None else each.beginning(since) for each in self._masks(query))
         there = {presence.compared} if presence.compared else set()
-        return {presence: there} | {mask: raw_over(query, mask)}
+        return {presence: there} | {mask: raw_over(query, mask, self.store.types)}
 
     def _add_unbounded(self, query: Query, flowing: bool) -> None:
         missing = self.store.forgotten if self.totals.add(query) else self.store.now
@@ -192,7 +193,7 @@ class Plan:
             ways: dict[tuple[Any, ...], Query] = {}
             for query in self.queries.values():
                 of, which = query.aggregate, self.thresholds.key(query) or query.where
-                ways.setdefault((of.kind, of.columns, of.user, which, self.late.since(query.label)), query)
+                ways.setdefault((of.kind, of.method, of.columns, of.user, which, self.late.since(query.label)), query)
             self._readers = list(ways.values())
         return self._readers
 
@@ -340,7 +341,7 @@ class Plan:
             mask, presence = self._masks(query)
             for each, columns in self._homes(query).items():
                 raw.setdefault(each, set()).update(columns)
-            for part in parts_over(query, mask):
+            for part in parts_over(query, mask, self.store.types):
                 wanted.setdefault((mask.home, part), []).append(query.label)
             if presence.compared and presence != mask:
                 wanted.setdefault((presence.home, counting(presence)), []).append(query.label)

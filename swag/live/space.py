@@ -16,8 +16,9 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.durable.state import State, nested, part, with_arrays
 from swag.live.arena import Arena, Column
 from swag.query.kind import HASHED, TIME, factors
-from swag.tables import decay
+from swag.tables import decay, decimals
 from swag.tables.columns import Clock, Field
+from swag.tables.decimals import limb_of
 from swag.tables.keys import hashed
 
 EACH = ""  # in place of a predicate: the mask of a space that holds the rows of many
@@ -170,17 +171,22 @@ class Space:
 
 
 def values_of(name: str, fields: dict[str, Field]) -> np.ndarray:
-    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, or hashes."""
+    """A column, the product of two ("price * volume"; "volume * 1" is it as floats), one that decays, hashes, or a limb
+    of decimals."""
     if name in fields:
         return fields[name].values
     if name.endswith(HASHED):
         return hashed(fields[name.removesuffix(HASHED)])
     decaying = decay.read(name)
     if decaying is not None:
-        weighed = None if decaying.column is None else fields[decaying.column].values
+        weighed = None if decaying.column is None else fields[decaying.column].floats
         return decay.computed(decaying, fields[TIME].values, Clock(fields[TIME].type).unit, weighed)
+    limb = limb_of(name)
+    if limb is not None:
+        column, i = fields[limb[0]], limb[1]
+        return np.zeros(column.values.size, np.int64) if column.exact is None else decimals.limb(column.exact, i)
     x, y = factors(name) or (name, "1")
     if y == "1":
-        return fields[x].values.astype(np.float64)
+        return fields[x].floats.copy()
     with np.errstate(all="ignore"):  # inf * 0 is NaN, and that is the answer
-        return fields[x].values * fields[y].values.astype(np.float64)
+        return fields[x].floats * fields[y].floats

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from swag.errors import BadType, SumOverflow
 from swag.query.expression import COMPARISONS, Expression, Operators, Windowed
 from swag.tables import arithmetic
+from swag.tables.arithmetic import TOO_MANY_DIGITS
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.comparing import compared, scalar
 
@@ -43,6 +44,8 @@ def calculate(term: Any, columns: Columns) -> Any:
     try:
         return _value(term, columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as why:
+        if "in precision" in str(why) or TOO_MANY_DIGITS in str(why):
+            raise SumOverflow(f"{term} has more than 38 digits.", "compute with floats: 1.0 * …") from None
         if "overflow" in str(why) or "not in range" in str(why):
             raise SumOverflow(f"{term} does not fit int64.", "compute with floats: 1.0 * …") from None
         raise BadType(f"{term} can not be computed of these columns: {why}.", "numbers with numbers") from None

@@ -20,9 +20,12 @@
     user-defined            "user"       what they say
 
 Rows that do not count (a null in a column of the aggregate, a `where` that does not hold) are not in the positions.
+
+Of decimals of more digits than int64 has (swag/tables/decimals.py) sum and mean read "sum" of four limbs, what has an
+order reads numbers of words, as of text, and all else reads floats.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,20 +39,44 @@ from kernels.operators.shape import Shape
 from kernels.operators.skewness import Skewness
 from swag.errors import BadType
 from swag.query.aggregates import Aggregate
-from swag.query.kind import KINDS, TIME, Part, Reads
+from swag.query.kind import AS_FLOAT, KINDS, TIME, Part, Reads
 from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
-from swag.tables.decimals import sum_type
+from swag.tables.decimals import is_wide, limb_names, sum_type
 from swag.tables.keys import is_groupable, is_spelled
 from swag.tables.times.durations import in_units
 
 
-def parts_of(aggregate: Aggregate) -> tuple[Part, ...]:
+def parts_of(aggregate: Aggregate, kinds: Mapping[str, pa.DataType] | None = None) -> tuple[Part, ...]:
+    """kinds: of its columns, as far as they are known."""
     kind = KINDS[aggregate.kind]
     if kind.parts is not None:
         return kind.parts(aggregate)
-    return (Part(kind.family, aggregate.columns, aggregate.user),) if kind.family else ()
+    if not kind.family:
+        return ()
+    kept = columns_kept(aggregate, kinds or {})
+    if aggregate.kind in OF_LIMBS and len(kept) > 1:
+        return tuple(Part(kind.family, (each,)) for each in kept)
+    return (Part(kind.family, kept, aggregate.user),)
+
+
+OF_LIMBS = ("sum", "mean")  # kinds that add up decimals exactly
+
+
+def is_summed(aggregate: Aggregate) -> bool:
+    """Does it compute with numbers? Others count values, compare them, or hand them back."""
+    return KINDS[aggregate.kind].degrees is not None and aggregate.method != "floor"
+
+
+def columns_kept(aggregate: Aggregate, kinds: Mapping[str, pa.DataType]) -> tuple[str, ...]:
+    """The columns that are kept for those of an aggregate: these themselves, unless they are wide decimals."""
+    wide = {name for name in aggregate.columns if name in kinds and is_wide(decoded_type(kinds[name]))}
+    if not wide or not is_summed(aggregate):
+        return aggregate.columns
+    if aggregate.kind in OF_LIMBS:
+        return limb_names(aggregate.columns[0])
+    return tuple(name + AS_FLOAT if name in wide else name for name in aggregate.columns)
 
 
 def operator(part: Part) -> Any:
@@ -124,6 +151,11 @@ def computed_columns(aggregate: Aggregate) -> list[str]:
     return [name for name, read in reads.items() if read != "anything"]
 
 
+def compared_columns(aggregate: Aggregate) -> list[str]:
+    """Those whose values it compares, where these are no numbers that it computes with."""
+    return [] if is_summed(aggregate) else computed_columns(aggregate)
+
+
 def check_unit(aggregate: Aggregate, unit: str | None) -> None:
     """Refuse a half-life that is none in the unit of ts."""
     if aggregate.half_life is not None:
@@ -156,13 +188,15 @@ def is_between_times(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> boo
 
 
 def unit_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> float:
-    """What answers that are floats are to be divided by, where columns of decimals were whole numbers."""
+    """What answers that are floats are to be divided by, where columns of decimals were whole numbers. Of wide ones
+    only the mean is computed of such."""
     degrees = KINDS[aggregate.kind].degrees
     decimals = [name for name in aggregate.columns if pa.types.is_decimal(kinds[name])]
     if degrees is None or not decimals or result_type(aggregate, kinds) != pa.float64():
         return 1.0
     of = [decoded_type(kinds[name]) for name in aggregate.columns]
-    tens = sum(d * kind.scale for d, kind in zip(degrees, of, strict=True) if pa.types.is_decimal(kind))
+    whole = [pa.types.is_decimal(kind) and (aggregate.kind in OF_LIMBS or not is_wide(kind)) for kind in of]
+    tens = sum(d * kind.scale for d, kind, some in zip(degrees, of, whole, strict=True) if some)
     return float(10.0**tens)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from swag.query.aggregates import Aggregate
-from swag.query.families import check_columns, computed_columns
+from swag.query.families import check_columns, compared_columns, computed_columns, is_summed
 from swag.query.kind import KINDS
 from swag.query.query import Query
 from swag.tables.expressions.derived import of_events, with_derived
@@ -16,12 +16,16 @@ from swag.tables.predicate import columns_of
 
 class ColumnUse(NamedTuple):
     """A column that aggregates read. counted: nothing but which of its values are null. computed: values are computed
-    with, else they are handed back as they came."""
+    with, else they are handed back as they came. Of decimals, which are kept in several ways, those that it takes:
+    summed, as numbers; told, as values that are told apart or handed back; compared, as such that have an order."""
 
     name: str
     asked_by: str
     counted: bool
     computed: bool
+    summed: bool
+    told: bool
+    compared: bool
 
 
 class Reading:
@@ -80,11 +84,16 @@ class Reading:
     def uses(self) -> list[ColumnUse]:
         """The columns that aggregates read, and what for."""
         uses: dict[str, ColumnUse] = {}
+        of = [query.aggregate for query in self.queries if query.aggregate.kind != "count"]
+        summed = {name for each in of if is_summed(each) for name in each.columns}
+        told = {name for each in of if not is_summed(each) for name in each.columns}
+        compared = {name for each in of for name in compared_columns(each)}
         for query in self.queries:
             counted = query.aggregate.kind == "count"
             for name in query.aggregate.columns:
                 if name not in uses or uses[name].counted > counted:
-                    use = ColumnUse(name, f'query "{query.title}" reads', counted, name in self.computed)
+                    use = ColumnUse(name, f'query "{query.title}" reads', counted, name in self.computed,
+                                    name in summed, name in told, name in compared)  # fmt: skip
                     uses[name] = use
         return list(uses.values())
 

@@ -104,6 +104,12 @@ class Aggregator(ABC):
         """The answers, once all are there. kind: their type."""
         return with_bitmap(output.values, output.bitmap, kind)
 
+    def worded(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        """The answers, of values of the first column, which may be the numbers of words."""
+        words = self.selection.stored.fields[self.columns[0]].words
+        found = with_bitmap(output.values, output.bitmap, kind if words is None else pa.int64())
+        return found if words is None else words.take(found)
+
     def rows_taken(self, rows: np.ndarray, bitmap: np.ndarray | None = None) -> pa.Array | pa.ChunkedArray:
         """Values of the first column, of any type, in rows of the input."""
         return column(self.selection.stored.table, self.columns[0], "").take(with_bitmap(rows, bitmap, pa.int64()))
@@ -248,10 +254,7 @@ class Extreme(Aggregator):
         return answer
 
     def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-        words = self.selection.stored.fields[self.columns[0]].words
-        places = kind if words is None else pa.int64()
-        found = super().array(output, places)
-        return found if words is None else words.take(found)
+        return self.worded(output, kind)
 
     def _table(self, chunk: Chunk, aggregate: Aggregate) -> ExtremeTable | None:
         """Where it pays: a level costs half a nanosecond per row, a sweep instead 2.5 more per answer, or more."""
@@ -277,6 +280,9 @@ class Quantile(Aggregator):
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
         of_floats = aggregate.method == "linear" and not self.of_times
         return Output(requests, np.float64 if of_floats else self.dtype())
+
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        return self.worded(output, kind)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: a cursor for each quantile slides over the ranks of rows."""

@@ -28,8 +28,9 @@ from swag.stored.blocks import Chunk, Output
 from swag.stored.distinct import Distinct, Mode
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
-from swag.stored.sums import IntegerSums, Sums, Variance, WeightedMean
-from swag.tables.columns import Field, as_table, column, is_discrete
+from swag.stored.sums import DecimalSums, IntegerSums, Sums, Variance, WeightedMean
+from swag.tables.columns import Field, as_table, column, decoded_type, is_discrete
+from swag.tables.decimals import is_wide
 from swag.tables.predicate import holds
 
 MANY_ROWS = 1 << 17  # from which on threads pay: to start two takes as long as to put 100,000 answers in order
@@ -178,7 +179,8 @@ class Evaluation:
     ) -> tuple[Aggregator, Output]:
         """The part that answers an aggregate, and where it will: both are there already if an equal query was added."""
         kind, family = aggregator_of(aggregate, kinds)
-        part = self.parts.setdefault((kind, family, aggregate.columns, selection), kind(aggregate.columns, selection))
+        columns = families.columns_kept(aggregate, kinds)
+        part = self.parts.setdefault((kind, family, columns, selection), kind(columns, selection))
         part.reaches.add(window)
         outputs = self.windows.setdefault(window, {}).setdefault(part, {})
         if aggregate not in outputs:
@@ -190,7 +192,12 @@ class Evaluation:
         aggregate, table = query.aggregate, self.stored.table
         asked_by = f'query "{query.title}" {"sums" if aggregate.kind == "sum" else "reads"}'
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
-        fields = {name: self.stored.field(name, asked_by) for name in families.check_columns(aggregate, kinds)}
+        fields = {}
+        for name in families.check_columns(aggregate, kinds):
+            if families.is_summed(aggregate) and is_wide(decoded_type(kinds[name])):
+                fields[name] = self.stored.summed(name, asked_by, aggregate.kind in families.OF_LIMBS)
+            else:
+                fields[name] = self.stored.field(name, asked_by)
         present = {name: self.stored.present(name, asked_by) for name in kinds if name not in fields}
         present |= {name: f.valid for name, f in fields.items()}
         kinds |= {name: f.type for name, f in fields.items()} | {TIME: self.stored.clock.type}
@@ -249,14 +256,14 @@ class Evaluation:
         chunk.made.clear()  # what was built is of no use to other chunks, of which there may be many
 
     def refuse_overflow(self) -> None:
-        """Raise if a sum of integers did not fit int64, with the first input row where that is so."""
+        """Raise if a sum of integers or decimals did not fit, with the first input row where that is so."""
         for found in self.columns:
             if isinstance(found.part, IntegerSums):
                 rows = [found.output.row(request) for request, output in found.part.beyond if output is found.output]
                 if rows:
-                    name = found.query.aggregate.columns[0]
+                    name, what = found.query.aggregate.columns[0], found.part.holds
                     raise SumOverflow(
-                        f'query "{found.query.title}": the sum of "{name}" at row {min(rows)} does not fit int64.',
+                        f'query "{found.query.title}": the sum of "{name}" at row {min(rows)} does not fit {what}.',
                         f'cast "{name}" to float64',
                     )
 
@@ -290,9 +297,11 @@ def thread_count() -> int:
 
 def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[type[Aggregator], Any]:
     """What answers an aggregate, and its family: of one family, columns and selection, all are answered by one part."""
-    parts = families.parts_of(aggregate)
+    parts = families.parts_of(aggregate, kinds)
     if aggregate.kind in SUMMED:
         of = kinds[aggregate.columns[0]]
+        if is_wide(of):
+            return DecimalSums, parts
         return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts
     if len(parts) == 1:  # whatever is made of one operator can be swept
         return BY_KIND.get(aggregate.kind, Swept), parts

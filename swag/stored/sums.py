@@ -1,8 +1,10 @@
 """Sums, means and variances of stored events: by differences, certified, or else swept (kernels/stored/swept.py)."""
 
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import compensated, monoids
 from kernels.stored import direct, swept
@@ -11,7 +13,8 @@ from swag.query.aggregates import Aggregate
 from swag.stored.aggregators import Aggregator, Answer, LandmarkSweep, Outputs, swept_and_lowered
 from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.ordered_rows import Requests
-from swag.tables.columns import fixed
+from swag.tables import decimals
+from swag.tables.columns import fixed, with_bitmap
 
 SPARSE = 16  # rows per request from which on pieces are cheaper than a running sum of every row
 
@@ -149,18 +152,34 @@ class Sums(Aggregator):
 @dataclass(eq=False)
 class IntegerSums(Aggregator):
     """sum and mean of an integer column: exact; any, all and count_if of true and false. `beyond`: requests whose
-    sum does not fit int64, and its place."""
+    sum does not fit what it `holds`, and its place. Sums of decimals go on in a second word."""
 
     beyond: list[tuple[int, Output]] = field(default_factory=list)
+    holds = "int64"
 
     def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        if aggregate.kind == "sum" and self.may_widen:
+            return TwoWords(requests)
         return Output(requests, np.float64 if aggregate.kind == "mean" else np.int64, int(aggregate.kind != "count_if"))
+
+    @cached_property
+    def may_widen(self) -> bool:
+        """Are these decimals, and so many and large that a sum of some may be beyond int64?"""
+        column = self.selection.stored.fields[self.columns[0]]
+        return bool(pa.types.is_decimal(column.type)) and _may_be_wide(column.values)
+
+    def array(self, output: Output, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        if not isinstance(output, TwoWords):
+            return super().array(output, kind)
+        return with_bitmap(np.stack([output.values, output.high.values], axis=-1), output.bitmap, kind)
 
     def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
         """Answers of one window, block after block: differences of the chunk's exact running sums of integers."""
         a, _ = self.rows(chunk)
         run, wide = chunk.once((self, "running"), lambda: _running_integers(self.column(chunk)))
         by_kind = {aggregate.kind: output for aggregate, output in outputs.items()}
+        sums = by_kind.get("sum")
+        high = sums.high if isinstance(sums, TwoWords) else None
 
         def answer(block: RequestBlock) -> None:
             """Integer sums and means of a block of windows; a sum that does not fit int64 is noted in `beyond`."""
@@ -170,10 +189,14 @@ class IntegerSums(Aggregator):
             if wide:
                 dividend = np.empty(total.size)
                 beyond = swept.wide_differences(run, a, block.lo, block.hi, total, dividend)
-                if beyond >= 0 and "sum" in slots:
+                if high is not None:
+                    swept.two_words(run, a, block.lo, block.hi, total, high.slot(block))
+                elif beyond >= 0 and "sum" in slots:
                     self.beyond.append((block.first + beyond, by_kind["sum"]))
             else:
                 swept.integer_differences(run, a, block.lo, block.hi, total)
+                if high is not None:
+                    np.right_shift(total, 63, out=high.slot(block))
             if "mean" in slots:
                 divide(dividend, block, slots["mean"])
             for aggregate, output in outputs.items():
@@ -184,10 +207,65 @@ class IntegerSums(Aggregator):
         return answer
 
 
+def _may_be_wide(values: np.ndarray) -> bool:
+    return values.size > 0 and max(abs(int(values.max())), abs(int(values.min()))) * values.size >= 2**63
+
+
+class TwoWords(Output):
+    """Sums of decimals: their low words, and the `high` ones."""
+
+    def __init__(self, requests: Requests) -> None:
+        super().__init__(requests, np.int64)
+        self.high = Output(requests, np.int64, least=0)
+
+    def arrange(self, request_of: np.ndarray) -> None:
+        super().arrange(request_of)
+        self.high.arrange(request_of)
+
+
+@dataclass(eq=False)
+class DecimalSums(IntegerSums):
+    """sum and mean of decimals of many digits, from the running sums of their limbs."""
+
+    holds = "38 digits"
+
+    def output(self, requests: Requests, aggregate: Aggregate) -> Output:
+        return TwoWords(requests) if aggregate.kind == "sum" else Output(requests, np.float64)
+
+    def start(self, chunk: Chunk, outputs: Outputs) -> Answer:
+        """Answers of one window, block after block: differences of the chunk's exact running sums of limbs."""
+        a, _ = self.rows(chunk)
+        limbs_of = {i: partial(self._running_limb, chunk, i) for i in range(len(self.columns))}
+        runs = [chunk.once((self, "running", i), made) for i, made in limbs_of.items()]
+
+        def answer(block: RequestBlock) -> None:
+            """Sums and means of a block of windows; a sum of more than 38 digits is noted in `beyond`."""
+            limbs = [np.empty(block.lo.size, np.int64) for _ in runs]
+            for run, each in zip(runs, limbs, strict=True):
+                swept.integer_differences(run, a, block.lo, block.hi, each)
+            for output in outputs.values():
+                slot = output.slot(block)
+                if isinstance(output, TwoWords):
+                    words, fit = decimals.joined(limbs)
+                    slot[:], output.high.slot(block)[:] = words[:, 0], words[:, 1]
+                    if not fit.all():
+                        self.beyond.append((block.first + int(np.argmin(fit)), output))
+                else:
+                    divide(decimals.approximate(limbs), block, slot)
+                output.settle(block, slot)
+
+        return answer
+
+    def _running_limb(self, chunk: Chunk, i: int) -> np.ndarray:
+        values = self.column(chunk, i)
+        run = np.empty(values.size + 1, np.int64)
+        swept.accumulate_integers(values, run)
+        return run
+
+
 def _running_integers(values: np.ndarray) -> tuple[np.ndarray, bool]:
     """Running sums, and whether a window's sum might not fit int64: they are kept in two halves then."""
-    largest = max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
-    wide = largest * values.size >= 2**63
+    wide = _may_be_wide(values)
     run = np.empty((values.size + 1, 2) if wide else values.size + 1, np.int64)
     (swept.accumulate_halves if wide else swept.accumulate_integers)(values, run)
     return run, wide

@@ -228,12 +228,27 @@ def instants(array: pa.ChunkedArray, name: str) -> np.ndarray:
 class Field:
     """A column as kernels want it: int64 or float64 values, which of them are valid (None: all), the type it had.
 
-    words: where values are the numbers of others, the table of those (swag/tables/keys.py)."""
+    words: where values are the numbers of others, the table of those (swag/tables/keys.py). exact: of decimals of many
+    digits, if they are computed with, their low and high words (swag/tables/decimals.py)."""
 
     values: np.ndarray
     valid: np.ndarray | None
     type: pa.DataType
     words: Any = None
+    exact: np.ndarray | None = None
+
+    @property
+    def floats(self) -> np.ndarray:
+        """The values as floats, as they are computed with."""
+        if self.exact is not None:
+            return decimals.as_floats(self.exact, self.type.scale)
+        return self.values.astype(np.float64, copy=False)
+
+    def some(self, rows: np.ndarray) -> "Field":
+        """Those in some rows."""
+        values = self.values[rows] if self.values.size else self.values
+        valid, exact = (None if each is None else each[rows] for each in (self.valid, self.exact))
+        return Field(values, valid, self.type, self.words, exact)
 
 
 def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) -> Field:
@@ -251,7 +266,7 @@ def field(table: pa.Table, name: str, asked_by: str, as_they_are: bool = False) 
         filled = array if valid is None else pc.fill_null(array, 0)
         return Field(np.asarray(filled.cast(pa.float64())), valid, kind)
     if pa.types.is_decimal(kind):
-        return Field(decimals.unscaled(array, name), valid, kind)
+        return Field(decimals.unscaled(array), valid, kind)
     if is_discrete(kind):
         array = array if valid is None else array.fill_null(_zero(kind))
         wrapped = as_they_are and pa.types.is_uint64(kind)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from swag.tables.columns import one_chunk
 from swag.tables.constants import Number, is_number, plain
+from swag.tables.decimals import MOST_DIGITS_THERE_ARE, as_decimal
 
 _ARROW = {
     ">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal, "=": pc.equal, "<>": pc.not_equal,
@@ -145,6 +146,7 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
     """Two columns compared by Arrow; exactly, where an integer is too large to be a float."""
     if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         left = pc.cast(left, pa.float64())  # Arrow compares nulls of some type only
+    left, right = _with_points_alike(left, right)
     try:
         return _ARROW[op](left, right)
     except pa.ArrowInvalid:  # an integer beside floats, too large to be one
@@ -153,6 +155,17 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
         if isinstance(left, pa.Scalar):
             return _compared(op, left.as_py(), right)
         return _exactly(op, one_chunk(left), one_chunk(right))
+
+
+def _with_points_alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Decimals with as many digits behind the point; to make them so, Arrow takes 38 digits at most."""
+    kinds = [left.type, right.type]
+    decimals = [kind for kind in kinds if pa.types.is_decimal(kind)]
+    whole = [kind for kind in kinds if pa.types.is_integer(kind)]
+    if not decimals or len(decimals) + len(whole) < 2 or (not whole and kinds[0].scale == kinds[1].scale):
+        return left, right
+    kind = pa.decimal256(MOST_DIGITS_THERE_ARE, max(each.scale for each in decimals))
+    return as_decimal(left, kind), as_decimal(right, kind)
 
 
 def _exactly(op: str, left: pa.Array, right: pa.Array) -> pa.Array:

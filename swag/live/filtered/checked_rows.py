@@ -27,11 +27,7 @@ class CheckedRows:
 
     def some(self, rows: np.ndarray) -> "CheckedRows":
         """Those at these places."""
-        fields = {
-            name: Field(each.values[rows] if each.values.size else each.values,
-                        None if each.valid is None else each.valid[rows], each.type, each.words)
-            for name, each in self.fields.items()
-        }  # fmt: skip
+        fields = {name: each.some(rows) for name, each in self.fields.items()}
         return CheckedRows(self.ts[rows], self.ids[rows], fields, self.chosen.some(rows))
 
 

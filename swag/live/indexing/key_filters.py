@@ -136,7 +136,7 @@ class Filters:
         if self.changed:
             self.register()
         for key, entry in self.entries.items():
-            if key.kind == "sum":
+            if key.kind == "sum" and is_number(found[key.columns[0]].type):  # else there will be none, as is known now
                 values = found[key.columns[0]].values
                 keep = chosen[self.plan.mask(entry.queries[0], self.plan.nullable_with(found))]
                 negative = np.flatnonzero(values < 0 if keep is None else (values < 0) & keep)

@@ -28,6 +28,7 @@ from swag.query.kind import LESS, MORE, TIME
 from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.tables.columns import Field, fixed, to_arrow
+from swag.tables.decimals import column_of, joined, limb_names
 from swag.tables.expressions.derived import derived
 from swag.tables.key_columns import apart, key_name
 from swag.tables.predicate import columns_of, holds
@@ -160,7 +161,7 @@ class KeptRows:
         """Rows of whose space this column is kept, not null, wherever it is not."""
         for mask in self._sources(name, where, since):
             space = self.store.find(mask)
-            if space is not None and name in space.raw:
+            if space is not None and not {name, limb_names(name)[0]}.isdisjoint(space.raw):
                 return mask
         return None
 
@@ -175,7 +176,13 @@ class KeptRows:
 
     def _values(self, name: str, source: Mask) -> pa.Array:
         places, slots = self.of(source)
-        data = self.store.spaces[source.home].raw[name].data
+        raw = self.store.spaces[source.home].raw
+        if name not in raw:  # decimals that are only added up
+            words, known = np.zeros((self.count, 2), np.int64), np.zeros(self.count, bool)
+            words[places] = joined([raw[each].data[slots] for each in limb_names(name)])[0]
+            known[places] = True
+            return column_of(words, known, self.store.types[name])
+        data = raw[name].data
         values, known = np.zeros(self.count, data.dtype), np.zeros(self.count, bool)
         values[places], known[places] = data[slots], True
         if name in self.store.dictionary.tables:

@@ -41,9 +41,10 @@ def route(query: Query, masks: tuple[Mask, Mask], store: Store, groups: Mapping[
     own: tuple[Part, ...] | None = None
     by: tuple[Part, ...] = ()
     if space is not None and not isinstance(query.window, Unbounded):
-        own = parts_over(query, mask)
+        own = parts_over(query, mask, store.types)
         by = tuple(serving(part, space, groups.keys()) for part in own)
-        if not all((mask.home, part) in groups for part in by) or not raw_over(query, mask) <= space.raw.keys():
+        raw = raw_over(query, mask, store.types)
+        if not all((mask.home, part) in groups for part in by) or not raw <= space.raw.keys():
             own, by = None, ()
         elif not parts_of(aggregate):
             own = ()
@@ -53,10 +54,10 @@ def route(query: Query, masks: tuple[Mask, Mask], store: Store, groups: Mapping[
     return Route(mask, mask.home, presence, own, by, kind, of_type, unit_of(aggregate, kinds), counted_by)
 
 
-def parts_over(query: Query, mask: Mask) -> tuple[Part, ...]:
+def parts_over(query: Query, mask: Mask, types: Mapping[str, pa.DataType]) -> tuple[Part, ...]:
     """Of what a query is computed, from the rows of a mask: where these are told apart by a key, as aggregates of those
-    above a bound."""
-    own = parts_of(query.aggregate)
+    above a bound. types: of columns, as far as they are known."""
+    own = parts_of(query.aggregate, types)
     if not mask.compared:
         return own
     return tuple(Part(part.family + ABOVE, (*part.columns, mask.compared)) for part in own) or (counting(mask),)
@@ -67,12 +68,12 @@ def counting(mask: Mask) -> Part:
     return Part(COUNT, (mask.compared,))
 
 
-def raw_over(query: Query, mask: Mask) -> set[str]:
+def raw_over(query: Query, mask: Mask, types: Mapping[str, pa.DataType]) -> set[str]:
     """The raw columns that a query needs kept of the rows of a mask."""
     kind = KINDS[query.aggregate.kind]
     if kind.at_ends:
         return set(kind.raw or query.aggregate.columns)
-    return {name for part in parts_over(query, mask) for name in part.columns}
+    return {name for part in parts_over(query, mask, types) for name in part.columns}
 
 
 def is_wrapped(query: Query, space: Space, types: Mapping[str, pa.DataType]) -> bool:

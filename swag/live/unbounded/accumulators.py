@@ -1,10 +1,11 @@
 """What is kept of all rows so far, key by key: sums, partials of any operator, the first and the last values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kernels.operators import monoids
 from kernels.windows import registers, totals
@@ -40,15 +41,15 @@ def can_run(aggregate: Aggregate) -> bool:
     return not {what.family for what in whats_of(aggregate) if isinstance(what, Part)} & set(NO_MONOID)
 
 
-def whats_of(aggregate: Aggregate) -> tuple[What, ...]:
-    """What an aggregate is computed from."""
+def whats_of(aggregate: Aggregate, kinds: Mapping[str, pa.DataType] | None = None) -> tuple[What, ...]:
+    """What an aggregate is computed from. kinds: of its columns, as far as they are known."""
     kind = KINDS[aggregate.kind]
     if kind.at_ends:
         (column,) = kind.raw or aggregate.columns
         return (EndRows(aggregate.kind.startswith("first"), column, aggregate.n or 1),)
     if aggregate.kind == "approx_count_distinct":
         return (Part("registers", (aggregate.columns[0] + HASHED,)),)
-    return parts_of(aggregate)
+    return parts_of(aggregate, kinds)
 
 
 def columns_of(what: What) -> tuple[str, ...]:

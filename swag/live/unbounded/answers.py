@@ -11,14 +11,19 @@ from swag.query.families import lower
 from swag.query.kind import KINDS, Now
 from swag.query.kinds.lists import span
 from swag.query.user_calls import failed
+from swag.tables.decimals import unwrapped
 from swag.tables.lists import ranges
 
 
 def lowered(
-    title: str, aggregate: Aggregate, n: np.ndarray, made: list[Accumulator], now: Now | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+    title: str, aggregate: Aggregate, n: np.ndarray, made: list[Accumulator], now: Now | None = None,
+    widens: bool = False,
+) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
     """The answers of an aggregate, of n rows each, and which are not null (None: all). title: who asks, as messages
-    have it; now: and when. Raises where a user's function did, or where a sum is too large."""
+    have it; now: and when; widens: sums have two words each, where one is not enough. Raises where a user's function
+    did, or where a sum is too large."""
+    if widens and aggregate.kind == "sum" and isinstance(made[0], IntegerTotal) and made[0].wrapped.any():
+        return unwrapped(made[0].partial(), made[0].about, n, aggregate.columns[0]), n > 0
     partials = [_partial(title, aggregate, each) for each in made]
     return lower(aggregate, n, [*partials, now] if KINDS[aggregate.kind].timed else partials)
 

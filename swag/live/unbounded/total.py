@@ -7,7 +7,7 @@ A row waits for as long as windows end before now (`until`), or late rows may co
 held back). Where neither is so, it is folded in at once, and no row is kept at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,8 +19,7 @@ from swag.durable.state import State
 from swag.live.arena import Batch, Column
 from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.space import Mask, values_of
-from swag.live.unbounded.accumulators import Accumulator, What, accumulator, columns_of, held_by, whats_of
-from swag.query.query import Query
+from swag.live.unbounded.accumulators import Accumulator, What, accumulator, columns_of, held_by
 
 NO_ROWS = np.zeros(0, np.int64)
 
@@ -158,10 +157,11 @@ class Total:
         arrays |= {f"{i} {j}": array for i, each in enumerate(made) for j, array in enumerate(each.arrays)}
         return header, arrays
 
-    def restore(self, state: State, queries: dict[str, Query]) -> None:
+    def restore(self, state: State, whats: Callable[[str], tuple[What, ...]]) -> None:
+        """whats: what a query is computed from, by its label."""
         header, arrays = state
         self.n, self.newest, self.ts, self.ids = (arrays[name] for name in ("n", "newest", "ts", "ids"))
         self.columns = {name: arrays[f"column {i}"] for i, name in enumerate(header["columns"])}
         for i, (label, place, dtypes, count) in enumerate(header["made"]):
-            what = whats_of(queries[label].aggregate)[place]
+            what = whats(label)[place]
             self.whats[what] = accumulator(what, dtypes.split(), [arrays[f"{i} {j}"] for j in range(count)])

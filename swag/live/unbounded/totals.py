@@ -42,6 +42,7 @@ class Totals:
         self.since: dict[str, int] = {}  # by query: the number of events that do not count for it
         self.queries: dict[str, Query] = {}
         self.by_position = False
+        self._known = 0  # columns whose types were looked at
         store.word_holders.add(self)
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -57,7 +58,7 @@ class Totals:
 
     def add(self, query: Query) -> bool:
         """Is all there that it needs from the first event on?"""
-        needed = dict.fromkeys(whats_of(query.aggregate))
+        needed = dict.fromkeys(self._whats(query))
         alike = [t for t in self.totals.values() if t.of == self._rows(query, t.of.mask.since)]
         known = [total.of.mask.since for total in alike if needed.keys() <= total.whats.keys()]
         self._note(query, min(known, default=self.store.events))
@@ -69,19 +70,34 @@ class Totals:
         for of in (rows, presence):
             self.totals.setdefault(of, Total(of)).grow(self.store.key_count)
         whats = self.totals[rows].whats
-        whats |= {what: whats.get(what) for what in whats_of(query.aggregate)}
+        whats |= {what: whats.get(what) for what in self._whats(query)}
+
+    def _whats(self, query: Query) -> tuple[What, ...]:
+        """What it is computed from, as far as its columns are known."""
+        return whats_of(query.aggregate, self.store.types)
 
     def remove(self, query: Query) -> None:
         """An unbounded query goes, and with it the totals and partials that no other is computed from."""
         del self.queries[query.label], self.since[query.label]
-        needed: dict[RowsThatCount, set[What]] = {}
-        for each in self.queries.values():
-            since = self.since[each.label]
-            needed.setdefault(self._rows(each, since), set()).update(whats_of(each.aggregate))
-            needed.setdefault(self._presence(each, since), set())
+        needed = self._needed()
         self.totals = {of: total for of, total in self.totals.items() if of in needed}
         for of, total in self.totals.items():
             total.whats = {what: each for what, each in total.whats.items() if what in needed[of]}
+
+    def _needed(self) -> dict[RowsThatCount, dict[What, None]]:
+        found: dict[RowsThatCount, dict[What, None]] = {}
+        for each in self.queries.values():
+            since = self.since[each.label]
+            found.setdefault(self._rows(each, since), {}).update(dict.fromkeys(self._whats(each)))
+            found.setdefault(self._presence(each, since), {})
+        return found
+
+    def _look_at_types(self) -> None:
+        """Columns were met for the first time: until now no row has counted for who reads them."""
+        if self._known != len(self.store.types):
+            self._known = len(self.store.types)
+            for of, whats in self._needed().items():
+                self.totals[of].whats = {what: self.totals[of].whats.get(what) for what in whats}
 
     def _rows(self, query: Query, since: int) -> RowsThatCount:
         return RowsThatCount(Mask(query.where, frozenset(query.aggregate.columns), since), query.window.until)
@@ -94,6 +110,7 @@ class Totals:
     def take(self, rows: CheckedRows, batch: Batch) -> None:
         """A batch into every total, each with the delay for which its rows have to wait."""
         store = self.store
+        self._look_at_types()
         if self.by_position:
             positions = np.empty(rows.ts.size, np.int64)
             substreams.positions_of(tuple(batch), store.main.arena.rings, positions)
@@ -162,8 +179,8 @@ class Totals:
         """The answers of an unbounded query, one for each key of `view`, its total as of the time asked for."""
         aggregate, store = query.aggregate, self.store
         kinds = {name: store.types.get(name, pa.null()) for name in (*aggregate.columns, TIME)}
-        kind, whats = result_type(aggregate, kinds), whats_of(aggregate)
-        made = [each for what in whats if (each := view.whats[what]) is not None]
+        kind, whats = result_type(aggregate, kinds), whats_of(aggregate, kinds)
+        made = [each for what in whats if (each := view.whats.get(what)) is not None]
         if len(made) < len(whats):  # no row that counts has come
             nothing = pa.nulls(view.n.size, kind)
             return nothing.fill_null(0) if KINDS[aggregate.kind].counts else nothing
@@ -171,7 +188,8 @@ class Totals:
             values, counts = in_lists(aggregate, view.n, made[0].partial().reshape(view.n.size, aggregate.n or 1))
             return lists(self._elements(aggregate, values, None, kind.value_type), counts)
         assert store.clock is not None
-        values, valid = lowered(query.title, aggregate, view.n, made, Now(instants, store.clock.unit))
+        values, valid = lowered(query.title, aggregate, view.n, made, Now(instants, store.clock.unit),
+                                widens=pa.types.is_decimal(kind))  # fmt: skip
         if KINDS[aggregate.kind].answers == "as the column":
             return self._elements(aggregate, values, valid, kind)
         unit = unit_of(aggregate, kinds)
@@ -205,7 +223,7 @@ class Totals:
         names = {
             what: [label, place]
             for label, query in self.queries.items()
-            for place, what in enumerate(whats_of(query.aggregate))
+            for place, what in enumerate(self._whats(query))
         }
         return nested({"since": self.since}, {"totals": [total.state(names) for total in self.totals.values()]})
 
@@ -216,4 +234,4 @@ class Totals:
             self._note(query, state[0]["since"][query.label])
         for saved in parts(state, "totals"):
             of = RowsThatCount(Mask.from_json(saved[0]["mask"]), saved[0]["until"])
-            self.totals[of].restore(saved, self.queries)
+            self.totals[of].restore(saved, lambda label: self._whats(self.queries[label]))

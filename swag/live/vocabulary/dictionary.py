@@ -5,17 +5,18 @@ then, so that a column of order numbers, each seen once, takes no more memory th
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from swag.durable.state import State, nested, parts, types_from_array, types_to_array, with_arrays
+from swag.errors import BadSnapshot
 from swag.live.space import Space
 from swag.live.vocabulary.words import Renumbering, Words
-from swag.query.reading import Reading
+from swag.query.reading import ColumnUse, Reading
 from swag.tables import decimals
-from swag.tables.columns import Field, column, decoded_type, is_discrete, is_number, one_chunk
-from swag.tables.decimals import ALWAYS_FIT
+from swag.tables.columns import Field, column, decoded, decoded_type, is_discrete, is_number, one_chunk
 from swag.tables.keys import is_groupable, is_spelled
 
 MANY_VALUES = 4096  # values that are not worth looking through
@@ -47,15 +48,14 @@ class Dictionary:
                 self.types[name] = kind
         return all(use.name in self.types for use in reading.uses)
 
-    def are_words(self, name: str, kind: pa.DataType, computed: bool) -> bool:
-        """Are values of a column kept by numbers of theirs? They can be told apart, and kernels do not know them; nor
-        are they decimals that are counted in their units. computed: with, or compared."""
+    def are_words(self, kind: pa.DataType, computed: bool) -> bool:
+        """Are values of a column kept by numbers of theirs? They can be told apart, and kernels do not know them.
+        computed: with, or compared."""
         kind = decoded_type(kind)
         if is_number(kind) or is_discrete(kind):
             return False
         if pa.types.is_decimal(kind):
-            counted = name in self.types and name not in self.tables
-            return kind.precision > ALWAYS_FIT and not computed and not counted
+            return decimals.is_wide(kind)
         return is_groupable(kind) and (not computed or is_spelled(kind))
 
     def may_be_words(self, name: str, kind: pa.DataType) -> bool:
@@ -63,26 +63,34 @@ class Dictionary:
         known = self.types[name]
         return name in self.tables or known == kind or (is_spelled(known) and is_spelled(kind))
 
-    def count_units(self, name: str) -> None:
-        """Decimals that were words are whole numbers of their units from now on, if all of them can be."""
-        words = self.tables.get(name)
-        if words is not None and pa.types.is_decimal(words.type):
-            units = decimals.unscaled(words.table.column(), name)
-            self._tell(name, Renumbering(np.arange(words.count), units))
-            del self.tables[name]
+    def decimals(self, table: pa.Table, use: ColumnUse) -> Field:
+        """A column of many digits, as it is used: by numbers of its values, or to be computed with, or both."""
+        array = decoded(one_chunk(column(table, use.name, use.asked_by)))
+        exact = decimals.exact(array, use.name) if use.summed else None
+        if use.told:
+            return replace(self.field(table, use), exact=exact)
+        valid = None if array.null_count == 0 else np.asarray(array.is_valid())
+        return Field(np.zeros(0, np.int64), valid, array.type, exact=exact)
 
-    def field(self, table: pa.Table, name: str, asked_by: str, compared: bool = False) -> Field:
-        """The numbers of a column's values; new values get some. compared: numbers have to compare as values do."""
-        array = one_chunk(column(table, name, asked_by))
+    def field(self, table: pa.Table, use: ColumnUse) -> Field:
+        """The numbers of a column's values; new values get some. Where they are compared, numbers are as values are."""
+        name, array = use.name, one_chunk(column(table, use.name, use.asked_by))
         words = self.tables.setdefault(name, Words(array.type))
-        if compared and not words.ordered:
-            self._tell(name, words.order())
+        if use.compared:
+            self.order([name])
         if array.null_count == 0:
             return Field(self._numbers(words, array, name), None, words.type, words)
         valid = np.asarray(array.is_valid())
         numbers = np.zeros(len(array), np.int64)
         numbers[valid] = self._numbers(words, array.drop_null(), name)
         return Field(numbers, valid, words.type, words)
+
+    def order(self, names: Iterable[str]) -> None:
+        """From now on the numbers of the values of columns compare as these do, also in rows that are kept."""
+        for name in names:
+            words = self.tables.get(name)
+            if words is not None and not words.ordered:
+                self._tell(name, words.order())
 
     def _numbers(self, words: Words, array: pa.Array, name: str) -> np.ndarray:
         numbers, renumbering = words.encode(array, name)
@@ -120,12 +128,25 @@ class Dictionary:
 
     def state(self) -> State:
         known = [name for name in self.tables if name in self.types]
-        tables = nested({"words": known}, {"tables": [self.tables[name].state() for name in known]})
+        tables = nested(
+            {"words": known, "decimals": "in words"}, {"tables": [self.tables[name].state() for name in known]}
+        )
         return with_arrays(tables, {"types": types_to_array(self.types)})
 
     def restore(self, state: State) -> None:
         header, arrays = state
         self.types = types_from_array(arrays["types"])
+        if "decimals" not in header:
+            self._refuse_counted(header["words"])
         for name, saved in zip(header["words"], parts(state, "tables"), strict=True):
             self.tables[name] = Words(self.types[name])
             self.tables[name].restore(saved)
+
+    def _refuse_counted(self, words: list[str]) -> None:
+        """Before there were words for them, decimals of many digits were kept as int64, if all of them fitted."""
+        for name, kind in self.types.items():
+            if decimals.is_wide(kind) and name not in words:
+                raise BadSnapshot(
+                    f'the decimals of "{name}" ({kind}) are kept in it as int64, of which nothing is known any more.',
+                    "an engine that is given the events again",
+                )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kernels.keys import ordering
 from swag.durable.state import State
+from swag.tables.decimals import big_endian
 from swag.tables.keys import KeyTable
 
 
@@ -41,6 +42,7 @@ class Words:
         self._in_order = np.zeros(0, np.int64)  # the places of values, in order of the values
         self._labels = np.zeros(0, np.int64)  # of the values in order
         self._label_of = np.zeros(0, np.int64)  # by their places
+        self._comparable = np.zeros(0, np.uint8)  # of decimals, by their places: bytes that compare as these do
 
     @property
     def type(self) -> pa.DataType:
@@ -80,6 +82,7 @@ class Words:
         places = self._places(old)
         self.table.keep(places)
         self._in_order = self._labels = np.zeros(0, np.int64)
+        self._comparable = np.zeros(0, np.uint8)
         if not self.ordered:
             return Renumbering(old, np.arange(old.size))
         self._label_new()
@@ -93,7 +96,7 @@ class Words:
 
     def _label_new(self) -> Renumbering | None:
         """Values that have none yet get labels between their neighbours'; where there is no room, all get new ones."""
-        text, ends = self.table.spelled()
+        text, ends = self._spelled()
         new = np.arange(self._in_order.size, self.count)
         ordering.sort_words(text, ends, new, np.empty_like(new))
         place, labels = np.empty_like(new), np.empty_like(new)
@@ -109,9 +112,25 @@ class Words:
         kept[place + np.arange(new.size)] = False
         return Renumbering(before, self._labels[kept])
 
+    def _spelled(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bytes of all values, which compare as values do, and where each begins and ends."""
+        text, ends = self.table.spelled()
+        if not pa.types.is_decimal(self.type):
+            return text, ends
+        known, width = self._comparable, self.type.byte_width
+        if known.size < self.count * width:
+            self._comparable = np.append(known, big_endian(text[known.size : self.count * width], width))
+        return self._comparable, ends
+
     @property
     def bytes(self) -> int:
-        return self.table.bytes + self._in_order.nbytes + self._labels.nbytes + self._label_of.nbytes
+        return (
+            self._comparable.nbytes
+            + self.table.bytes
+            + self._in_order.nbytes
+            + self._labels.nbytes
+            + self._label_of.nbytes
+        )
 
     def state(self) -> State:
         header, arrays = self.table.state()

@@ -7,6 +7,7 @@ import numpy as np
 from kernels.windows.wide import PARTIAL, PER_ROW
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import AS_FLOAT, PRODUCT, Function, Kind, Part, of_one, register
+from swag.tables import decimals
 
 
 def sum(column: str) -> Aggregate:
@@ -43,10 +44,23 @@ def wmean(column: str, weight: str) -> Aggregate:
 
 
 def lower(aggregate: Aggregate, n: np.ndarray, partials: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    if len(partials) > 1:
+        return of_limbs(aggregate, n, partials), n > 0
     if aggregate.kind == "sum":
         return partials[0], n > 0
     with np.errstate(all="ignore"):
         return partials[0] / n, n > 0
+
+
+def of_limbs(aggregate: Aggregate, n: np.ndarray, limbs: list[np.ndarray]) -> np.ndarray:
+    """The answers of decimals of many digits: sums as their words, means as floats."""
+    if aggregate.kind == "mean":
+        with np.errstate(all="ignore"):
+            return decimals.approximate(limbs) / n
+    words, fit = decimals.joined(limbs)
+    if not (fit | (n == 0)).all():
+        raise decimals.too_large(aggregate.columns[0])
+    return words
 
 
 def products_and_weights(aggregate: Aggregate) -> tuple[Part, ...]:

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
 from swag.tables.comparing import compared
+from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, as_decimal, roomy
 from swag.tables.expressions.instants import time_of_day
-from swag.tables.expressions.types import MOST_DIGITS, is_numeric, is_text
+from swag.tables.expressions.types import is_numeric, is_text
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:nan|inf|infinity)$"
 _WHOLE = r"^[+-]?\d+$"
@@ -129,8 +130,23 @@ def _any(found: Any) -> bool:
 
 
 def _decimal(values: Any, to: pa.DataType) -> Any:
-    """Of text, without a detour over floats."""
-    return _rescaled(pc.cast(_without_plus(values), pa.decimal128(MOST_DIGITS, MOST_DIGITS // 2)), to)
+    """Of text, without a detour over floats. Digits that make no difference are cut off, and too many refused here:
+    Arrow, when it reads a decimal, does not see every overflow."""
+    values, none = _without_plus(values), pa.scalar(None, values.type)
+    scientific = pc.match_substring_regex(values, "[eE]")
+    plain = pc.replace_substring_regex(pc.if_else(scientific, none, values), r"^(-?)0+(\d)", r"\1\2")
+    plain = pc.replace_substring_regex(plain, rf"(\.\d{{{to.scale + 1}}})\d+", r"\1")
+    if _any(pc.match_substring_regex(plain, rf"^-?[1-9]\d{{{to.precision - to.scale},}}")):
+        raise pa.ArrowInvalid(f"it does not fit in precision {to.precision}")
+    found = _rescaled(pc.cast(plain, pa.decimal256(MOST_DIGITS_THERE_ARE, to.scale + 1)), to)
+    if not _any(scientific):
+        return found
+    others = pc.if_else(scientific, values, none)
+    read = pc.cast(others, pa.decimal256(MOST_DIGITS_THERE_ARE, MOST_DIGITS))
+    about, again = pc.cast(others, pa.float64()), pc.cast(read, pa.float64())
+    if _any(pc.greater(pc.abs(pc.subtract(about, again)), pc.multiply(pc.abs(about), pa.scalar(1e-9)))):
+        raise pa.ArrowInvalid(f"it does not fit in precision {to.precision}")
+    return pc.coalesce(found, _rescaled(read, to))
 
 
 def _to_text(values: Any) -> Any:
@@ -169,6 +185,8 @@ def _number(values: Any, to: pa.DataType) -> Any:
             raise pa.ArrowInvalid(f"it is out of range of {to}")
         return pc.cast(values, to, safe=False)
     if pa.types.is_integer(to):
+        if pa.types.is_decimal(kind):
+            values = roomy(values)
         mode = "half_to_even" if pa.types.is_floating(kind) else "half_towards_infinity"
         return pc.cast(values if pa.types.is_integer(kind) else pc.round(values, round_mode=mode), to)
     if pa.types.is_integer(kind):
@@ -193,8 +211,8 @@ def _refuse_unbounded(values: Any) -> None:
 
 def _rescaled(values: Any, to: pa.DataType) -> Any:
     if values.type.scale > to.scale:
-        values = pc.round(values, to.scale, round_mode="half_towards_infinity")
-    return pc.cast(values, to)
+        values = pc.round(roomy(values), to.scale, round_mode="half_towards_infinity")
+    return as_decimal(values, to)
 
 
 # -- times ------------------------------------------------------------------------------------------------------------

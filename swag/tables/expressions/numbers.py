@@ -14,6 +14,7 @@ from swag.arguments import SMALLEST
 from swag.tables import arithmetic
 from swag.tables.arithmetic import as_float
 from swag.tables.columns import one_chunk
+from swag.tables.decimals import MOST_DIGITS, MOST_DIGITS_THERE_ARE, roomy
 from swag.tables.expressions import times
 from swag.tables.expressions.types import alike
 
@@ -37,7 +38,7 @@ def floats(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def kept_whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """FLOOR, CEIL, TRUNC: of whole numbers, the same."""
-    return lambda a: _whole(a) if pa.types.is_integer(a.type) else function(_number(a))
+    return lambda a: _whole(a) if pa.types.is_integer(a.type) else _with_room(function, _number(a))
 
 
 def rounded(a: Any, digits: pa.Scalar | None = None) -> Any:
@@ -46,7 +47,18 @@ def rounded(a: Any, digits: pa.Scalar | None = None) -> Any:
     if pa.types.is_integer(a.type) and places >= 0:
         return _whole(a)
     a = _whole(a) if pa.types.is_integer(a.type) else _number(a)
-    return pc.round(a, ndigits=places, round_mode="half_towards_infinity")
+    return _with_room(lambda a: pc.round(a, ndigits=places, round_mode="half_towards_infinity"), a)
+
+
+def _with_room(function: Callable[[Any], Any], a: Any) -> Any:
+    """Of decimals the result may have one digit more: 9.9 is about 10.0."""
+    if not pa.types.is_decimal(a.type):
+        return function(a)
+    wide = pa.types.is_decimal256(a.type)
+    found = function(roomy(a))
+    if wide:
+        return pc.cast(found, pa.decimal256(min(a.type.precision + 1, MOST_DIGITS_THERE_ARE), a.type.scale))
+    return pc.cast(found, pa.decimal128(min(a.type.precision + 1, MOST_DIGITS), a.type.scale))
 
 
 def sign(a: Any) -> Any:

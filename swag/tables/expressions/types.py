@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swag.tables.decimals import MOST_DIGITS, as_decimal
 from swag.tables.expressions import instants
 
 UNITS = ["s", "ms", "us", "ns"]
 DIGITS = 19  # of an int64
-MOST_DIGITS = 38
 
 
 def alike(*values: Any) -> list[Any]:
@@ -25,8 +25,8 @@ def alike(*values: Any) -> list[Any]:
 
 
 def _as(values: Any, kind: pa.DataType) -> Any:
-    if pa.types.is_decimal(kind) and pa.types.is_integer(values.type):
-        values = pc.cast(values, pa.decimal128(MOST_DIGITS, 0))
+    if pa.types.is_decimal(kind) and is_numeric(values.type):
+        return as_decimal(values, kind)
     return pc.cast(values, kind, safe=not pa.types.is_floating(kind))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ def stream(
     """
     asked = asked_queries(queries)
     if not all(isinstance(query, Query) for query in asked):
-        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
+        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query, …)")
     asked = grouped_by(asked, key_names(key))
     if any(isinstance(stage, Several) for query in asked for stage in stages(query)):
         raise BadQuery("a Spark stream reads one aggregate of a statement in FROM.", "a statement for each of them")
@@ -82,7 +83,7 @@ def stream(
         asking = Pack(REQUESTS, ts, key, job.time, tells_time=False, names=tuple(requests.columns))
         kind = None if key is None else events.schema[key].dataType
         packed = packed.unionByName(pack(requests, asking, numbers, kind))
-    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
+    return sharded([packed], replace(job, delay=job.time.delay(lateness)), metrics)
 
 
 def _keyed_by_several(
@@ -147,8 +148,10 @@ def windows_job(
     return Job(plan, purpose, time, output)
 
 
-def sharded(packed: "DataFrame", job: "Job", metrics: str) -> "DataFrame":
-    """Packed rows through the shards: answers, with the counts of the shards as observed metrics of this name."""
+def sharded(packed: "list[DataFrame]", job: "Job", metrics: str) -> "DataFrame":
+    """Packed rows through the shards: answers, with the counts of the shards as observed metrics of this name. packed:
+    of one stream, or of several with a watermark each; the shards are told the earliest."""
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import LongType, StructField, StructType
@@ -159,10 +162,12 @@ def sharded(packed: "DataFrame", job: "Job", metrics: str) -> "DataFrame":
         raise BadQuery(f"metrics={metrics!r} is no name that counts could be reported by.", 'metrics="trades"')
     fields = [StructField(f"c{i}", each.dataType) for i, each in enumerate(from_arrow_schema(job.output))]
     schema = StructType([StructField(COUNTS, LongType()), *fields])
-    timed = packed.withWatermark("time", f"{job.delay} milliseconds").select("shard", "kind", "place", "piece")
-    if job.purpose["shards"] == partitions_of(packed) == 1:
+    delay = f"{job.delay} milliseconds"
+    each = [rows.withWatermark("time", delay).select("shard", "kind", "place", "piece") for rows in packed]
+    timed = reduce(DataFrame.unionAll, each)
+    if job.purpose["shards"] == partitions_of(timed) == 1:
         timed = timed.coalesce(1)  # one stage, no shuffle: where all ends up in one task, that packs the rows, too
-    with own_workers(packed), own_python(packed):
+    with own_workers(timed), own_python(timed):
         found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
     # Every answer passes these sums, too. From one text, to be split and parsed, they took some 20 ms more per 190,000.
     number, which = F.col(COUNTS).bitwiseAND((1 << WHICH) - 1), F.shiftright(COUNTS, WHICH)

@@ -202,7 +202,7 @@ class FilledFrames(RunningFrames):
 
     def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None:
         self._check_clock(clock)
-        own = joined(intake.read(table, self.reading, keep=True), self.by)
+        own = intake.read(table, self.reading, keep=True)
         types = {name: decoded_type(own.schema.field(name).type) for name in self._aggregated}
         for name, kind in types.items():
             rows = self.messages.rows
@@ -220,7 +220,8 @@ class FilledFrames(RunningFrames):
 
     def _read(self, table: pa.Table) -> TimedRows:
         """Messages, their keys numbered as those of frames are."""
-        own = table.select(list(self.reading.columns))
+        key = [] if self.key is None or self.key in self.reading.columns else [self.key]
+        own = joined(table, self.by).select([*self.reading.columns, *key])
         times = instants(column(own, self.ts, "ts is"), self.ts)
         self.known, ids = key_ids(own, self.key, self.known)
         self._make_room()

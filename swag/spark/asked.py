@@ -12,15 +12,15 @@ from swag.query.query import Events, Query
 from swag.query.reading import Reading
 
 
-def over_windows(queries: Any) -> list[Query]:
-    """Queries as a list, of which none is over frames."""
+def over_windows(queries: Any, default: tuple[str, ...] = ()) -> list[Query]:
+    """Queries as a list, of which none is over frames. default: the key of those that say none."""
     asked = checked(queries)
     for query in asked:
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
         if isinstance(query, OverStatement):
             raise BadQuery(f'"{query.label}" is a statement with OVER ( … ).', 'swag.spark.sql("SELECT …", events=df)')
-        refuse_embedded_only(query)
+        refuse_embedded_only(query, default)
     return asked
 
 

@@ -151,9 +151,7 @@ def test_frames_filled_from_their_own_stream_are_what_they_are_with_it_given_twi
 def test_the_key_may_be_of_several_columns(fill_from):
     values = {"n": sw.count(), "sum": sw.sum("bytes + 1"), "most": sw.max("t"), "middle": sw.median("bytes")}
     asked = fr.FrameQuery(SPEC, values, stream="reports", fill_from=fill_from, before=1, after=1, name="q")
-    rows = [
-        {"ts": i // 2, "k": "ab"[i % 2], "j": i % 3, "x": i % 7, "bytes": i, "t": "uv"[i % 2]} for i in range(90)
-    ]
+    rows = [{"ts": i // 2, "k": "ab"[i % 2], "j": i % 3, "x": i % 7, "bytes": i, "t": "uv"[i % 2]} for i in range(90)]
     events, by = pa.Table.from_pylist(rows), ["k", "j"]
     engine, tables = sw.Engine(key=by, lateness=3), []
     engine.register(asked)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from swag.spark.streams import shard as shard_module
 from swag.spark.streams.cache import Cache
 from swag.spark.streams.log import Header, Pieces
-from swag.spark.streams.packing import Pack
-from swag.spark.streams.shard import COUNTS, Job, Shards, counted
+from swag.spark.streams.packing import COUNTS, Pack
+from swag.spark.streams.shard import Job, Shards, counted
 
 
 class Map:

@@ -59,7 +59,7 @@ def taken(rows: pa.Table, upto: int | None) -> list[dict]:
 
 
 def ended(query: fr.FrameQuery, reports: list[dict], other: list[dict], upto: int, key: str | None) -> list[dict]:
-    """What an engine says that was given everything at once, of what is decided when both streams have passed `upto`."""
+    """What an engine says that was given everything at once, of what both streams have decided at `upto`."""
     engine = sw.Engine(key=key, lateness=1000)
     engine.register(query)
     engine.append(pa.Table.from_pylist(reports, EVENT))
@@ -121,7 +121,7 @@ def test_state_follows_open_frames_and_not_how_many_messages_have_come(values, w
         fresh = {EVENTS: pa.Table.from_pylist(rows, EVENT), MESSAGES: pa.Table.from_pylist(said, MESSAGE)}
         found += stream.trigger(fresh, (i * i) % workers)
         reports, other = reports + rows, other + said
-        (cached,) = [each for each in stream.caches[(i * i) % workers]._kept[-1:]]
+        (cached,) = stream.caches[(i * i) % workers]._kept[-1:]
         sizes.append((cached.body.running.known.count, cached.body.running.kept, stream.total("bytes")))
         assert i < 40 or cached.body.running.known.count < 120
     upto = stream.job.time.from_watermark(stream.before)

@@ -11,6 +11,7 @@ import swag.spark
 from swag.spark import Layout
 from swag.spark.batch.groupings import in_turn
 from tests.spark.compare import assert_same
+from tests.spark.streams import run, source, write
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
 WHOLE = Layout(sample=0, block_rows=70)
@@ -149,9 +150,39 @@ def test_what_is_refused_before_any_job(spark: Any) -> None:
     stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     several = [sw.Query(sw.count(), sw.Range("9s"), name="n"), sw.Query(sw.count(), sw.Range("9s"), name="m", by=())]
     for key in ("value", ["value"]):
-        with pytest.raises(sw.BadQuery, match=r"grouped in several ways \(value; nothing \(the whole stream\)\)"):
-            swag.spark.stream(several, stream, key=key)
+        with pytest.raises(sw.BadQuery, match=r"in one way, not in several \(value; nothing \(the whole stream\)\)"):
+            swag.spark.stream(several, stream, requests=stream, key=key)
+    with pytest.raises(sw.BadQuery, match='query "value" has the name of a column'):
+        swag.spark.stream([sw.Query(sw.count(), sw.Range("9s"), name="value", by=()), several[0]], stream, key="value")
+    with pytest.raises(sw.BadType, match='query "sum" answers int64'):
+        sums = [sw.Query(sw.mean("value"), sw.Range("9s")), sw.Query(sw.sum("value"), sw.Range("9s"), "sum", by=())]
+        swag.spark.stream(sums, stream, key="value")
 
 
 def test_kernels_of_several_groupings_are_compiled_ahead(spark: Any) -> None:
     assert swag.spark.warm(QUERIES, spark.createDataFrame(some_events(5)), key="card").exists()
+
+
+def test_a_stream_has_the_answers_of_all_groupings(spark: Any, tmp_path: Any) -> None:
+    """Each as an engine gives them that has been told of what the watermark has passed."""
+    events = some_events(600)
+    schema = "ts long, card string, shop int, x double"
+    events = events.select(["ts", "card", "shop", "x"]).sort_by("ts")
+    write(tmp_path / "in", [events.slice(i, 200) for i in (0, 200, 400)])
+    every = sw.Every(time=50)
+    queries = [
+        sw.Query(sw.sum("x"), sw.Range(90), name="of card", every=every),
+        sw.Query(sw.count(), sw.Range(90), name="of shop", by="shop", every=every),
+        sw.Query(sw.max("x"), sw.Rows(9), name="of both", by=("shop", "card"), every=every),
+        sw.Query(sw.count(), sw.Range(40), name="of all", by=(), every=every),
+    ]
+    frame = swag.spark.stream(queries, source(spark, tmp_path / "in", schema), key="card", lateness=5, shards=2)
+    assert frame.columns == ["query", "tick", "ts", "card", "shop", "value"]
+    sink, progress = run(frame, tmp_path / "checkpoint")
+    engine = sw.Engine(key="card", lateness=5)
+    engine.register(queries)
+    engine.append(events)
+    wanted = engine.emitted().select(frame.columns)
+    assert len(set(wanted["query"].to_pylist())) == 4
+    assert sorted(map(repr, sink.rows)) == sorted(repr(tuple(row.values())) for row in wanted.to_pylist())
+    assert sum(each.observedMetrics["swag"]["events"] for each in progress) == 4 * events.num_rows

@@ -31,7 +31,8 @@ from swag.spark.streams.joined_keys import apart, joined, name_of
 from swag.spark.streams.log import Log
 from swag.spark.streams.packing import Pack, shard_numbers
 from swag.spark.streams.shard import Job
-from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
+from swag.spark.streams.sharding import observed, pack, partitions_of, shard_count, sharded
+from swag.spark.streams.stream import columns_of, event_time, normal
 from swag.spark.streams.watermark import EventTime, instants_of
 from swag.sql import sql
 from swag.tables.expressions.derived import of_events
@@ -143,20 +144,20 @@ def _by_keys(
     for name in keys:
         check_key(name)
     if len(keys) < 2:
-        return _found(spec, events, other, keys[0] if keys else None, options)
+        return observed(_found(spec, events, other, keys[0] if keys else None, options), options.metrics)
     columns_of(events, {}, "events")
     one = name_of(keys, [*events.columns, *(other.columns if other is not None else [])])
     if other is not None:
         columns_of(other, {}, OTHER)
         other = joined(other, keys, OTHER, one)
     found = _found(spec, joined(events, keys, "events", one), other, one, options)
-    return apart(found, keys, events, one)
+    return observed(apart(found, keys, events, one), options.metrics)
 
 
 def _found(
     spec: Spec | FrameQuery, events: DataFrame, other: DataFrame | None, key: str | None, options: Options
 ) -> DataFrame:
-    """By one column, or none."""
+    """Counts and frames by one column, or none."""
     ts = options.ts
     wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
     asked_by = f"{type(spec).__name__} reads"
@@ -172,7 +173,7 @@ def _found(
     if other is not None and messages is not None:
         filling = Pack(MESSAGES, ts, key, job.time, names=tuple(messages.names))
         packed.append(pack(other, filling, numbers, None if key is None else events.schema[key].dataType))
-    return sharded(packed, replace(job, delay=job.time.delay(options.lateness)), options.metrics)
+    return sharded(packed, replace(job, delay=job.time.delay(options.lateness)))
 
 
 def _like(messages: pa.Schema, events: pa.Schema, ts: str, key: str | None) -> pa.Schema:

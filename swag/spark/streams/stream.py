@@ -10,9 +10,9 @@ import pyarrow as pa
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
-from swag.query.groupings import By, by_grouping, one_or_several, shown_by, stages
+from swag.query.groupings import By, by_grouping, one_or_several, shown_by
 from swag.query.lowering import readers, simple_ones
-from swag.query.query import Query, Several
+from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
@@ -72,8 +72,6 @@ def stream(
     if not all(isinstance(query, Query) for query in asked):
         raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query, …)")
     groups = by_grouping(over_windows(asked, tuple(keys)), tuple(keys))
-    if any(isinstance(stage, Several) for query in asked for stage in stages(query)):
-        raise BadQuery("a Spark stream reads one aggregate of a statement in FROM.", "a statement for each of them")
     if requests is not None:
         one_of(groups)
     value = _value_of_all(asked, groups, events, ts, keys) if len(groups) > 1 else None

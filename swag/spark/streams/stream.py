@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from swag.query.reading import Reading
 from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
 from swag.spark.asked import over_windows
-from swag.spark.places import all_columns, named, numbered, placed
+from swag.spark.places import named
 from swag.spark.portable import fingerprint, portable
 from swag.spark.schema import arrow_schema, key_names, refuse_pandas
 from swag.spark.streams.joined_keys import apart, joined, name_of, without
@@ -26,6 +25,7 @@ from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS, Windows, frequencies
 from swag.spark.streams.sharding import observed, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime
+from swag.spark.together import all_keys, together
 from swag.tables.answers import own_name
 from swag.tables.times.durations import Duration
 
@@ -77,7 +77,10 @@ def stream(
     value = _value_of_all(asked, groups, events, ts, keys) if len(groups) > 1 else None
     asking = Asking(events, requests, ts, lateness, shards, value)
     answers = {by: _by_keys(own, list(by), asking) for by, own in groups.items()}
-    return observed(_together(answers, events, ts) if len(groups) > 1 else answers[next(iter(groups))], metrics)
+    if len(groups) == 1:
+        return observed(answers[next(iter(groups))], metrics)
+    query, tick, own = (own_name(name, ts, *all_keys(groups)) for name in ("query", "tick", "value"))
+    return observed(together(answers, [COUNTS, query, tick, ts], own, events), metrics)
 
 
 class Asking(NamedTuple):
@@ -99,28 +102,15 @@ def one_of(groups: dict[By, list[Query]]) -> None:
 
 
 def _value_of_all(
-    asked: list[Query], groups: Iterable[By], events: "DataFrame", ts: str, keys: list[str]
+    asked: list[Query], groups: dict[By, list[Query]], events: "DataFrame", ts: str, keys: list[str]
 ) -> pa.DataType:
     """The type of the answers of several groupings. Refused is what could not be in one table with the others."""
-    by = [name for by in groups for name in by]
-    table = columns_of(events, Reading(_all_readers(asked), ts, *keys, *by).of_events(events.columns), "events")
+    table = columns_of(
+        events, Reading(_all_readers(asked), ts, *keys, *all_keys(groups)).of_events(events.columns), "events"
+    )
     default = one_or_several(tuple(keys))
     Engine(ts=ts, key=default).register(asked)
     return streamed_type(asked, _kinds(asked, table, ts, default), STREAM)
-
-
-def _together(answers: "dict[By, DataFrame]", events: "DataFrame", ts: str) -> "DataFrame":
-    """The counts and answers of all groupings in one table, which has the key columns of all."""
-    from pyspark.sql import functions as F
-
-    keys = list(dict.fromkeys(name for by in answers for name in by))
-    parts = []
-    for by, found in answers.items():
-        here = dict(zip(by, all_columns(found)[4:-1], strict=True))
-        own = [here.get(name, F.lit(None)).cast(events.schema[name].dataType) for name in keys]
-        parts.append(placed(found).select(*numbered("a", [*all_columns(found)[:4], *own, all_columns(found)[-1]])))
-    query, tick, value = (own_name(name, ts, *keys) for name in ("query", "tick", "value"))
-    return named(reduce(type(parts[0]).unionAll, parts), [COUNTS, query, tick, ts, *keys, value])
 
 
 def _by_keys(asked: list[Query], keys: list[str], asking: Asking) -> "DataFrame":

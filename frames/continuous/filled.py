@@ -152,6 +152,11 @@ class FilledFrames(RunningFrames):
             self.let_go()
         return found
 
+    @property
+    def first_to_fill(self) -> int | None:
+        """Up to when messages must have come for the first frame that waits for some."""
+        return None if self.frames is None else int(self.frames.last.min())
+
     def _answered(self, frames: EndedFrames) -> tuple[pa.Table | None, SwagError | None]:
         """Frames whose messages are all there, each with what is said of it; and what is wrong with those that lack."""
         try:
@@ -174,6 +179,7 @@ class FilledFrames(RunningFrames):
     def _filled(self, frames: pa.Table) -> pa.Table:
         """The same, of the messages themselves."""
         table = self._nothing_came() if self.messages.rows is None else self.messages.rows.table
+        table = table if frames.num_rows else table.slice(0, 0)
         noted = frames.replace_schema_metadata(noted_extent(self.query.spec.extent))
         return self.query.with_answers(frames, *self.query.answers(noted, table, self.ts, self.key, None))
 
@@ -196,7 +202,7 @@ class FilledFrames(RunningFrames):
 
     def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None:
         self._check_clock(clock)
-        own = joined(intake.read(table, self.reading, keep=True), self.by)
+        own = intake.read(table, self.reading, keep=True)
         types = {name: decoded_type(own.schema.field(name).type) for name in self._aggregated}
         for name, kind in types.items():
             rows = self.messages.rows
@@ -214,7 +220,8 @@ class FilledFrames(RunningFrames):
 
     def _read(self, table: pa.Table) -> TimedRows:
         """Messages, their keys numbered as those of frames are."""
-        own = table.select(list(self.reading.columns))
+        key = [] if self.key is None or self.key in self.reading.columns else [self.key]
+        own = joined(table, self.by).select([*self.reading.columns, *key])
         times = instants(column(own, self.ts, "ts is"), self.ts)
         self.known, ids = key_ids(own, self.key, self.known)
         self._make_room()
@@ -288,6 +295,39 @@ class FilledFrames(RunningFrames):
             np.minimum.at(found, waiting[there], core.ends.starts()[there])
         return found
 
+    def are_kept(self, table: pa.Table) -> np.ndarray:
+        """Of messages that came once, as they were read then: which of them are kept?"""
+        return self.messages.are_kept(*self._known_rows(table)[1:])
+
+    def take_again(self, table: pa.Table) -> None:
+        """Messages that came once: those that are kept were left out of the state that has been restored."""
+        rows = self._known_rows(table)
+        self.messages.add(rows.some(np.flatnonzero(self.messages.are_kept(*rows[1:]))))
+
+    def _known_rows(self, table: pa.Table) -> TimedRows:
+        ids = np.zeros(table.num_rows, np.int64)
+        if self.key is not None and self.known is not None:
+            ids = self.known.find(table.column(self.key), self.key)
+        return TimedRows(table, instants(table.column(self.ts), self.ts), ids)
+
+    def forget_known(self) -> None:
+        """Keys of which nothing is kept. Whether their messages come in order is no longer known then, either."""
+        if self.known is None:
+            return
+        self.let_go()
+        of_core = self._of_core()
+        needed, there = np.zeros(of_core.size, bool), of_core >= 0
+        needed[there] = self.needs(self.core.key_count)[of_core[there]]
+        needed[[] if self.messages.rows is None else self.messages.rows.ids] = True
+        needed[[] if self.frames is None else self.frames.ids] = True
+        kept = np.flatnonzero(needed)
+        place = np.cumsum(needed) - 1
+        if self.frames is not None:
+            self.frames = self.frames._replace(ids=place[self.frames.ids])
+        self.known.keep(kept)
+        self.messages.renumber(kept)
+        self.latest = self.latest[kept]
+
     def _open_spans(self, of_core: np.ndarray, clock: Clock) -> MessageSpans:
         """The frames that are open, and the runs and gaps that may become some, as far as they go by now."""
         if self.core.scan is None:
@@ -339,9 +379,10 @@ class FilledFrames(RunningFrames):
         own = [*(self.frames or ()), self.latest]
         return super().bytes + self.messages.bytes + sum(each.nbytes for each in own)
 
-    def state(self) -> State:
+    def state(self, messages: bool = True) -> State:
+        """messages=False: without those that are kept, of whoever has them elsewhere (`take_again`)."""
         header, arrays = nested(
-            {"complete": self.complete}, {"base": super().state(), "messages": self.messages.state()}
+            {"complete": self.complete}, {"base": super().state(), "messages": self.messages.state(messages)}
         )
         arrays |= {
             "latest": self.latest,

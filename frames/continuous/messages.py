@@ -53,7 +53,8 @@ class LaidMessages(CountedRows):
 
 class Messages:
     """Owns the messages that are kept (`rows`), the partials of open frames by key (`partials`, None where messages are
-    needed themselves, or no types are known), and when the frame starts that each of these is of (`folded`).
+    needed themselves, or no types are known), and when the frame starts that each of these is of (`folded`). Of each
+    key it knows since when messages are kept (`since`): what is before that is folded, or of no use to any frame.
 
     Asked of it: to `add` messages; to `let_go` of some, which are folded into an open frame if they lie in one; and the
     `answers` of frames all of whose messages have come.
@@ -64,7 +65,7 @@ class Messages:
         self.rows: TimedRows | None = None
         self.types: dict[str, pa.DataType] = {}
         self.partials: Partials | None = None
-        self.folded = np.zeros(0, np.int64)
+        self.folded = self.since = np.zeros(0, np.int64)
 
     def add(self, new: TimedRows) -> None:
         if self.rows is not None:
@@ -102,6 +103,7 @@ class Messages:
         if self.rows is None:
             return
         rows = self.rows
+        self.since = np.maximum(extended(self.since, upto.size, EARLIEST), upto)
         keep = rows.ts >= upto[rows.ids]
         if keep.all():
             return
@@ -125,6 +127,26 @@ class Messages:
         self.partials.grow(count)
         return count
 
+    def are_kept(self, ts: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Of messages that came once: which of them are kept? ids: -1 is a key of which none is."""
+        since = extended(self.since, int(ids.max(initial=-1)) + 1, EARLIEST)
+        found: np.ndarray = ids >= 0
+        found[found] = ts[found] >= since[ids[found]]
+        return found
+
+    def renumber(self, kept: np.ndarray) -> None:
+        """Key kept[i] is key i from now on, and messages are of no others."""
+        count = int(kept.max(initial=-1)) + 1
+        place = np.zeros(count, np.int64)
+        place[kept] = np.arange(kept.size)
+        if self.rows is not None:
+            self.rows = self.rows._replace(ids=place[self.rows.ids])
+        self.since = extended(self.since, count, EARLIEST)[kept]
+        if self.partials is not None:
+            self._grown(kept)
+            self.folded = self.folded[kept]
+            self.partials.renumber(kept)
+
     @property
     def count(self) -> int:
         return 0 if self.rows is None else self.rows.ts.size
@@ -134,18 +156,22 @@ class Messages:
         own = self.folded.nbytes + (0 if self.partials is None else self.partials.bytes)
         return own + sum(each.nbytes for each in self.rows or ())
 
-    def state(self) -> State:
+    def state(self, rows: bool = True) -> State:
+        """rows=False: without the messages themselves, of whoever has them elsewhere."""
         if self.rows is None:
             return {}, {}
         table, ts, ids = self.rows
         state = nested({}, {"partials": None if self.partials is None else self.partials.state()})
-        return with_arrays(state, {"rows": table_to_array(table), "ts": ts, "ids": ids, "folded": self.folded})
+        own = {"rows": table_to_array(table), "ts": ts, "ids": ids} if rows else {"since": self.since}
+        return with_arrays(state, own | {"folded": self.folded})
 
     def restore(self, state: State) -> None:
+        """If messages were left out, of others that have begun with some of the same types."""
         header, arrays = state
-        if "rows" not in arrays:
+        if "rows" in arrays:
+            self.add(TimedRows(table_from_array(arrays["rows"]), arrays["ts"], arrays["ids"]))
+        if "folded" not in arrays:
             return
-        self.add(TimedRows(table_from_array(arrays["rows"]), arrays["ts"], arrays["ids"]))
-        self.folded = arrays["folded"].copy()
+        self.folded, self.since = arrays["folded"].copy(), arrays.get("since", self.since).copy()
         if self.partials is not None and header["partials"] is not None:
             self.partials.restore(part(state, "partials"))

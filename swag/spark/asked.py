@@ -1,26 +1,26 @@
-"""What queries ask for: by which keys, and of which columns."""
+"""What queries ask for: windows, no frames, and of which columns."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from swag.errors import BadQuery
 from swag.evaluate import asked_queries as checked
-from swag.query.groupings import grouping_of, levels, settled, shown_by, stages
+from swag.query.groupings import settled, stages
 from swag.query.over_frames import OverFrames
 from swag.query.over_statement import OverStatement
 from swag.query.query import Events, Query
 from swag.query.reading import Reading
 
 
-def over_windows(queries: Any) -> list[Query]:
-    """Queries as a list, of which none is over frames."""
+def over_windows(queries: Any, default: tuple[str, ...] = ()) -> list[Query]:
+    """Queries as a list, of which none is over frames. default: the key of those that say none."""
     asked = checked(queries)
     for query in asked:
         if isinstance(query, OverFrames):
             raise BadQuery(f'"{query.label}" is a query over frames.', "swag.spark.evaluate, frames.spark.stream(…)")
         if isinstance(query, OverStatement):
             raise BadQuery(f'"{query.label}" is a statement with OVER ( … ).', 'swag.spark.sql("SELECT …", events=df)')
-        refuse_embedded_only(query)
+        refuse_embedded_only(query, default)
     return asked
 
 
@@ -39,31 +39,6 @@ def refuse_embedded_only(query: Any, default: tuple[str, ...] = ()) -> None:
             found = "PARTITIONED BY other columns than the key's"
         if found:
             raise BadQuery(f'query "{query.label}": {found} is not answered on Spark.', "sw.evaluate, or sw.Engine")
-
-
-def grouped_by(queries: Any, keys: list[str]) -> list[Query]:
-    """Queries as a list; those from SQL without their GROUP BY, once it was found to be the key."""
-    asked = over_windows(queries)
-    check_grouping(asked, keys)
-    return [settled(query) for query in asked]
-
-
-def check_grouping(asked: list[Query], keys: list[str]) -> None:
-    """Raise if queries are grouped by anything but the key."""
-    groupings = list(dict.fromkeys(grouping_of(query, tuple(keys)) for query in asked))
-    if len(groupings) > 1:
-        shown = "; ".join(map(shown_by, groupings))
-        raise BadQuery(
-            f"these queries are grouped in several ways ({shown}); here they are grouped in one.",
-            "one call for each grouping; swag.spark.evaluate takes several at once",
-        )
-    for query in (each for one in asked for each in levels(one)):
-        if query.by is not None and query.by != tuple(keys):
-            said = f"GROUP BY {', '.join(query.by)}" if query.by else "no GROUP BY"
-            raise BadQuery(
-                f'query "{query.label}" has {said}, but the stream has key={keys or None!r}.',
-                f"key={list(query.by) or None!r}",
-            )
 
 
 def columns_read(simple: Iterable[Query], have: Collection[str] = ()) -> list[str]:

@@ -111,8 +111,10 @@ def portable_aggregate(aggregate: Aggregate) -> Aggregate:
     return replace(aggregate, user=replace(user, number=number))
 
 
-def fingerprint(query: Query) -> str:
+def fingerprint(query: Query | Several) -> str:
     """The same in any process, and of no other query."""
+    if isinstance(query, Several):
+        return digest(" ".join(map(fingerprint, query.queries)))
     plain = query_to_json(query) | {"every": str(query.every), "source": str(query.source)}
     return digest(json.dumps(plain, sort_keys=True, default=str))
 

@@ -1,6 +1,5 @@
 """One suite for every way of running: windows, requests, filters, ticks and frames give the answers of the oracle."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -100,13 +99,6 @@ def assert_grouped(found: pa.Table, grouped: Any, events: pa.Table, requests: pa
         ]
         answers = values(found, [query for query, _ in of_group])
         assert oracle.mismatches(answers, [q for _, q in of_group], *keyed, "key") == []
-
-
-def test_a_stream_of_several_groupings_is_refused_by_name(spark):
-    events = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
-    queries = [sw.Query(sw.count(), sw.Range("5s"), name) for name in ("n", "m")]
-    with pytest.raises(sw.BadQuery, match=r"grouped in several ways \(value; nothing \(the whole stream\)\)"):
-        swag.spark.stream([queries[0], replace(queries[1], by=())], events, key="value")
 
 
 @every_way

@@ -147,6 +147,27 @@ def test_frames_filled_from_their_own_stream_are_what_they_are_with_it_given_twi
         assert sw.evaluate(asked, reports, key=key).equals(sw.evaluate(other, reports, key=key, again=reports))
 
 
+@pytest.mark.parametrize("fill_from", ["messages", "reports"])
+def test_the_key_may_be_of_several_columns(fill_from):
+    values = {"n": sw.count(), "sum": sw.sum("bytes + 1"), "most": sw.max("t"), "middle": sw.median("bytes")}
+    asked = fr.FrameQuery(SPEC, values, stream="reports", fill_from=fill_from, before=1, after=1, name="q")
+    rows = [{"ts": i // 2, "k": "ab"[i % 2], "j": i % 3, "x": i % 7, "bytes": i, "t": "uv"[i % 2]} for i in range(90)]
+    events, by = pa.Table.from_pylist(rows), ["k", "j"]
+    engine, tables = sw.Engine(key=by, lateness=3), []
+    engine.register(asked)
+    for at in range(0, 90, 15):
+        engine.append(events[at : at + 15])
+        if fill_from == "messages":
+            engine.append(events[at : at + 15], stream="messages")
+        tables.append(engine.emitted("q"))
+        engine = reloaded(engine)
+    engine.advance(1000)
+    tables.append(engine.emitted("q"))
+    streams = {} if fill_from == "reports" else {"messages": events}
+    check_ended(engine, tables, sw.evaluate(asked, events, key=by, **streams), SPEC, by)
+    assert sum(each.num_rows for each in tables) > 8
+
+
 def test_frames_own_their_events_in_the_stream_that_they_are_found_in_unless_edges_are_moved():
     reports = {"ts": [1, 1, 2, 2, 3, 3], "x": [0, 9, 9, 9, 9, 0]}
     text = "SELECT COUNT(*) AS n FROM a [FRAME WHERE x > 5] FILL FROM a"

@@ -13,8 +13,8 @@ import pyarrow as pa
 from swag.spark.streams import shard as shard_module
 from swag.spark.streams.cache import Cache
 from swag.spark.streams.log import Header, Pieces
-from swag.spark.streams.packing import Pack
-from swag.spark.streams.shard import COUNTS, Job, Shards, counted
+from swag.spark.streams.packing import COUNTS, Pack
+from swag.spark.streams.shard import Job, Shards, counted
 
 
 class Map:
@@ -69,7 +69,8 @@ class Stream:
     ) -> None:
         self.job, self.packers, self.delay, self.shards = replace(job, delay=delay), packers, delay + held_back, shards
         self.stores: dict[int, dict] = {}
-        self.watermark = self.latest = 0
+        self.watermark = 0
+        self.latest = {kind: 0 for kind, pack in packers.items() if pack.tells_time}
         self.caches = [Cache() for _ in range(workers)]
         self.metrics: list[dict[str, int]] = []
 
@@ -95,9 +96,10 @@ class Stream:
         if fails:
             self.stores = before
             return []
-        times = [t for _, _, _, t, _ in packed if t is not None]
-        self.latest = max([self.latest, *times])
-        self.watermark = max(self.watermark, self.latest // 1000 - self.delay)
+        for _, kind, _, t, _ in packed:
+            if t is not None:
+                self.latest[kind] = max(self.latest[kind], t)
+        self.watermark = max(self.watermark, min(self.latest.values()) // 1000 - self.delay)  # of the slowest stream
         return found
 
     def settle(self) -> None:

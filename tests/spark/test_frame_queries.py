@@ -13,6 +13,7 @@ from tests.spark.compare import assert_same
 from tests.spark.streams import run, source, write
 from tests.spark.test_frames import SMALL, SPECS, pieces, some_events, told_apart
 
+SECOND = 1_000_000
 CUT = Layout(tasks=3, sample=1.0, block_rows=60)  # one key is cut; pieces fill many blocks
 
 STATEMENTS = [
@@ -190,9 +191,54 @@ def test_a_stream_of_a_query_has_the_rows_that_an_engine_has(spark, tmp_path):
         (row["k"], row["rows"], row["y"], row["n"]) for row in wanted
     )
     clause = "PARTITION BY k MEASURES LAST(y) AS y PATTERN (A B) DEFINE B AS x < PREV(x)"
-    (dips,) = sw.sql(f"SELECT y, k FROM s MATCH_RECOGNIZE ({clause})")
-    assert frames.spark.stream(dips, stream, lateness="1 second").columns == ["y", "k"]
-    with pytest.raises(sw.BadQuery, match="which is no stream here"):
-        frames.spark.stream(sw.sql("SELECT COUNT(*) FROM s [FRAME DELTA x 1] FILL FROM m")[0], stream)
+    dips = f"SELECT y, k FROM s MATCH_RECOGNIZE ({clause})"
+    found, _ = run(frames.spark.stream(dips, stream, lateness="1 second"), tmp_path / "matches")
+    matches = sw.evaluate(dips, events.filter(pa.array(at * 2 < at[-1] * 2 - 1))).to_pylist()
+    assert sorted(found.rows) == sorted((row["y"], row["k"]) for row in matches) != []
     with pytest.raises(sw.BadQuery, match="groups by k, but the stream has key"):
         frames.spark.stream(query, stream, ts="ts", key="x")
+
+
+def test_a_stream_of_frames_is_filled_from_another_as_an_engine_does_it(spark, tmp_path):
+    """Messages are ten seconds behind, so that reports wait for them; keys of two columns; stopped, begun again."""
+    at = np.arange(60)
+    names = ["ab", "c"]
+    reports = pa.table({"ts": pa.array(at * 2 * SECOND, pa.timestamp("us", "UTC")), "k": at % 3,
+                        "name": [names[i % 2] for i in at], "x": (at // 9) % 2})  # fmt: skip
+    messages = pa.table({"ts": pa.array(at * 2 * SECOND - 10 * SECOND, pa.timestamp("us", "UTC")), "bytes": at * 0.5,
+                         "k": pa.array((at // 2) % 3, pa.int32()), "name": [names[i % 2] for i in at]})  # fmt: skip
+    both = (("reports", reports), ("messages", messages))
+    for name, table in both:
+        write(tmp_path / name, [table.slice(i, 20) for i in (0, 20)])
+    text = """SELECT k, name, SUM(m.bytes * 2) AS s, COUNT(*) AS n FROM reports [FRAME WHERE x > 0 FOR 2 TUPLES]
+        FILL FROM messages AS m BEFORE 7 SECONDS GROUP BY k, name HAVING COUNT(*) <> 1"""
+    found = source(spark, tmp_path / "reports", "ts timestamp, k long, name string, x long")
+    other = source(spark, tmp_path / "messages", "ts timestamp, k int, name string, bytes double")
+    said = frames.spark.stream(text, found, messages=other, lateness="1 second")
+    assert said.columns == ["frame_id", "k", "name", "start", "end", "rows", "s", "n"]
+    sink, reported = run(said, tmp_path / "checkpoint")
+    for name, table in both:
+        write(tmp_path / name, [table.slice(40)], first=2)
+    sink, further = run(said, tmp_path / "checkpoint", sink)
+    engine = sw.Engine()
+    (name,) = engine.register(text)
+    engine.append(reports.filter(pa.array(at * 2 <= 107)))  # as far as the watermark goes, that of messages
+    engine.append(messages.set_column(2, "k", messages["k"].cast(pa.int64())), stream="messages")
+    engine.advance(messages["ts"][-1].as_py())
+    wanted = engine.emitted(name).to_pylist()
+    assert len(wanted) > 3 < len(sink.batches)
+    assert sorted(row[1:3] + row[5:] for row in sink.rows) == sorted(
+        (row["k"], row["name"], row["rows"], row["s"], row["n"]) for row in wanted
+    )
+    metrics = [
+        each.observedMetrics["swag"].asDict() for each in (*reported, *further) if "swag" in each.observedMetrics
+    ]
+    assert sum(each["events"] for each in metrics) == 120 and sum(each["late"] for each in metrics) == 0
+    with pytest.raises(sw.BadQuery, match='filled from "messages", which is not there'):
+        frames.spark.stream(text, found)
+    with pytest.raises(sw.BadQuery, match='"words" is no stream that frames are filled from'):
+        frames.spark.stream(text, found, messages=other, words=other)
+    with pytest.raises(sw.BadType, match="is int64 in events that frames are filled from"):
+        frames.spark.stream(text, found, messages=other.withColumn("ts", other.ts.cast("long")))
+    with pytest.raises(sw.BadQuery, match="by one statement with FRAME"):
+        frames.spark.stream("SELECT COUNT(*) FROM reports [RANGE 1 MINUTE]", found)

@@ -1,5 +1,7 @@
 """Frames of shards, against the oracle of frames: any batch cut, any worker, attempts that fail. Without Spark."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -46,6 +48,35 @@ SPECS = {
         close=lambda e, s: 2 * (s == 2),
         overlap=True,
         extent="open",
+    ),
+    "overlapping, of lengths": fr.Custom(
+        {"load": "x * n"},
+        state=0,
+        open=lambda e, s: e.load > s % 3,
+        update=lambda e, s: s + 1,
+        close=lambda e, s: 2 * (e.load < 1),
+        overlap=True,
+        min_rows=2,
+        min_duration=1,
+        max_duration=9,
+    ),
+    "custom, of lengths": fr.Custom(
+        "n",
+        state=0,
+        open=lambda e, s: True,
+        update=lambda e, s: s + e.n,
+        close=lambda e, s: s > 7,
+        min_rows=2,
+        max_rows=4,
+        unfinished=False,
+    ),
+    "pattern, of lengths": fr.Pattern(
+        "A+ (B | C){1,3}",
+        {"A": "n > 1", "B": "x <= 4", "C": "n > PREV(n)"},
+        {"n": "COUNT(*)", "b": "MAX(B.x)"},
+        min_rows=3,
+        max_rows=5,
+        max_duration=9,
     ),
     "quantile, open": fr.Aggregate(sw.quantile("n", 0.7), ">=", 4, max_rows=3, extent="open"),
 }
@@ -176,7 +207,11 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["threshold", "partition", "sum", "pattern, open", "overlapping, open"])
+OF_QUERIES = ["threshold", "partition", "sum", "pattern, open", "overlapping, open", "overlapping, of lengths",
+              "custom, of lengths", "pattern, of lengths"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_QUERIES)
 @settings(max_examples=15)
 @given(batches=batches, key=st.sampled_from(["k", None]), new_keys=st.sampled_from([0, 3]))
 def test_what_is_said_of_frames_is_what_an_engine_says_whatever_happens_on_the_way(name, batches, key, new_keys):
@@ -196,3 +231,27 @@ def test_what_is_said_of_frames_is_what_an_engine_says_whatever_happens_on_the_w
     passed = [row for row in taken if upto is not None and row["ts"] <= upto]
     engine.append(pa.Table.from_pylist(sorted(passed, key=lambda row: row["ts"]), EVENT))
     assert comparable(found) == comparable(engine.emitted("q").to_pylist())
+
+
+@pytest.mark.parametrize("name", [each for each in OF_QUERIES if "partition" not in each])
+@settings(max_examples=share(10))
+@given(batches=batches, key=st.sampled_from(["k", None]))
+def test_what_is_said_of_pieces_adds_up_to_what_is_said_of_frames(name, batches, key):
+    query = fr.FrameQuery(SPECS[name], {"n": sw.count(), "sum": sw.sum("n")}, name="q")
+    found: list[list[dict]] = [[], []]
+    for fragments in (True, False):
+        stream, now = streamed(replace(query, fragments=fragments), fragments, key, 2 if key else 1), 100
+        for drawn, worker, _ in [*batches, ([], 1, False)]:
+            rows = [{"ts": now + t, "k": k, "x": x, "n": n} for t, k, x, n in drawn]
+            found[fragments] += stream.trigger({EVENTS: pa.Table.from_pylist(rows, EVENT)}, worker)
+            now += 6
+    added: dict[int, list] = {}
+    for row in found[True]:
+        whole = added.setdefault(row["frame_id"], [row["start"], row["end"], 0, 0, None, False])
+        whole[1] = row["end"] if row["end"] is not None else whole[1]
+        whole[2:4] = whole[2] + row["rows"], whole[3] + row["n"]
+        whole[4] = row["sum"] if whole[4] is None else whole[4] + (row["sum"] or 0)
+        whole[5] |= row["final"]
+    assert sorted(map(repr, (whole[:5] for whole in added.values() if whole[5]))) == sorted(
+        repr([row["start"], row["end"], row["rows"], row["n"], row["sum"]]) for row in found[False]
+    )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import swag as sw
@@ -11,6 +12,7 @@ import swag.spark
 from swag.spark import Layout
 from swag.spark.batch.groupings import in_turn
 from tests.spark.compare import assert_same
+from tests.spark.streams import run, source, write
 
 CUT = Layout(tasks=3, sample=1.0, task_rows=20, block_rows=50)
 WHOLE = Layout(sample=0, block_rows=70)
@@ -129,6 +131,27 @@ def test_a_null_is_refused_only_where_a_query_groups_by_its_column(spark: Any) -
         swag.spark.evaluate([*by_shop, sw.Query(sw.count(), sw.Rows(3), name="m")], frame, key="card").toArrow()
 
 
+def test_keys_of_all_groupings_that_pass(spark: Any) -> None:
+    events = some_events().sort_by("ts")
+    queries = [
+        sw.Query(sw.count(), sw.Range(60), name="busy", having=(">", 30)),
+        sw.Query(sw.mean("i"), sw.Range(60), name="high", by=["shop", "land.code"], having=(">", 24)),
+        sw.Query(sw.sum("i"), sw.Range(60), name="large", by="shop", having=(">", 500), index=False),
+    ]
+    found = swag.spark.filter_substreams(queries, spark.createDataFrame(events), [90, 200], key="card").toArrow()
+    wanted = []
+    for at in (90, 200):
+        engine = sw.Engine(key="card")
+        engine.register(queries)
+        engine.append(events.filter(pc.less_equal(events["ts"], at)))
+        engine.advance(at)
+        wanted += [{**row, "at": at} for row in engine.filters().to_pylist()]
+    assert found.column_names == ["query", "at", "card", "shop", "land.code", "value"]
+    assert {row["query"] for row in wanted} == {"busy", "high", "large"}
+    order = [tuple(map(str, (row[name] for name in found.column_names))) for row in wanted]
+    assert sorted(tuple(map(str, row.values())) for row in found.to_pylist()) == sorted(order)
+
+
 def test_what_is_refused_before_any_job(spark: Any) -> None:
     frame = spark.createDataFrame(some_events(20))
     mixed = [sw.Query(sw.count(), sw.Range(9), name="n"), sw.Query(sw.count(), sw.Range(9), name="m", by="shop")]
@@ -143,15 +166,45 @@ def test_what_is_refused_before_any_job(spark: Any) -> None:
     ticks = [sw.Query(sw.count(), sw.Range(9), name=f"n {by}", by=by, every=sw.Every(5)) for by in ("card", "shop")]
     with pytest.raises(sw.BadQuery, match="share one grouping, but these have card; shop"):
         swag.spark.evaluate(ticks, frame)
-    passing = [sw.Query(sw.count(), sw.Range(9), name=f"n {by}", by=by, having=(">", 1)) for by in ("card", "shop")]
-    with pytest.raises(sw.BadQuery, match=r"grouped in several ways \(card; shop\).*one call for each grouping"):
+    passing = [sw.Query(sw.count(), sw.Range(9), name=f"n {by}", by=by, having=(">", 1)) for by in ("card", ())]
+    with pytest.raises(sw.BadQuery, match="substreams are those of a key"):
         swag.spark.filter_substreams(passing, frame, [5], key="card")
     stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     several = [sw.Query(sw.count(), sw.Range("9s"), name="n"), sw.Query(sw.count(), sw.Range("9s"), name="m", by=())]
     for key in ("value", ["value"]):
-        with pytest.raises(sw.BadQuery, match=r"grouped in several ways \(value; nothing \(the whole stream\)\)"):
-            swag.spark.stream(several, stream, key=key)
+        with pytest.raises(sw.BadQuery, match=r"in one way, not in several \(value; nothing \(the whole stream\)\)"):
+            swag.spark.stream(several, stream, requests=stream, key=key)
+    with pytest.raises(sw.BadQuery, match='query "value" has the name of a column'):
+        swag.spark.stream([sw.Query(sw.count(), sw.Range("9s"), name="value", by=()), several[0]], stream, key="value")
+    with pytest.raises(sw.BadType, match='query "sum" answers int64'):
+        sums = [sw.Query(sw.mean("value"), sw.Range("9s")), sw.Query(sw.sum("value"), sw.Range("9s"), "sum", by=())]
+        swag.spark.stream(sums, stream, key="value")
 
 
 def test_kernels_of_several_groupings_are_compiled_ahead(spark: Any) -> None:
     assert swag.spark.warm(QUERIES, spark.createDataFrame(some_events(5)), key="card").exists()
+
+
+def test_a_stream_has_the_answers_of_all_groupings(spark: Any, tmp_path: Any) -> None:
+    """Each as an engine gives them that has been told of what the watermark has passed."""
+    events = some_events(600)
+    schema = "ts long, card string, shop int, x double"
+    events = events.select(["ts", "card", "shop", "x"]).sort_by("ts")
+    write(tmp_path / "in", [events.slice(i, 200) for i in (0, 200, 400)])
+    every = sw.Every(time=50)
+    queries = [
+        sw.Query(sw.sum("x"), sw.Range(90), name="of card", every=every),
+        sw.Query(sw.count(), sw.Range(90), name="of shop", by="shop", every=every),
+        sw.Query(sw.max("x"), sw.Rows(9), name="of both", by=("shop", "card"), every=every),
+        sw.Query(sw.count(), sw.Range(40), name="of all", by=(), every=every),
+    ]
+    frame = swag.spark.stream(queries, source(spark, tmp_path / "in", schema), key="card", lateness=5, shards=2)
+    assert frame.columns == ["query", "tick", "ts", "card", "shop", "value"]
+    sink, progress = run(frame, tmp_path / "checkpoint")
+    engine = sw.Engine(key="card", lateness=5)
+    engine.register(queries)
+    engine.append(events)
+    wanted = engine.emitted().select(frame.columns)
+    assert len(set(wanted["query"].to_pylist())) == 4
+    assert sorted(map(repr, sink.rows)) == sorted(repr(tuple(row.values())) for row in wanted.to_pylist())
+    assert sum(each.observedMetrics["swag"]["events"] for each in progress) == 4 * events.num_rows

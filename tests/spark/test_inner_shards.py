@@ -60,6 +60,17 @@ def query(aggregate: Any, window: Any, source: Any, **options: Any) -> sw.Query:
     return sw.Query(aggregate, window, "q", source=source, **options)
 
 
+LAST = Q(agg("last", "x"), oracle.Range(20))
+
+
+def both(events: Rows, watermark: int) -> Rows:
+    """Two answers at each tick, as columns."""
+    found = oracle_ticks.ticks([SUM, LAST], Every(time=10), events, "k", watermark // 10)
+    return [dict(zip(("tick", "ts", "k", "n", "m"), row, strict=True)) for row in found]
+
+
+TWO = [SLOTS, sw.Query(sw.last("x").alias("m"), sw.Range(20), every=sw.Every(time=10))]
+TOGETHER = query(sw.max("m"), sw.Rows(1), TWO).source
 CASES = {
     "slots": Case(
         query(sw.max("n"), sw.Range(35), SLOTS), ticks(SUM, Every(time=10)), Q(agg("max", "n"), oracle.Range(35)),
@@ -86,6 +97,19 @@ CASES = {
         query(sw.sum("n"), sw.Rows(3), TUPLES, every=sw.Every(2)),
         ticks(SUM, Every(time=10, anchor="tuple", per_key=True)), Q(agg("sum", "n"), oracle.Rows(3)), Every(2),
         settled=lambda watermark: watermark // 10 * 10, shards=1,
+    ),
+    "two answers at once": Case(
+        query(sw.sum("n"), sw.Rows(2), TWO, where="m > 3"), both,
+        replace(SEVERAL, where=lambda e: e["m"] is not None and e["m"] > 3),
+    ),
+    "slots of two answers at once": Case(
+        query(sw.max("m"), sw.Range(40), TWO, every=sw.Every(time=15)), both,
+        Q(agg("max", "m"), oracle.Range(40)), Every(time=15),
+    ),
+    "chosen of two answers at once": Case(
+        query(sw.count("n"), sw.Rows(2), sw.Events("m > 3", source=TOGETHER)),
+        lambda events, w: [e for e in both(events, w) if e["m"] is not None and e["m"] > 3],
+        Q(agg("count", "n"), oracle.Rows(2)),
     ),
     "chosen": Case(
         query(sw.sum("x"), sw.Rows(2), sw.Events("x > 4")), lambda events, _: [e for e in events if large(e)],

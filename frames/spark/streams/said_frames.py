@@ -38,6 +38,7 @@ class ShardSaidFrames:
 
     latest: int | None = None
     ahead: int | None = None  # never: what is found is to be sent at once
+    at_work: type[RunningFrames] = RunningFrames
 
     def __init__(self, plan: "FramePlan", shard: int) -> None:
         assert plan.query is not None
@@ -50,7 +51,7 @@ class ShardSaidFrames:
         """Nothing has come; but of which types columns are is known."""
         plan = self.plan
         assert plan.query is not None
-        self.running, self.waiting = RunningFrames(plan.query, plan.ts, self._by), Waiting()
+        self.running, self.waiting = self.at_work(plan.query, plan.ts, self._by), Waiting()
         self.keys = None if plan.key is None else KeyTable(plan.events.field(plan.key).type)
         self.running.take(self._read(plan.events.empty_table()), self.keys, self._clock)
 
@@ -61,12 +62,15 @@ class ShardSaidFrames:
             ids = self.keys.encode(table.column(self.plan.key), self.plan.key)
         return TimedRows(table, instants_of(table.column(self.plan.ts)), ids)
 
-    def _said(self, decided: tuple[pa.Table | None, SwagError | None]) -> pa.Table:
-        """The rows of frames; what goes wrong fails the trigger."""
+    def _say(self, step: Step, decided: tuple[pa.Table | None, SwagError | None]) -> None:
+        """The rows of frames, with numbers of this shard's own; what goes wrong fails the trigger."""
         found, why = decided
         if why is not None:
             raise why
-        return self.running.nothing() if found is None else found
+        if found is not None:
+            numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
+            step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
+            step.counts["lookups"] = step.counts.get("lookups", 0) + found.num_rows
 
     @property
     def output(self) -> pa.Schema:
@@ -85,24 +89,37 @@ class ShardSaidFrames:
 
     def step(self, fresh: dict[str, pa.Table], upto: int | None) -> Step:
         """One trigger: events that are not late wait for the watermark; what it has passed is taken."""
-        step, events = Step(counts={EVENTS: 0, "late": 0}), fresh.get(EVENTS)
-        floor = EARLIEST if upto is None else upto
+        step = Step(counts={EVENTS: 0, "late": 0})
+        events = self._in_time(step, fresh.get(EVENTS), upto)
         if events is not None:
-            late = instants_of(events.column(self.plan.ts)) <= floor
-            events = events.filter(pa.array(~late))
-            self.running.check(intake.read(events, self._reading, keep=True), self._clock)
-            self.waiting.add(*self._read(events))
-            step.counts = {EVENTS: events.num_rows, "late": int(late.sum())}
+            rows = self._read(events)
+            self.running.check(rows.table, self._clock)
+            self.waiting.add(*rows)
+        self._take_other(step, fresh, upto)
         due = self.waiting.leave(upto)
-        decided = [] if due is None else [self._said(self.running.take(due, self.keys, self._clock))]
-        decided += [] if upto is None else [self._said(self.running.decide(upto))]
-        for found in decided:
-            numbers = np.asarray(found.column("frame_id")) * len(self.plan.numbers) + self.place
-            step.answers.append(found.set_column(0, "frame_id", pa.array(numbers, pa.int64())))
-            step.counts["lookups"] = step.counts.get("lookups", 0) + found.num_rows
+        if due is not None:
+            self._say(step, self.running.take(due, self.keys, self._clock))
+            self._applied(step, due)
+        if upto is not None:
+            self._say(step, self.running.decide(upto))
         self._forget_keys()
         step.counts |= {"held": self.waiting.count, "kept": self.running.core.numbers.size + self.running.kept}
         return step
+
+    def _in_time(self, step: Step, rows: pa.Table | None, upto: int | None) -> pa.Table | None:
+        """Rows that are not late; both are counted."""
+        if rows is None:
+            return None
+        late = instants_of(rows.column(self.plan.ts)) <= (EARLIEST if upto is None else upto)
+        step.counts["late"] += int(late.sum())
+        step.counts[EVENTS] += rows.num_rows - int(late.sum())
+        return rows.filter(pa.array(~late))
+
+    def _take_other(self, step: Step, fresh: dict[str, pa.Table], upto: int | None) -> None:
+        """Rows of another stream, if there is one."""
+
+    def _applied(self, step: Step, due: TimedRows) -> None:
+        """Events that the watermark has passed were taken."""
 
     def _forget_keys(self) -> None:
         """Those of which nothing is open, where they are half of all."""
@@ -121,8 +138,11 @@ class ShardSaidFrames:
     def tend(self, log: Log) -> None: ...
 
     def state(self) -> State:
-        whole = nested({}, {"running": self.running.state(), "waiting": self.waiting.state()})
+        whole = nested({}, {"running": self._running_state(), "waiting": self.waiting.state()})
         return with_arrays(whole, {f"own/{name}": each for name, each in keys_to_arrays(self.keys).items()})
+
+    def _running_state(self) -> State:
+        return self.running.state()
 
     def wakes(self) -> int | None:
         return min((each for each in (self.waiting.first, self.running.core.due) if each is not None), default=None)

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,32 +14,48 @@ from frames.match_query import MatchQuery
 from frames.query import FrameQuery
 from frames.spark.batch.queries import portable, selected
 from frames.spark.batch.stored_frames import portable_spec
+from frames.spark.streams.filled_frames import MESSAGES, ShardFilledFrames
 from frames.spark.streams.keyed_state import NO_KEYS, newest, record, restore, still_true
 from frames.spark.streams.open_events import OpenEvents
 from frames.spark.streams.said_frames import ShardSaidFrames
 from frames.specs import Spec, check_spec
 from frames.tables import check_key
 from swag.durable.state import State, nested, part
-from swag.errors import BadQuery
+from swag.errors import BadQuery, BadType
 from swag.query.groupings import shown_by
+from swag.query.over_frames import OverFrames
+from swag.query.reading import Reading
 from swag.spark.schema import key_names
 from swag.spark.streams.cache import Step
 from swag.spark.streams.joined_keys import apart, joined, name_of
 from swag.spark.streams.log import Log
 from swag.spark.streams.packing import Pack, shard_numbers
 from swag.spark.streams.shard import Job
-from swag.spark.streams.stream import columns_of, event_time, normal, pack, partitions_of, shard_count, sharded
+from swag.spark.streams.sharding import observed, pack, partitions_of, shard_count, sharded
+from swag.spark.streams.stream import columns_of, event_time, normal
 from swag.spark.streams.watermark import EventTime, instants_of
+from swag.sql import sql
 from swag.tables.expressions.derived import of_events
 from swag.tables.times.durations import Duration
 
 EVENTS, STATES = "events", "states"
+OTHER = "events that frames are filled from"
 NOTHING = np.iinfo(np.int64).min
 REMEMBERED_KEYS = 512  # twice as many are remembered for ever: they take little memory
 
 
+class Options(NamedTuple):
+    """What a user says of a stream beside what is asked."""
+
+    ts: str
+    lateness: Duration | None
+    fragments: bool
+    shards: int | None
+    metrics: str
+
+
 def stream(
-    spec: Spec | FrameQuery | MatchQuery,
+    spec: Spec | FrameQuery | MatchQuery | str,
     events: DataFrame,
     *,
     ts: str = "ts",
@@ -47,6 +64,7 @@ def stream(
     fragments: bool = True,
     shards: int | None = None,
     metrics: str = "swag",
+    **streams: DataFrame,
 ) -> DataFrame:
     """Frames as the watermark decides them: frame_id, [key], start, end, rows, kind | cells | value, [final].
 
@@ -55,42 +73,48 @@ def stream(
     to report). Events that the watermark has passed are late: counted, and dropped. metrics: the name of the observed
     metrics; where several streams of frames or windows are in one query, each needs its own.
 
-    A query over frames (fr.FrameQuery, or a FRAME statement by sw.sql) has a column per value instead of kind, cells or
-    value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given. A MATCH_RECOGNIZE
-    statement has the columns that it selects, of whole matches.
+    A query over frames (fr.FrameQuery, or a FRAME statement, as text or by sw.sql) has a column per value instead of
+    kind, cells or value: of the events of the frame, or of the piece. Its GROUP BY is the key, if none is given. Filled
+    from another stream by its name, FILL FROM messages: stream(text, reports, messages=df), it has a row for each whole
+    frame, once both streams have passed it. A MATCH_RECOGNIZE statement has the columns that it selects, of whole
+    matches.
 
     >>> import frames as fr, frames.spark, swag as sw
     >>> loads = spark.readStream.schema("ts long, load double").parquet("loads")  # doctest: +SKIP
     >>> found = frames.spark.stream(fr.Threshold("load", ">", 0.3), loads, lateness=10)  # doctest: +SKIP
     >>> found.writeStream.format("console").option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
     """
-    if isinstance(spec, MatchQuery):
-        spec.check_time(ts)
-        key = key if key is not None or not spec.by else list(spec.by)
-        _check_grouping(spec, key_names(key))
-        found = stream(spec.spec, events, ts=ts, key=key, lateness=lateness, fragments=False, shards=shards,
-                       metrics=metrics)  # fmt: skip
-        return selected(spec, found, key_names(key))
-    if isinstance(spec, FrameQuery):
-        key = key if key is not None or not spec.by else list(spec.by)
-        spec = _of_shards(spec, key, fragments)
-    else:
-        check_spec(spec)
-        spec = portable_spec(spec)
-    if key is not None and not isinstance(key, str):
-        return _keyed_by_several(spec, events, ts, key, lateness, fragments, shards, metrics)
-    check_key(key)
-    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
-    asked_by = f"{type(spec).__name__} reads"
-    read = of_events(dict.fromkeys(spec.columns, asked_by), spec.texts, events.columns)
-    table = columns_of(events, wanted | read, "events")
-    numbers = shard_numbers(shard_count(events, 1 if key is None else shards), partitions_of(events))
-    job = frames_job(spec, table, ts, key, fragments, numbers)
-    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
-    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
+    asked = _statement(spec) if isinstance(spec, str) else spec
+    keys = key_names(key)
+    if isinstance(asked, OverFrames):
+        keys = list(asked.by) if key is None and asked.by else keys
+        _check_grouping(asked, keys)
+    other = _other(asked, streams)
+    options = Options(ts, lateness, fragments and other is None, shards, metrics)
+    if isinstance(asked, MatchQuery):
+        asked.check_time(ts)
+        found = _by_keys(portable_spec(asked.spec), events, None, keys, options._replace(fragments=False))
+        return selected(asked, found, keys)
+    if isinstance(asked, FrameQuery):
+        asked.check_key(keys)
+        fragments = options.fragments and asked.fill_from is None  # frames that are filled are reported as a whole
+        asked = replace(portable(asked), by=None, fragments=fragments, name=asked.label)
+        return _by_keys(asked, events, other, keys, options._replace(fragments=fragments))
+    check_spec(asked)
+    return _by_keys(portable_spec(asked), events, None, keys, options)
 
 
-def _check_grouping(query: FrameQuery | MatchQuery, keys: list[str]) -> None:
+def _statement(text: str) -> FrameQuery | MatchQuery:
+    asked = sql(text)
+    if len(asked) > 1 or not isinstance(asked[0], FrameQuery | MatchQuery):
+        raise BadQuery(
+            "frames are found by one statement with FRAME or MATCH_RECOGNIZE.",
+            "swag.spark.stream(sw.sql(text), …) for windows; a call for each statement",
+        )
+    return asked[0]
+
+
+def _check_grouping(query: OverFrames, keys: list[str]) -> None:
     if query.by is not None and list(query.by) != keys:
         raise BadQuery(
             f"the statement groups by {shown_by(query.by)}, but the stream has key={keys or None!r}.",
@@ -98,47 +122,81 @@ def _check_grouping(query: FrameQuery | MatchQuery, keys: list[str]) -> None:
         )
 
 
-def _of_shards(query: FrameQuery, key: str | list[str] | None, fragments: bool) -> FrameQuery:
-    """As shards run it, found to be such as they can."""
-    keys = key_names(key)
-    _check_grouping(query, keys)
-    query.check_key(keys)
-    if query.fill_from is not None:
+def _other(asked: Spec | OverFrames, streams: dict[str, DataFrame]) -> DataFrame | None:
+    """The stream that frames are filled from, if it is another one; it has to be there, and no further ones."""
+    wanted = asked.other if isinstance(asked, OverFrames) else None
+    for name in streams:
+        if name != wanted:
+            raise BadQuery(
+                f'"{name}" is no stream that frames are filled from.', f"leave {name}=… out; FILL FROM {name}"
+            )
+    if wanted is not None and wanted not in streams:
         raise BadQuery(
-            f'frames are filled from "{query.fill_from}", which is no stream here.', "sw.Engine, or frames.spark.fill"
+            f'frames are filled from "{wanted}", which is not there.', f"frames.spark.stream(…, {wanted}=df)"
         )
-    return replace(portable(query), by=None, fragments=fragments, name=query.label)
+    return streams.get(wanted or "")
 
 
-def _keyed_by_several(
-    spec: Spec | FrameQuery, events: DataFrame, ts: str, key: list[str], lateness: Duration | None, fragments: bool,
-    shards: int | None, metrics: str,
-) -> DataFrame:  # fmt: skip
-    """Frames of a stream whose key is a list: its columns are joined into one for the shards, then taken apart."""
-    keys = key_names(key)
+def _by_keys(
+    spec: Spec | FrameQuery, events: DataFrame, other: DataFrame | None, keys: list[str], options: Options
+) -> DataFrame:
+    """Frames by a list of key columns: several are joined into one for the shards, and taken apart in what is found."""
     for name in keys:
         check_key(name)
     if len(keys) < 2:
-        one = keys[0] if keys else None
-        return stream(
-            spec, events, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics
-        )
+        return observed(_found(spec, events, other, keys[0] if keys else None, options), options.metrics)
     columns_of(events, {}, "events")
-    one = name_of(keys, events.columns)
-    rows = joined(events, keys, "events", one)
-    found = stream(spec, rows, ts=ts, key=one, lateness=lateness, fragments=fragments, shards=shards, metrics=metrics)
-    return apart(found, keys, events, one)
+    one = name_of(keys, [*events.columns, *(other.columns if other is not None else [])])
+    if other is not None:
+        columns_of(other, {}, OTHER)
+        other = joined(other, keys, OTHER, one)
+    found = _found(spec, joined(events, keys, "events", one), other, one, options)
+    return observed(apart(found, keys, events, one), options.metrics)
+
+
+def _found(
+    spec: Spec | FrameQuery, events: DataFrame, other: DataFrame | None, key: str | None, options: Options
+) -> DataFrame:
+    """Counts and frames by one column, or none."""
+    ts = options.ts
+    wanted = {ts: "ts is"} | ({} if key is None else {key: "key is"})
+    asked_by = f"{type(spec).__name__} reads"
+    read = of_events(dict.fromkeys(spec.columns, asked_by), spec.texts, events.columns)
+    table = columns_of(events, wanted | read, "events")
+    messages = None
+    if isinstance(spec, FrameQuery) and other is not None:
+        own = Reading(spec.filling, ts, key).of_events(other.columns)
+        messages = _like(columns_of(other, own, OTHER), table, ts, key)
+    numbers = shard_numbers(shard_count(events, 1 if key is None else options.shards), partitions_of(events))
+    job = frames_job(spec, table, ts, key, options.fragments, numbers, messages)
+    packed = [pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)]
+    if other is not None and messages is not None:
+        filling = Pack(MESSAGES, ts, key, job.time, names=tuple(messages.names))
+        packed.append(pack(other, filling, numbers, None if key is None else events.schema[key].dataType))
+    return sharded(packed, replace(job, delay=job.time.delay(options.lateness)))
+
+
+def _like(messages: pa.Schema, events: pa.Schema, ts: str, key: str | None) -> pa.Schema:
+    """The types of messages, whose key is to be of the type that it is of in events; ts has to be."""
+    theirs, ours = messages.field(ts).type, events.field(ts).type
+    if theirs != ours:
+        raise BadType(f'"{ts}" is {theirs} in {OTHER}, {ours} in the events.', "cast one")
+    return pa.schema([events.field(key) if each.name == key else each for each in messages])
 
 
 def frames_job(
-    spec: Spec | FrameQuery, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int]
-) -> Job:
-    """What the shards of a stream of frames do: their plan, the purpose a checkpoint is held to, and what comes out."""
+    spec: Spec | FrameQuery, table: pa.Schema, ts: str, key: str | None, fragments: bool, numbers: list[int],
+    messages: pa.Schema | None = None,
+) -> Job:  # fmt: skip
+    """What the shards of a stream of frames do: their plan, the purpose a checkpoint is held to, and what comes out.
+    messages: the columns of the stream that frames are filled from, if that is another one."""
     time = event_time(table, ts)
     query = spec if isinstance(spec, FrameQuery) else None
     what = spec.spec if isinstance(spec, FrameQuery) else spec
-    plan = FramePlan(what, ts, key, fragments, time, normal(table, ts, time), tuple(numbers), query)
-    output = plan.core().advance(0).schema if query is None else ShardSaidFrames(plan, numbers[0]).output
+    other = None if messages is None else normal(messages, ts, time)
+    plan = FramePlan(what, ts, key, fragments, time, normal(table, ts, time), tuple(numbers), query, other)
+    shard = plan(numbers[0])
+    output = shard.core.advance(0).schema if isinstance(shard, ShardFrames) else shard.output
     zoned = {"start": table.field(ts).type, "end": table.field(ts).type}
     output = pa.schema([pa.field(each.name, zoned.get(each.name, each.type)) for each in output])
     digest = hashlib.blake2b(f"{spec!r} {fragments}".encode(), digest_size=8).hexdigest()
@@ -154,7 +212,8 @@ def frames_job(
 
 @dataclass(frozen=True)
 class FramePlan:
-    """What to find; events: their columns as shards keep them. numbers: the names of the shards."""
+    """What to find; events: their columns as shards keep them. numbers: the names of the shards. messages: the columns
+    of the stream that frames are filled from, if that is another one."""
 
     spec: Spec
     ts: str
@@ -164,10 +223,13 @@ class FramePlan:
     events: pa.Schema
     numbers: tuple[int, ...]
     query: FrameQuery | None = None
+    messages: pa.Schema | None = None
     many_keys: int = REMEMBERED_KEYS
 
     def __call__(self, shard: int) -> "ShardFrames | ShardSaidFrames":
-        return ShardFrames(self, shard) if self.query is None else ShardSaidFrames(self, shard)
+        if self.query is None:
+            return ShardFrames(self, shard)
+        return (ShardSaidFrames if self.query.fill_from is None else ShardFilledFrames)(self, shard)
 
     def core(self) -> DetectorCore:
         """One that knows the types of all columns."""

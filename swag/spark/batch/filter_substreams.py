@@ -14,16 +14,18 @@ from pyspark.sql.types import StringType, StructField, StructType
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType
 from swag.evaluate import evaluate
+from swag.query.groupings import By, by_grouping
 from swag.query.lowering import components
 from swag.query.query import Query
 from swag.spark import process, schema
 from swag.spark.answer_types import one_type_at_a_time, value_type
-from swag.spark.asked import columns_read, grouped_by
+from swag.spark.asked import columns_read, over_windows
 from swag.spark.batch.tasks import of_type
 from swag.spark.key_rows import KeyRows
 from swag.spark.key_runs import refuse_nulls
 from swag.spark.places import col, free, numbered, placed
 from swag.spark.portable import in_workers, portable
+from swag.spark.together import all_keys, together
 from swag.tables.answers import own_name
 from swag.tables.columns import Clock, one_chunk
 
@@ -42,6 +44,8 @@ def filter_substreams(
 
     at: times, as a list, an array, a single one, or a DataFrame with a column `ts` (which is collected). A key with no
     event in the window is not in the answer. What one task holds is what an engine keeps of its share of the keys.
+    Queries may be grouped in several ways, each by its own `by`: then the key columns of all are there, null where a
+    query does not group by one, and rows are shuffled for each grouping.
 
     >>> import swag as sw, swag.spark
     >>> trades = spark.createDataFrame([(1, "a", 2.0), (2, "a", 3.0)], "ts long, k string, x double")  # doctest: +SKIP
@@ -51,10 +55,23 @@ def filter_substreams(
     """
     schema.check_frame(events, "events")
     keys = schema.key_names(key)
-    asked = grouped_by(queries, keys)
-    value = _checked(asked, events, ts, keys)
+    asked = over_windows(queries, tuple(keys))
+    groups = by_grouping(asked, tuple(keys))
+    value = _checked(asked, groups, events, ts, keys)
     clock = Clock(schema.arrow_schema(events).field(ts).type)
     times = _times(at, ts, clock)
+    found = {by: _grouped(own, events, times, ts, list(by), clock, value) for by, own in groups.items()}
+    if len(groups) == 1:
+        return found[next(iter(groups))]
+    query, at_, own = (own_name(name, *all_keys(groups)) for name in ("query", "at", "value"))
+    return together(found, [query, at_], own, events)
+
+
+def _grouped(
+    asked: list[Query], events: DataFrame, times: np.ndarray, ts: str, keys: list[str], clock: Clock,
+    value: pa.DataType,
+) -> DataFrame:  # fmt: skip
+    """The keys of one grouping that pass."""
     read = columns_read([each for query in asked for each in components(query)], events.columns)
     columns, known_by = schema.one_key(events, keys)
     when, arrival = schema.instant(events, ts).alias("t"), F.monotonically_increasing_id().alias("seq")
@@ -70,18 +87,20 @@ def filter_substreams(
     return in_workers(rows, partial(passing, task), out)
 
 
-def _checked(asked: list[Query], events: DataFrame, ts: str, keys: list[str]) -> pa.DataType:
+def _checked(
+    asked: list[Query], groups: dict[By, list[Query]], events: DataFrame, ts: str, keys: list[str]
+) -> pa.DataType:
     """The type of all answers."""
-    types = evaluate(asked, schema.empty_table(events), ts=ts).schema
     for query in asked:
         if query.having is None:
             raise BadQuery(f'query "{query.label}" lets every key pass.', 'sw.Query(…, having=(">", 100))')
         if query.every is not None:
             raise BadQuery(f'query "{query.label}" says itself when it answers; `at` asks for other times.')
-    if not keys:
+    if () in groups:
         raise BadQuery("substreams are those of a key, and there is none.", 'key="symbol"')
-    for name in keys:
+    for name in all_keys(groups):
         schema.check_key(schema.field(events, name, "key is"))
+    types = evaluate(asked, schema.empty_table(events), ts=ts, key=keys).schema
     return value_type({query.label: types.field(query.label).type for query in asked}, CALL)
 
 
@@ -156,12 +175,14 @@ def _answers(task: FilterTask, engine: Engine, keys: KeyRows, time: int) -> Iter
     engine.advance(task.clock.value(time))
     try:
         found = engine.filters()
-    except BadType as why:  # a whole number that is another one as a float
+        values = of_type(found.column("value"), task.out.types[-1])
+    except (BadType, pa.ArrowInvalid) as why:  # a whole number that is another one as a float
         kinds = {query.label: engine.lookup(query.label).schema.types[-1] for query in task.queries}
-        raise BadType(why.message, one_type_at_a_time(kinds, CALL)) from None
+        message = why.message if isinstance(why, BadType) else f"{why}."
+        raise BadType(message, one_type_at_a_time(kinds, CALL)) from None
     if found.num_rows:
         at = of_type(pa.array(np.full(found.num_rows, time)), task.clock.type)
         who = keys.columns(np.asarray(found.column(task.who)))
-        columns = [found.column("query"), at, *who, found.column("value")]
+        columns = [found.column("query"), at, *who, values]
         columns = [of_type(column, want.type) for column, want in zip(columns, task.out, strict=True)]
         yield from pa.Table.from_arrays(columns, schema=task.out).to_batches()

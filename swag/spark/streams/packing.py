@@ -25,6 +25,7 @@ PACKED = pa.schema(
     ]
 )
 PACKED_SPARK = "shard int, kind string, place long, time timestamp, piece binary"
+COUNTS = "__swag"  # on the way back: the column of a shard's counts, a long beside the answers, which is null there
 PACKED_AT_ONCE = 1 << 20  # rows packed at once, at most
 
 

@@ -31,10 +31,10 @@ from swag.durable.state import table_from_array
 from swag.spark import process
 from swag.spark.streams.cache import Body, Cache, Cached, Step, thread
 from swag.spark.streams.log import HEADER_AT, HISTORY, PURPOSE_AT, BadState, Header, Log, Pieces, Version
+from swag.spark.streams.packing import COUNTS
 from swag.spark.streams.watermark import EventTime
 
 METRICS = ("events", "late", "requests", "lookups", "held", "kept", "bytes", "segments", "replayed", "milliseconds")
-COUNTS = "__swag"  # the column of a shard's counts: a long beside the answers, which is null there
 WHICH = 56  # the bits of a count; those above say which one it is
 
 

@@ -110,7 +110,6 @@ class Kept:
     def _parts(self, name: str) -> Iterator[tuple[Any, ...]]:
         above = weakref.proxy(self)
         for query, answers in self.stream.emission.inner.items():
-            assert isinstance(query, Query)  # a stream refuses several at once
             yield answers.stream(None), self.unit, f"{name} {fingerprint(query)}", above, query.every
         for events, chosen in self.stream.emission.chosen.items():
             yield chosen.stream, self.unit, f"{name} {digest(str(events.where))}", above, None

@@ -14,7 +14,7 @@ from kernels.operators.numbers import LATEST
 from swag.durable.state import State, nested, parts
 from swag.live.composites import answer_before_events
 from swag.query.every import Every
-from swag.query.query import Query
+from swag.query.query import Query, Several
 from swag.spark.streams.cache import Step
 from swag.spark.streams.log import Log
 from swag.spark.streams.shard_streams import EVENTS, NOTHING, Kept, RecordedStream
@@ -63,7 +63,7 @@ def frequencies(query: Query) -> Iterator[Every]:
     """Its own, and those of the streams that it reads."""
     inside: Any = query
     while inside is not None:
-        if isinstance(inside, Query) and inside.every is not None:
+        if isinstance(inside, Query | Several) and inside.every is not None:
             yield inside.every
         inside = inside.source
 

@@ -1,38 +1,40 @@
 """Registered queries over a Structured Streaming source: `swag.spark.stream`."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from swag.engine import Engine
 from swag.errors import BadQuery, BadType, UnknownColumn, nearest
 from swag.evaluate import asked_queries, evaluate
-from swag.query.groupings import stages
+from swag.query.groupings import By, by_grouping, one_or_several, shown_by
 from swag.query.lowering import readers, simple_ones
-from swag.query.query import Query, Several
+from swag.query.query import Query
 from swag.query.reading import Reading
 from swag.query.windows import Unbounded, sees_later
 from swag.spark.answer_types import streamed_type
-from swag.spark.asked import grouped_by
-from swag.spark.places import col, named, numbered, placed
-from swag.spark.portable import fingerprint, in_workers, own_python, portable
+from swag.spark.asked import over_windows
+from swag.spark.places import named
+from swag.spark.portable import fingerprint, portable
 from swag.spark.schema import arrow_schema, key_names, refuse_pandas
 from swag.spark.streams.joined_keys import apart, joined, name_of, without
-from swag.spark.streams.packing import PACKED_SPARK, Pack, in_utc, shard_numbers
+from swag.spark.streams.packing import COUNTS, Pack, in_utc, shard_numbers
 from swag.spark.streams.shard_streams import EVENTS
 from swag.spark.streams.shard_windows import REQUESTS, Windows, frequencies
+from swag.spark.streams.sharding import observed, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime
+from swag.spark.together import all_keys, together
 from swag.tables.answers import own_name
 from swag.tables.times.durations import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
 
     from swag.spark.streams.shard import Job
+
+STREAM = "swag.spark.stream"
 
 
 def stream(
@@ -54,6 +56,9 @@ def stream(
     requests' own columns, then one per query, once the watermark has passed the request's ts (and the slot it is in,
     where a query reads slots that are anchored at tuples).
 
+    Queries may be grouped in several ways, each by its own `by`: then each grouping has shards of its own, and the
+    table the key columns of all, null where a query does not group by one. At requests there is one grouping.
+
     shards: how many parts the keys are dealt to; spark.sql.shuffle.partitions if not given. A checkpoint keeps it.
     metrics: the name of the observed metrics; where several such streams are in one query, each needs its own.
 
@@ -63,57 +68,101 @@ def stream(
     >>> answers = swag.spark.stream(query, trades, key="k", lateness=10)  # doctest: +SKIP
     >>> answers.writeStream.format("console").option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
     """
-    asked = asked_queries(queries)
+    asked, keys = asked_queries(queries), key_names(key)
     if not all(isinstance(query, Query) for query in asked):
-        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query.spec, …)")
-    asked = grouped_by(asked, key_names(key))
-    if any(isinstance(stage, Several) for query in asked for stage in stages(query)):
-        raise BadQuery("a Spark stream reads one aggregate of a statement in FROM.", "a statement for each of them")
-    if key is not None and not isinstance(key, str):
-        return _keyed_by_several(asked, events, requests, ts, key, lateness, shards, metrics)
-    wanted = Reading((each for query in asked for each in readers(query)), ts, key).of_events(events.columns)
-    table = columns_of(events, wanted, "events")
-    front = None if requests is None else requests_schema(requests, table, asked, ts, key)
-    count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else shards)
-    job = windows_job(asked, table, front, ts, key, count)
-    numbers = shard_numbers(count, partitions_of(events))
-    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
+        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query, …)")
+    groups = by_grouping(over_windows(asked, tuple(keys)), tuple(keys))
     if requests is not None:
-        asking = Pack(REQUESTS, ts, key, job.time, tells_time=False, names=tuple(requests.columns))
-        kind = None if key is None else events.schema[key].dataType
-        packed = packed.unionByName(pack(requests, asking, numbers, kind))
-    return sharded(packed, replace(job, delay=job.time.delay(lateness)), metrics)
+        one_of(groups)
+    value = _value_of_all(asked, groups, events, ts, keys) if len(groups) > 1 else None
+    asking = Asking(events, requests, ts, lateness, shards, value)
+    answers = {by: _by_keys(own, list(by), asking) for by, own in groups.items()}
+    if len(groups) == 1:
+        return observed(answers[next(iter(groups))], metrics)
+    query, tick, own = (own_name(name, ts, *all_keys(groups)) for name in ("query", "tick", "value"))
+    return observed(together(answers, [COUNTS, query, tick, ts], own, events), metrics)
 
 
-def _keyed_by_several(
-    asked: list[Query], events: "DataFrame", requests: "DataFrame | None", ts: str, key: list[str],
-    lateness: Duration | None, shards: int | None, metrics: str,
-) -> "DataFrame":  # fmt: skip
-    """A stream by a list of key columns: several are joined into one for the shards, and taken apart in the answers."""
-    keys = key_names(key)
+class Asking(NamedTuple):
+    """What a user says beside the queries. value: the type of all answers, if those of others are beside them."""
+
+    events: "DataFrame"
+    requests: "DataFrame | None"
+    ts: str
+    lateness: Duration | None
+    shards: int | None
+    value: pa.DataType | None
+
+
+def one_of(groups: dict[By, list[Query]]) -> None:
+    """Refuse several groupings: the answers at a request are one row."""
+    if len(groups) > 1:
+        shown = "; ".join(map(shown_by, groups))
+        raise BadQuery(f"queries at requests are grouped in one way, not in several ({shown}).", "a call for each")
+
+
+def _value_of_all(
+    asked: list[Query], groups: dict[By, list[Query]], events: "DataFrame", ts: str, keys: list[str]
+) -> pa.DataType:
+    """The type of the answers of several groupings. Refused is what could not be in one table with the others."""
+    table = columns_of(
+        events, Reading(_all_readers(asked), ts, *keys, *all_keys(groups)).of_events(events.columns), "events"
+    )
+    default = one_or_several(tuple(keys))
+    Engine(ts=ts, key=default).register(asked)
+    return streamed_type(asked, _kinds(asked, table, ts, default), STREAM)
+
+
+def _by_keys(asked: list[Query], keys: list[str], asking: Asking) -> "DataFrame":
+    """Counts and answers by a list of key columns: several are joined into one on the way."""
     if len(keys) < 2:
-        one = keys[0] if keys else None
-        return stream(
-            asked, events, requests=requests, ts=ts, key=one, lateness=lateness, shards=shards, metrics=metrics
-        )
+        return _answered(asked, keys[0] if keys else None, asking)
+    events, requests, ts = asking.events, asking.requests, asking.ts
     columns_of(events, {}, "events")
     one = name_of(keys, [*events.columns, *(requests.columns if requests is not None else [])])
-    asking = None if requests is None else joined(requests, keys, "requests", one)
-    found = stream(
-        asked, joined(events, keys, "events", one), requests=asking, ts=ts, key=one, lateness=lateness,
-        shards=shards, metrics=metrics,
-    )  # fmt: skip
+    if requests is not None:
+        requests = joined(requests, keys, "requests", one)
+    found = _answered(asked, one, asking._replace(events=joined(events, keys, "events", one), requests=requests))
     if requests is not None:
         return without(found, one)
     found = apart(found, keys, events, one)
     query, tick, value = (own_name(name, ts, *keys) for name in ("query", "tick", "value"))
-    return named(found, [query, tick, ts, *keys, value])
+    return named(found, [COUNTS, query, tick, ts, *keys, value])
+
+
+def _answered(asked: list[Query], key: str | None, asking: Asking) -> "DataFrame":
+    """The same by one column, or none."""
+    events, requests, ts = asking.events, asking.requests, asking.ts
+    wanted = Reading(_all_readers(asked), ts, key).of_events(events.columns)
+    table = columns_of(events, wanted, "events")
+    front = None if requests is None else requests_schema(requests, table, asked, ts, key)
+    count = shard_count(events, 1 if key is None or any(map(_needs_all, asked)) else asking.shards)
+    job = windows_job(asked, table, front, ts, key, count, asking.value)
+    numbers = shard_numbers(count, partitions_of(events))
+    packed = pack(events, Pack(EVENTS, ts, key, job.time, names=tuple(table.names)), numbers)
+    if requests is not None:
+        packer = Pack(REQUESTS, ts, key, job.time, tells_time=False, names=tuple(requests.columns))
+        kind = None if key is None else events.schema[key].dataType
+        packed = packed.unionByName(pack(requests, packer, numbers, kind))
+    return sharded([packed], replace(job, delay=job.time.delay(asking.lateness)))
+
+
+def _all_readers(asked: list[Query]) -> Iterator[Query]:
+    return (each for query in asked for each in readers(query))
+
+
+def _kinds(asked: list[Query], table: pa.Schema, ts: str, key: Any) -> dict[str, pa.DataType]:
+    """The types of answers; by the code that answers, which also says what can not be asked."""
+    nothing = table.empty_table()
+    return {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
 
 
 def windows_job(
-    asked: list[Query], table: pa.Schema, front: pa.Schema | None, ts: str, key: str | None, shards: int
-) -> "Job":
-    """What the shards are to do. table, front: the columns of events and of requests."""
+    asked: list[Query], table: pa.Schema, front: pa.Schema | None, ts: str, key: str | None, shards: int,
+    value: pa.DataType | None = None,
+) -> "Job":  # fmt: skip
+    """What the shards are to do. table, front: the columns of events and of requests. value: the type of answers, if
+    those of others are beside them."""
     from swag.spark.streams.shard import Job
 
     Engine(ts=ts, key=key).register(asked)  # what no engine takes is said here
@@ -132,9 +181,9 @@ def windows_job(
     if front is not None and any(query.every is not None for query in asked):
         raise BadQuery("queries with `every` answer at ticks, not at requests.", "leave out every, or requests")
     time = event_time(table, ts)
-    nothing = table.empty_table()  # the code that answers says of what types answers are, and what can not be asked
-    kinds = {q.label: evaluate([q], nothing, ts=ts, key=key).schema.field(q.label).type for q in asked}
-    value = pa.null() if front is not None else streamed_type(asked, kinds, "swag.spark.stream")
+    kinds = _kinds(asked, table, ts, key)
+    if value is None:
+        value = pa.null() if front is not None else streamed_type(asked, kinds, STREAM)
     output = answer_schema(table, ts, key, value) if front is None else with_answers(front, kinds)
     plan = Windows(portable(asked), ts, key, time, normal(table, ts, time), front and normal(front, ts, time), value)
     purpose = {
@@ -145,65 +194,6 @@ def windows_job(
         "parts": {query.label: fingerprint(query) for query in asked},
     }
     return Job(plan, purpose, time, output)
-
-
-def sharded(packed: "DataFrame", job: "Job", metrics: str) -> "DataFrame":
-    """Packed rows through the shards: answers, with the counts of the shards as observed metrics of this name."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_schema
-    from pyspark.sql.types import LongType, StructField, StructType
-
-    from swag.spark.streams.shard import COUNTS, METRICS, WHICH, Shards
-
-    if not isinstance(metrics, str) or not metrics:
-        raise BadQuery(f"metrics={metrics!r} is no name that counts could be reported by.", 'metrics="trades"')
-    fields = [StructField(f"c{i}", each.dataType) for i, each in enumerate(from_arrow_schema(job.output))]
-    schema = StructType([StructField(COUNTS, LongType()), *fields])
-    timed = packed.withWatermark("time", f"{job.delay} milliseconds").select("shard", "kind", "place", "piece")
-    if job.purpose["shards"] == partitions_of(packed) == 1:
-        timed = timed.coalesce(1)  # one stage, no shuffle: where all ends up in one task, that packs the rows, too
-    with own_workers(packed), own_python(packed):
-        found = timed.groupBy("shard").transformWithStateInPandas(Shards(job), schema, "Append", "EventTime")
-    # Every answer passes these sums, too. From one text, to be split and parsed, they took some 20 ms more per 190,000.
-    number, which = F.col(COUNTS).bitwiseAND((1 << WHICH) - 1), F.shiftright(COUNTS, WHICH)
-    sums = [F.sum(F.when(which == F.lit(i), number)).alias(name) for i, name in enumerate(METRICS)]
-    counted = found.observe(metrics, *sums)
-    return named(counted.where(F.col(COUNTS).isNull()).select(*(each.name for each in fields)), job.output.names)
-
-
-@contextmanager
-def own_workers(frame: "DataFrame") -> Iterator[None]:
-    """Functions that Spark wraps in here run in Python workers of their own.
-
-    Spark hands tasks the worker that has been idle for longest, so where others use them too, a shard would meet
-    another worker with every trigger, and engines that are behind. It keeps workers apart by their environment.
-    """
-    context = getattr(frame.sparkSession, "_sc", None)  # none under Spark Connect
-    if context is None:
-        yield
-        return
-    context.environment["SWAG_SPARK_SHARDS"] = "1"
-    try:
-        yield
-    finally:
-        del context.environment["SWAG_SPARK_SHARDS"]
-
-
-def pack(rows: "DataFrame", packer: Pack, numbers: list[int], key_type: "DataType | None" = None) -> "DataFrame":
-    """Rows in pieces for the shards of these numbers. key_type: what the key is to be: equal ones must be of one type
-    to meet in one shard."""
-    from pyspark.sql import functions as F
-
-    columns = {name: col(rows, name) for name in packer.names}
-    if key_type is not None and packer.key is not None:
-        columns[packer.key] = columns[packer.key].cast(key_type)
-    taken = placed(rows).select(*numbered("c", list(columns.values())))
-    if packer.key is None or len(numbers) == 1:
-        taken = taken.coalesce(1) if partitions_of(rows) == 1 else taken  # see `sharded`; before, so places count on
-        return in_workers(taken, replace(packer, shard=numbers[0]), PACKED_SPARK)
-    which = F.pmod(F.xxhash64(f"c{packer.names.index(packer.key)}"), F.lit(len(numbers))).cast("int")
-    shard = F.element_at(F.array(*map(F.lit, numbers)), which + F.lit(1))
-    return in_workers(taken.withColumn("shard", shard.cast("int")), packer, PACKED_SPARK)
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -278,14 +268,3 @@ def with_answers(front: pa.Schema, kinds: dict[str, pa.DataType]) -> pa.Schema:
 def _needs_all(query: Query) -> bool:
     """Does it take the whole stream to say when this query, or one that it reads, ticks?"""
     return any(not e.per_key and not (e.by_time and e.anchor == "tick") for e in frequencies(query))
-
-
-def partitions_of(frame: "DataFrame") -> int:
-    return int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-
-
-def shard_count(frame: "DataFrame", shards: int | None) -> int:
-    count = partitions_of(frame) if shards is None else shards
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise BadQuery(f"shards={shards!r} is not a whole number >= 1.", "shards=64")
-    return count

@@ -22,6 +22,7 @@ from swag.query.groupings import By, check_apart, grouping_of, levels, one_or_se
 from swag.query.over_frames import OverFrames
 from swag.query.query import Query, check_names
 from swag.sql import to_register
+from swag.sql.places import placed
 from swag.tables.answers import own_name, pieces_table
 from swag.tables.key_columns import apart
 from swag.tables.times.durations import Duration, length
@@ -114,7 +115,8 @@ class Engine:
             self._check_grouping(each)
         check_apart(queries, self.ts, self._streams.default, self._streams.queries, self._streams.streams)
         self._others.check(queries)
-        self._arrivals.add(queries)
+        with placed(query):
+            self._arrivals.add(queries)
         self._others.note(queries)
         return queries[0].label if isinstance(given, Query | OverFrames) else [q.label for q in queries]
 

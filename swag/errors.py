@@ -56,6 +56,8 @@ class BadType(SwagError, TypeError):
     swag.errors.BadType: ...
     """
 
+    name: str = ""  # of the column, where that is why
+
 
 class BadEvents(SwagError, ValueError):
     """Events that can not be taken: a null timestamp or key, columns of unequal length.

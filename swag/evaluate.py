@@ -1,7 +1,6 @@
 """`sw.evaluate`: queries of any kind over stored events."""
 
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -71,13 +70,13 @@ def evaluate(
         check_out(out)
     alone = one_alone(asked, at)
     if alone is not None:
-        with shown(progress) as steps:
+        with shown(progress) as steps, placed(queries):
             answers = _evaluate_alone(alone, events, streams, ts, default, steps)
         return answers if out == ARROW else as_frame(answers, out)
     if streams:
         raise _no_option(next(iter(streams)))
     table = as_table(events)
-    with placed(queries) if isinstance(queries, str) else nullcontext():
+    with placed(queries):
         answers = _evaluate_together(asked, table, at, ts, default, progress)
     return answers if out == ARROW else as_frame(answers, out)
 

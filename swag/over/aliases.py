@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from swag.query.over_statement import Call, Item, OverStatement
-from swag.sql.places import wrong
+from swag.sql.places import start_of_name, wrong
 from swag.tables.conjuncts import written
 from swag.tables.expressions.derived import derived
 from swag.tables.expressions.expression import compiled, parsed
@@ -31,7 +31,8 @@ def spelt_out(statement: OverStatement, columns: Collection[str]) -> OverStateme
     where = statement.where
     if where is not None:
         where = _spelt(where, texts)
-        _check(statement, own, compiled(where).columns, 0, "QUALIFY, for a condition on it")
+        hint = "QUALIFY, for a condition on it"
+        _check(statement, own, compiled(where).columns, statement.where_start, hint)
     return replace(statement, where=where, calls=tuple(_call(statement, own, texts, call) for call in statement.calls))
 
 
@@ -59,13 +60,14 @@ def _column(text: str, before: Mapping[str, str]) -> str:
 
 
 def _check(statement: OverStatement, own: Mapping[str, Item], names: Collection[str], start: int, hint: str) -> None:
+    """start: where it is, in which names that are not known yet may not be used."""
     for name in sorted(own.keys() & set(names)):
-        _refuse(statement, own[name], start, hint)
+        _refuse(statement, own[name], start + (start_of_name(statement.text[start:], name) or 0), hint)
 
 
 def _refuse(statement: OverStatement, item: Item, start: int, hint: str) -> NoReturn:
     if compiled(item.text).columns & {call.name for call in statement.calls}:
-        raise wrong(statement.text, start or item.start, f'"{item.name}" {AFTER_WINDOWS}.', hint)
+        raise wrong(statement.text, start, f'"{item.name}" {AFTER_WINDOWS}.', hint)
     rule = f'"{item.name}" is a name that AS gives after it is used.'
     raise wrong(statement.text, start, rule, f"{item.name} before what uses it")
 

@@ -44,6 +44,7 @@ from swag.query.try_out import try_out
 from swag.query.user_defined import compiled
 from swag.tables.columns import Clock, decoded_type, is_discrete, is_number
 from swag.tables.decimals import is_wide, limb_names, sum_type
+from swag.tables.expressions.types import is_text
 from swag.tables.keys import is_groupable, is_spelled
 from swag.tables.times.durations import in_units
 
@@ -130,10 +131,13 @@ def check_columns(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> list[s
         if pa.types.is_decimal(kind) and reads != "booleans" and (reads == "what has an order" or degrees is not None):
             continue  # whole numbers of their smallest unit
         if reads == "numbers" and not is_number(kind):
-            raise BadType(
+            as_number = pa.types.is_decimal(kind) or is_text(kind)
+            error = BadType(
                 f'{aggregate} computes with "{name}", a column of type {kind}.',
-                f'CAST("{name}" AS DOUBLE)' if pa.types.is_decimal(kind) else "cast it to float64 or int64",
+                f'CAST("{name}" AS DOUBLE)' if as_number else "cast it to float64 or int64",
             )
+            error.name = name
+            raise error
         if not (is_number(kind) or is_discrete(kind) or (reads == "what has an order" and is_spelled(kind))):
             raise BadType(
                 f'{aggregate} reads "{name}", a column of type {kind}, of which it knows no order.',

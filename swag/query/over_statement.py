@@ -102,6 +102,7 @@ class OverStatement:
     limit: int | None = None
     offset: int = 0
     number: int = field(default=0, compare=False)  # among the queries of the text
+    where_start: int = field(default=0, compare=False)
 
     @property
     def label(self) -> str:

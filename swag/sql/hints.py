@@ -92,7 +92,7 @@ NODES: dict[type, tuple[str, str]] = {
     exp.NullSafeNEQ: ("IS DISTINCT FROM", "<> and IS NULL"),
     exp.Lambda: ("a lambda", "aggregates and columns"),
     exp.ArrayOverlaps: ("&&", "AND"),
-    exp.Escape: ("ESCAPE", "LIKE 'a%' alone"),
+    exp.Escape: ("LIKE … ESCAPE of answers", "in WHERE, or in FILTER (WHERE …)"),
     exp.Any: ("ANY", "IN (1, 2, 3)"),
     exp.All: ("ALL", "IN (1, 2, 3)"),
     **dict.fromkeys(
@@ -103,7 +103,7 @@ NODES: dict[type, tuple[str, str]] = {
 
 OF_EVENTS = (  # which are about single events: in WHERE, and inside of aggregates
     exp.Case, exp.Cast, exp.TryCast, exp.DPipe, exp.Mod, exp.IntDiv, exp.Pow, exp.ILike, exp.Interval, exp.NullSafeEQ,
-    exp.NullSafeNEQ,
+    exp.NullSafeNEQ, exp.Escape,
 )  # fmt: skip
 
 _TEXT = "LEFT(s, 3), SUBSTRING(s, 2, 3), REPLACE(s, 'a', 'b'), TRIM(s), UPPER(s); else a column of the events"

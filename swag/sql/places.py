@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from swag.errors import BadSQL, UnknownColumn
+from swag.errors import BadSQL, BadType, UnknownColumn
 
 
 def place(text: str, start: int) -> tuple[int, int]:
@@ -32,15 +32,16 @@ def start_of_name(text: str, name: str) -> int | None:
 
 @contextmanager
 def placed(text: Any) -> Iterator[None]:
-    """A column that is not there is said with its place in the statements, if text is what was asked."""
+    """A column that is not there, or not of a type to compute with, is said with its place in the statements, if text
+    is what was asked."""
     try:
         yield
-    except UnknownColumn as why:
+    except (UnknownColumn, BadType) as why:
         start = start_of_name(text, why.name) if isinstance(text, str) and why.name else None
         if start is None:
             raise
         line, column = place(text, start)
-        raise UnknownColumn(f"line {line}, column {column}: {why.message}", why.hint) from None
+        raise type(why)(f"line {line}, column {column}: {why.message}", why.hint) from None
 
 
 def start_of(node: Any, otherwise: int) -> int:

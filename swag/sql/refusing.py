@@ -1,5 +1,6 @@
 """What is wrong with a statement, said at the token where reading it stopped: what was found, expected, and meant."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlglot.errors import ParseError
@@ -23,6 +24,7 @@ class Refusing(_Base):
 
     clause_now: str
     clauses: tuple[str, ...] = CLAUSES  # those that a statement may have, in this order
+    of_others: Mapping[str, tuple[str, str]] = UNSUPPORTED  # words of clauses that it may not have
 
     # -- how it is said -----------------------------------------------------------------------------------------------
 
@@ -103,11 +105,11 @@ class Refusing(_Base):
 
     def _refuse_by_name(self: Any) -> None:
         """A clause that other SQL has, and ours has not, such as JOIN: refused, with what to write instead."""
-        known = UNSUPPORTED.get(self.word.split(" ")[0])
+        known = self.of_others.get(self.word.split(" ")[0])
         if known is not None and self.word not in self.clauses:
             self.unsupported(*known)
         before = (
-            UNSUPPORTED.get(self._prev.text.upper()) if self._prev and self._prev.token_type == TokenType.VAR else None
+            self.of_others.get(self._prev.text.upper()) if self._prev and self._prev.token_type == TokenType.VAR else None
         )
         if before is not None and self._curr and before[0] not in self.clauses:
             raise wrong(self.sql, self._prev.start, f"{before[0]} is not supported.", before[1])

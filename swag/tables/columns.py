@@ -114,7 +114,7 @@ def column(table: pa.Table, name: str, asked_by: str, sql: str = "") -> pa.Chunk
     found = table.schema.get_all_field_indices(name)
     if len(found) == 1:
         return table.column(found[0])
-    names = table.column_names
+    names = shown_names(table)
     if found:
         raise UnknownColumn(
             f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one"
@@ -127,6 +127,12 @@ def column(table: pa.Table, name: str, asked_by: str, sql: str = "") -> pa.Chunk
     )
     missing.name = name
     raise missing
+
+
+def shown_names(table: pa.Table) -> list[str]:
+    """The names of its columns as users know them: without the one that stands for a key of several, "(a, b)"."""
+    names = table.column_names
+    return [name for name in names if name[:1] != "(" or not set(name[1:-1].split(", ")) <= set(names)]
 
 
 def one_chunk(array: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -106,7 +106,7 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
           for part in ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy")),
         *(f"EXTRACT({part} FROM {{{kind}0}})" for kind in "tz"
           for part in ("hour", "minute", "second", "millisecond", "microsecond")),
-        *(f"DATE_DIFF('{unit}', {{t0}}, {{t1}})" for unit in ("day", "hour", "year")),
+        *(f"DATE_DIFF('{unit}', {{t0}}, {{t1}})" for unit in ("day", "hour", "week", "month", "year")),
     ],
     "f": [
         "{f0} + {f1}", ("{f0} - {i0}", "{f0} - {i0}::DOUBLE"), ("{i0} * {f0}", "{i0}::DOUBLE * {f0}"), "-{f0}",
@@ -120,7 +120,7 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         "LOWER({s0})", "UPPER({s0})", "{s0} || {s1}", "TRIM({s0})", "CONCAT({s0}, {s1})", "REPLACE({s0}, 'a', 'bb')",
         *(f"SUBSTRING({{s0}}, {a}, {b})" for a, b in ((1, 2), (2, 1), (0, 3), (-2, 1), (-1, 5), (3, 0))),
         "SUBSTRING({s0}, 2)", "LEFT({s0}, 2)", "RIGHT({s0}, 1)", "REVERSE({s0})", "GREATEST({s0}, {s1})",
-        *(f"CAST({{{kind}0}} AS TEXT)" for kind in "ibdtm"),
+        *(f"CAST({{{kind}0}} AS TEXT)" for kind in "ibdtmo"),
         ("CAST({f0} AS TEXT)", "REPLACE(CAST({f0} AS TEXT), '-nan', 'nan')"),
     ],
     "b": [
@@ -143,7 +143,7 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         "LEAST({d0}, {d1})", "NULLIF({d0}, {d1})",
     ],
     "t": [
-        "{t0} + INTERVAL '90' MINUTES", "{t0} - INTERVAL 2 DAYS", "{d0} - INTERVAL 2 DAYS", "CAST({d0} AS TIMESTAMP)",
+        "({t0} AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'UTC'", "{t0} + INTERVAL '90' MINUTES", "{t0} - INTERVAL 2 DAYS", "{d0} - INTERVAL 2 DAYS", "CAST({d0} AS TIMESTAMP)",
         *((f"DATE_TRUNC('{unit}', {{{kind}0}})", f"DATE_TRUNC('{unit}', {{{kind}0}}::TIMESTAMP)") for kind in "dt"
           for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")),
     ],

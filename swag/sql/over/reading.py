@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from swag.errors import BadQuery, BadSQL
 from swag.sql.dialect import Parser
+from swag.sql.hints import UNSUPPORTED
 from swag.sql.nodes import Over, Select
 from swag.sql.over.windows import CURRENT, FOREVER, Bound, Frame, WindowSpec
 from swag.sql.places import wrong
@@ -45,6 +46,7 @@ class OverParser(Parser):
 
     of_nulls = "inside of the call, with FIRST_VALUE or LAST_VALUE: FIRST_VALUE(x IGNORE NULLS)"
     clauses = ("FROM", "WHERE", "WINDOW", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET")
+    of_others = {**UNSUPPORTED, "FETCH": ("FETCH", "LIMIT 10"), "TOP": ("TOP", "LIMIT 10, at the end")}
 
     def read(self, text: str, tokens: list[Token]) -> OverSelect:
         """One statement with OVER ( … ), all of it."""
@@ -134,6 +136,8 @@ class OverParser(Parser):
         """A star with its EXCLUDE and REPLACE; None if the item is another."""
         if not self._match(TokenType.STAR):
             return None
+        if self.word == "RENAME":
+            self.unsupported("RENAME after *", "* EXCLUDE (x), x AS z")
         without: list[str] = []
         if self._match_texts(("EXCLUDE", "EXCEPT")):
             hint, several = "* EXCLUDE (a, b)", self._match(TokenType.L_PAREN)

@@ -32,6 +32,7 @@ def over_statement(text: str, select: OverSelect, number: int = 0) -> OverStatem
         limit=select.limit,
         offset=select.offset,
         number=number,
+        where_start=select.where_start,
     )
 
 

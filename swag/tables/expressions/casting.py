@@ -157,7 +157,7 @@ def _to_text(values: Any) -> Any:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         raise pa.ArrowTypeError("a time with a zone is not written as text: CAST(… AS TIMESTAMP) is what clocks show")
     found = pc.cast(values, pa.string())
-    if not pa.types.is_timestamp(kind) or kind.unit == "s":
+    if not (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) or kind.unit == "s":
         return found
     return pc.replace_substring_regex(pc.replace_substring_regex(found, r"0+$", ""), r"\.$", "")
 

@@ -184,6 +184,19 @@ class Compiler:
         operands = [node.this, *([node.expression] if node.args.get("expression") else [])]
         return self.with_kernel(texts.trimmed(str(node.args.get("position") or "").upper()), node, *operands)
 
+    def escaped(self, node: Any) -> Part:
+        """s LIKE 'a!%' ESCAPE '!'."""
+        _understood(node, {"this", "expression"})
+        if not is_node(node.this, "Like") and not is_node(node.this, "ILike"):
+            raise unsupported(node)
+        if node.this.args.get("negate"):
+            plain = node.copy()
+            plain.this.set("negate", None)
+            return self._called(OPERATIONS["Not"], node, [self.part(plain)])
+        operation = OPERATIONS[type(node.this).__name__]
+        operands = [*_operands(operation, node.this), node.expression]
+        return self._called(operation, node, [self.part(each) for each in operands])
+
     def date(self, node: Any) -> Part:
         _understood(node, {"this"})
         return self.with_kernel(partial(_cast, casting.cast, pa.date32()), node, node.this)
@@ -208,6 +221,7 @@ SPECIAL: dict[str, Callable[[Compiler, Any], Part]] = {
     "TryCast": Compiler.cast, "Interval": Compiler.interval, "Extract": Compiler.extract,
     "TimestampTrunc": Compiler.truncate, "DateTrunc": Compiler.truncate, "DateDiff": Compiler.difference,
     "AtTimeZone": Compiler.zone, "Trim": Compiler.trim, "Date": Compiler.date, "Anonymous": Compiler.called,
+    "Escape": Compiler.escaped,
     "And": lambda self, node: self.joined(logic.every, node), "Or": lambda self, node: self.joined(logic.either, node),
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from swag.errors import BadQuery, UnknownColumn, nearest
-from swag.tables.columns import column
+from swag.tables.columns import column, shown_names
 from swag.tables.expressions.expression import NotSQL, RowExpression, compiled, values
 
 
@@ -92,5 +92,5 @@ def _neither(table: pa.Table, name: str, asked_by: str) -> UnknownColumn:
         why = f"it can not be read{f' {reason.message}' * bool(reason.message)}"
     except BadQuery as reason:
         why = reason.message.rstrip(".")
-    have = f"the events have: {', '.join(table.column_names)}"
+    have = f"the events have: {', '.join(shown_names(table))}"
     return UnknownColumn(f'{asked_by} "{name}", but {have}; and as SQL, {why}.', nearest(name, table.column_names))

@@ -3,7 +3,8 @@
     ts >= '2013-10-08'            of a column of timestamps; in its zone, if it has one and the text none
     ts >= DATE '2013-10-08'       midnight, in the zone of ts
 
-A time that a zone has twice is the earlier one, and one that it leaves out is the first after it.
+A time that a zone has twice is the later one, and one that its clocks leave out is told by how they stood before, as
+DuckDB and Postgres have it.
 """
 
 import re
@@ -76,4 +77,5 @@ def in_zone(value: Any, zone: str) -> Any:
     """A date, or a time without zone, as the instant that the clocks of a zone showed it."""
     if pa.types.is_date(value.type):
         value = pc.cast(value, pa.timestamp("s"))
-    return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="latest")
+    found = pc.assume_timezone(value, zone, ambiguous="latest", nonexistent="earliest")
+    return pc.add(found, pc.subtract(value, pc.local_timestamp(found)))  # 0, but where clocks never showed it

@@ -1,5 +1,6 @@
 """Functions of text. Letters are those of Unicode; places are counted from 1, and from the end if they are negative."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swag.tables.expressions.casting import cast
+from swag.tables.expressions.rows import Unfit
 from swag.tables.expressions.types import is_text
 
 
@@ -73,7 +75,9 @@ def as_text(a: Any) -> Any:
 
 
 def replaced(a: Any, old: Any, new: Any) -> Any:
-    return pc.replace_substring(a, pattern=word(old, "REPLACE"), replacement=word(new, "REPLACE"))
+    """REPLACE(a, old, new). Of nothing there is nothing to replace: Arrow would look for it for ever."""
+    found, other = word(old, "REPLACE"), word(new, "REPLACE")
+    return pc.replace_substring(a, pattern=found, replacement=other) if found else a
 
 
 def begins(a: Any, start: Any) -> Any:
@@ -92,10 +96,31 @@ def matches(a: Any, pattern: Any) -> Any:
     return pc.match_substring_regex(a, pattern=word(pattern, "REGEXP_MATCHES"))
 
 
-def like(a: Any, pattern: Any, ignore_case: bool = False) -> Any:
-    """SQL has no character that escapes others unless ESCAPE names one; to Arrow a backslash is it."""
-    found = word(pattern, "LIKE").replace("\\", "\\\\")
+def like(a: Any, pattern: Any, escape: Any = None, ignore_case: bool = False) -> Any:
+    """a LIKE pattern ESCAPE escape. No character escapes others unless ESCAPE names one.
+
+    To Arrow a backslash does, and not at the end of some patterns: these are written as regular expressions.
+    """
+    found, mark = word(pattern, "LIKE"), "" if escape is None else word(escape, "ESCAPE")
+    if len(mark) > 1:
+        raise Unfit(f"ESCAPE takes one character, not '{mark}'", "s LIKE '100!%' ESCAPE '!'")
+    if "\\" in found or (mark and mark in found):
+        return pc.match_substring_regex(text(a), _as_regex(found, mark), ignore_case=ignore_case)
     return pc.match_like(text(a), found, ignore_case=ignore_case)
+
+
+def _as_regex(pattern: str, mark: str) -> str:
+    letters, found = iter(pattern), ""
+    for letter in letters:
+        if letter == mark:
+            follows = next(letters, None)
+            if follows is None:
+                rule = f"the pattern '{pattern}' ends with {mark}, behind which ESCAPE expects another letter"
+                raise Unfit(rule, "s LIKE '100!%' ESCAPE '!'")
+            found += re.escape(follows)
+        else:
+            found += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
+    return rf"(?s)\A{found}\z"
 
 
 def word(value: Any, function: str) -> str:

@@ -19,10 +19,23 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400}
 _MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 10**3} | {unit: 10**6 * n for unit, n in _SECONDS.items()}
 _CUTS = ("MICROSECOND", "MILLISECOND", *_SECONDS, "MONTH", "QUARTER", "YEAR")
+
+
+
+def _weeks_between(start: Any, end: Any) -> Any:
+    """Seven days each, on whatever day they begin, as DuckDB has it."""
+    return pc.divide(pc.days_between(start, end), 7)
+
+
+def _months_between(start: Any, end: Any) -> Any:
+    return pc.add(pc.multiply(pc.years_between(start, end), 12), pc.subtract(pc.month(end), pc.month(start)))
+
+
+
 _BETWEEN = {
     "MICROSECOND": pc.microseconds_between, "MILLISECOND": pc.milliseconds_between, "SECOND": pc.seconds_between,
     "MINUTE": pc.minutes_between, "HOUR": pc.hours_between, "DAY": pc.days_between,
-    "QUARTER": pc.quarters_between, "YEAR": pc.years_between,
+    "WEEK": _weeks_between, "MONTH": _months_between, "QUARTER": pc.quarters_between, "YEAR": pc.years_between,
 }  # fmt: skip
 
 

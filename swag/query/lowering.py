@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.errors import BadType
+from swag.errors import SwagError
 from swag.query.aggregates import Aggregate
 from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
@@ -48,20 +48,25 @@ class Lowered:
     def answered(self) -> list[Query]:
         return list(dict.fromkeys([*self.components.values(), *self.presence]))
 
-    def value(self, answers: Mapping[Query, Any]) -> Any:
-        return calculate(self.query.aggregate, self._columns(answers))
+    def value(self, answers: Mapping[Query, Any], wanted: np.ndarray | None = None) -> Any:
+        """The answers. wanted: where there is one; elsewhere it need not be to be computed."""
+        return calculate(self.query.aggregate, self._columns(answers), wanted, self._asked_by)
 
-    def passing(self, answers: Mapping[Query, Any]) -> np.ndarray | None:
+    def passing(self, answers: Mapping[Query, Any], wanted: np.ndarray | None = None) -> np.ndarray | None:
         """Where `having` is true; None: there is none."""
         having = self.query.having
-        return None if having is None else holds(having, self._columns(answers))
+        return None if having is None else holds(having, self._columns(answers), wanted, self._asked_by)
+
+    @property
+    def _asked_by(self) -> str:
+        return f'query "{self.query.title}": '
 
     def answer_before_events(self) -> Any:
         """The answer where there has been no event yet."""
         empty = {query: nothing(query) for query in self.components.values()}
         try:
             return self.value(empty)[0].as_py()
-        except BadType:  # of text, say: nothing is known of its columns yet
+        except SwagError:  # of text, say: nothing is known of its columns yet
             return None
 
     def _columns(self, answers: Mapping[Query, Any]) -> dict[Windowed, Any]:

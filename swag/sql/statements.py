@@ -207,7 +207,7 @@ def _selected(terms: Terms, select: Select) -> list[tuple[Any, str | None, int]]
 
 
 def _having(terms: Terms, select: Select) -> Any:
-    having = terms.read(select.having, select.having_start)
+    having = terms.read(select.having, select.having_start, truth=True)
     if not isinstance(having, Expression) or not having.is_condition:
         raise wrong(terms.text, select.having_start, "HAVING takes a condition.", "HAVING SUM(volume) > 1000")
     return having

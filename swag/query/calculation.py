@@ -17,15 +17,15 @@ from swag.tables import arithmetic
 from swag.tables.arithmetic import truth
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.comparing import compared, scalar
-from swag.tables.expressions import instants, places
+from swag.tables.expressions import instants, numbers, places
 from swag.tables.expressions.expression import RowExpression, compiled, instead
 from swag.tables.expressions.rows import BatchRows, RowFailed
 
 Columns = Mapping[Any, Any]  # by leaf: an array, or a scalar
 
 _COMPUTE: dict[str, Callable[..., Any]] = {
-    "+": arithmetic.add,
-    "-": arithmetic.subtract,
+    "+": numbers.plus,
+    "-": numbers.minus,
     "*": arithmetic.multiply,
     "/": arithmetic.divide,
     "neg": arithmetic.negate,

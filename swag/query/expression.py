@@ -221,12 +221,11 @@ def _in_one_form(text: str, *values: Any) -> tuple[Any, ...]:
     if not plain_ones or len(found) < len(values):
         whole = text.strip() in ("_1", "(_1)")
         written = [render(each, place, places.constant) for each in values]
-        text = places.filled(text, written if whole else [f"({each})" for each in written])
+        text = places.filled(text, written if whole else [places.inside(each) for each in written])
     text, order = places.in_order(text, len(found))
     if not order:
         raise BadQuery(f"{text} is of no aggregate.", f'"_1", for the first: {SQL_EXAMPLE}')
     return (text, *(plain(found[number - 1]) for number in order))
-
 
 
 def conjuncts(term: Expression) -> tuple[Any, ...]:

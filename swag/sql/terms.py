@@ -36,6 +36,10 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+class OfConstants(BadSQL):
+    """A part of an expression is of constants alone: beside aggregates it is SQL. Its cause is what is said else."""
+
+
 class Terms:
     """Reads the expressions of one statement. aliases: of the stream. named: terms that AS has named before."""
 
@@ -49,6 +53,8 @@ class Terms:
         self.start = start
         try:
             return self._truth(node) if truth else self._term(node)
+        except OfConstants as why:
+            raise why.__cause__ or why from None
         except RecursionError:
             raise wrong(self.text, start, "the expression is nested too deep.", SHALLOW) from None
 
@@ -99,14 +105,26 @@ class Terms:
     def _term(self, node: Node) -> Any:
         try:
             return self._known(node)
+        except OfConstants:
+            if not any(self._answers(node)):
+                raise
+            return self._scalar(node)
         except BadSQL:
             raise
         except BadQuery as why:
             raise self.wrong(node, why.message, WRITTEN.get(type(node), EXPECTED)) from None
 
+    def _of_constants(self, node: Node, message: str, hint: str) -> OfConstants:
+        said = self.wrong(node, message, hint)
+        error = OfConstants(said.message, said.hint)
+        error.__cause__ = said
+        return error
+
     def _truth(self, node: Node) -> Any:
         """A term that is true or false. An aggregate that may be, such as BOOL_OR(b), is a condition by itself."""
         term = self._term(node)
+        if isinstance(term, bool):
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", "a condition: SUM(x) > 1")
         leaf = term.aggregate if isinstance(term, Windowed) else term
         may_be = isinstance(leaf, Aggregate) and KINDS[leaf.kind].answers in ("booleans", "as the column")
         return Expression(SQL, ("_1", term)) if may_be else term
@@ -138,13 +156,17 @@ class Terms:
         if isinstance(node, exp.Column):
             return self._named(node)
         self._refuse_by_name(node)
-        if isinstance(node, exp.Null | exp.Star):
+        if isinstance(node, exp.Star):
             raise self.wrong(node, f"{_shown(node)} is not supported.", WRITTEN[type(node)])
+        if isinstance(node, exp.Null):
+            raise self._of_constants(node, f"{_shown(node)} is not supported.", WRITTEN[type(node)])
         return self._scalar(node)
 
     def _of(self, op: str, node: Node, terms: Sequence[Any]) -> Any:
         """An operator of expressions; as SQL, where these are others than it can be of: IN of aggregates, a condition
         that is compared, a time and how much later."""
+        if not any(isinstance(each, Operators) for each in terms):
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", WRITTEN.get(type(node), EXPECTED))
         conditions = any(isinstance(each, Expression) and each.is_condition and each.op != SQL for each in terms)
         listed = op == "in" and any(isinstance(each, Operators) for each in terms[1:])
         times = op in ARITHMETIC and any(word(each) not in (None, "DECIMAL") for each in terms)
@@ -156,7 +178,8 @@ class Terms:
         found = list(self._answers(holder.this))
         terms, written = list(map(self._term, found)), list(map(_shown, found))
         if not terms:
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", "an aggregate in it: ROUND(AVG(x), 1)")
+            hint = EXAMPLES.get(node.name.upper(), "an aggregate in it: ROUND(AVG(x), 1)")
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", hint)
         for number, each in enumerate(found, 1):
             each.replace(exp.column(exp.to_identifier(places.place(number))))
         try:
@@ -193,7 +216,7 @@ class Terms:
         if isinstance(left, Operators) or isinstance(right, Operators):
             return self._of(op, node, (left, right))
         if op not in _FOLD or not (_is_plain(left) and _is_plain(right)):
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
         if op == "/" and right == 0:
             raise self.wrong(node, f"{_shown(node)} divides by zero.", "a number other than 0")
         return self._folded(node, op, left, right)
@@ -325,7 +348,7 @@ class Terms:
             raise self.wrong(node, f"{name} takes {takes}, found {len(given) or 'none'}.", EXAMPLES[name])
         terms = tuple(self._term(each) for each in given)
         if not any(isinstance(term, Operators) for term in terms):
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", EXAMPLES[name])
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", EXAMPLES[name])
         return self._of(name.lower(), node, terms)
 
     def _percentile(self, call: Node, name: str, ordered: Node) -> Any:

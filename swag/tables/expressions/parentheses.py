@@ -21,6 +21,7 @@ _LEVELS: tuple[tuple[str, ...], ...] = (  # operators by how tightly they bind, 
 _BINDS = {name: level for level, names in enumerate(_LEVELS) for name in names}
 _FROM_THE_LEFT = ("Add", "Sub", "Mul", "Div", "IntDiv", "Mod")  # x - y - z is (x - y) - z
 _WITHOUT = ("Column", "Literal", "Boolean", "Null", "Case", "Cast", "TryCast", "Paren")  # that nothing comes between
+_READ_BY_TYPE = ("DateTrunc", "TimestampTrunc")  # one or the other, as what it is of is a cast to a date or not
 
 
 def bare(tree: Any, text: str) -> str:
@@ -39,6 +40,8 @@ def bare(tree: Any, text: str) -> str:
 
 def _is_needless(pair: Any) -> bool:
     inner, outer = type(pair.this).__name__, type(pair.parent).__name__
+    if outer in _READ_BY_TYPE and inner in ("Cast", "TryCast"):
+        return False
     if inner in _WITHOUT or _is_call(pair.this):
         return True
     if inner not in _BINDS or (outer not in _BINDS and not _encloses(pair.parent)):

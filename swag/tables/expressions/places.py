@@ -73,6 +73,11 @@ def filled(text: str, values: Sequence[str]) -> str:
     return written(tree.this)
 
 
+def inside(text: str) -> str:
+    """An expression as a part of others."""
+    return text if _PLACE.fullmatch(text) else f"({text})"
+
+
 def told(message: str, values: Sequence[str]) -> str:
     """A message about an expression over places, in the words of whoever wrote it."""
 

@@ -66,13 +66,14 @@ def every_to_json(every: Every | None) -> Any:
         "time": duration_to_json(every.time),
         "anchor": every.anchor,
         "per_key": every.per_key,
-    } | ({} if every.by is None else {"by": list(every.by)})
+    } | ({} if every.by is None else {"by": list(every.by)}) | ({"own": True} if every.own else {})
 
 
 def every_from_json(entry: Any) -> Every | None:
     if entry is None:
         return None
-    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"], entry.get("by"))
+    rows, time, anchor = entry["rows"], duration_from_json(entry["time"]), entry["anchor"]
+    return Every(rows, time, anchor, entry["per_key"], entry.get("by"), entry.get("own", False))
 
 
 def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: Path) -> list[Query]:

@@ -91,7 +91,7 @@ def _of_chosen(leaf: Windowed) -> Aggregated:
 
     first, *others = leaf.aggregate.columns or (None,)
     chosen = f"CASE WHEN {leaf.where} THEN {1 if first is None else column(first)} END"
-    return replace(leaf.aggregate, columns=(chosen, *others), written=())
+    return replace(leaf.aggregate, columns=(chosen, *others), written=(), called=())
 
 
 def bare(term: Any) -> Any:

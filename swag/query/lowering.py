@@ -78,18 +78,35 @@ def nothing(query: Query) -> pa.Array:
     return pa.array([0], pa.int64()) if KINDS[query.aggregate.kind].counts else pa.nulls(1)
 
 
-@lru_cache(maxsize=65536)
 def lower(query: Query) -> Lowered:
+    return _lowered(query, _texts(query))
+
+
+@lru_cache(maxsize=65536)
+def _lowered(query: Query, texts: tuple[str, ...]) -> Lowered:
+    """texts: its columns as they were named, by which those are called that it is computed from."""
     found = dict.fromkeys([*leaves(query.aggregate), *leaves(query.having)])
     components = {leaf: _component(query, leaf) for leaf in found}
     presence = dict.fromkeys(_presence(query, leaf, components) for leaf in found)
     return Lowered(query, components, tuple(presence), _guard(query, components))
 
 
-@lru_cache(maxsize=65536)
 def components(query: Query) -> tuple[Query, ...]:
     """The simple queries that a query is computed from, each one aggregate over one window: itself, if it is one."""
-    return (query,) if query.is_simple else tuple(lower(query).answered)
+    return _components(query, _texts(query))
+
+
+@lru_cache(maxsize=65536)
+def _components(query: Query, texts: tuple[str, ...]) -> tuple[Query, ...]:
+    return (query,) if query.is_simple else tuple(_lowered(query, texts).answered)
+
+
+def _texts(query: Query) -> tuple[str, ...]:
+    """Queries are equal that name the same SQL in other words."""
+    if not query.reads_sql:
+        return ()
+    terms = (query.aggregate, query.having)
+    return tuple(text for term in terms for leaf in leaves(term) for text in leaf.aggregate.texts)
 
 
 def simple_ones(queries: Iterable[Query]) -> list[Query]:

@@ -247,3 +247,11 @@ def test_what_is_written_one_way_reads_back_the_same(expression: Both) -> None:
     again = compiled(once.text)
     assert again.text == once.text
     assert again.columns == once.columns
+
+
+@given(expression=ANY, columns=TABLES)
+def test_parentheses_that_are_left_out_change_no_answer(expression: Both, columns: dict[str, list[Any]]) -> None:
+    bare = compiled(expression.ours).bare
+    assert compiled(bare).bare == compiled(bare).text == bare
+    table = pa.table(columns, SCHEMA)
+    assert repr(ours(bare, table)) == repr(ours(expression.ours, table))

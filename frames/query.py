@@ -253,7 +253,7 @@ class FrameQuery(OverFrames):
         """The same, from what is said of `asked`."""
         columns = {leaf: one_chunk(each) for leaf, each in zip(self.leaves, said, strict=True)}
         passing = None if self.having is None else holds(self.having, columns)
-        return [calculate(value, columns) for _, value in self.values], passing
+        return [calculate(value, columns, passing) for _, value in self.values], passing
 
     def to_json(self) -> dict[str, Any]:
         """An entry that `from_json` reads."""

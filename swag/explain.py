@@ -168,7 +168,8 @@ def _choice(events: Events) -> str:
 def _often(every: Every) -> str:
     much = f"every {every.time} of time" if every.by_time else f"every {every.rows:,} rows"
     anchor = f", anchored at the {every.anchor}" if every.by_time else ""
-    return f"{much}{anchor}{', key by key' if every.per_key else ''}"
+    of = ", key by key" if every.per_key else ", of its key alone" if every.own else ""
+    return f"{much}{anchor}{of}"
 
 
 def _ticker(ticker: Ticker) -> list[str]:

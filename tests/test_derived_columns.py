@@ -135,6 +135,20 @@ def test_what_is_written_in_other_words_is_one_column_with_one_structure() -> No
     assert "sum(price * volume) over every event" in engine.explain()
 
 
+def test_parentheses_that_mean_nothing_make_no_difference() -> None:
+    engine = sw.Engine()
+    written = ["x * y", "(x) * (y)", "((x)*(y))", "( x * ((y)) ) -- so", "x*y"]
+    engine.register([sw.Query(sw.sum(text), sw.Rows(n + 1)) for n in range(25) for text in written])
+    engine.register(sw.Query(sw.sum("(X_) * y"), sw.Rows(2), name="other"))
+    engine.append({"ts": [1, 2], "x": [1.5, 2.0], "y": [2, 4], "X_": [1, 1]})
+    assert engine.stats()["structures"] == 2
+    assert len({sw.sum(text) for text in written}) == 1
+    assert "sum(x * y) over every event" in engine.explain()
+    assert sw.sum("case when (x > 1) then (y) else (z + 1) end") == sw.sum("CASE WHEN x > 1 THEN y ELSE z + 1 END")
+    assert sw.sum("round((x), 1) - (y - z)") == sw.sum("ROUND(x, 1) - (y - z)") != sw.sum("ROUND(x, 1) - y - z")
+    assert sw.sum("x + (y + z)") != sw.sum("(x + y) + z") == sw.sum("x + y + z")  # floats are rounded differently
+
+
 def test_a_text_that_is_exactly_the_name_of_a_column_is_that_column() -> None:
     events = {"ts": [1], "user-id": [5], "user": [1], "id": [7], "odd name": [3], "price (USD)": [2]}
     named = {"user-id": 5, "user + id": 8, '"user-id" * 2': 10, "odd name": 3, '"odd name"': 3, "price (USD)": 2}

@@ -411,21 +411,29 @@ def test_a_name_that_is_both_a_query_and_a_stream_is_refused() -> None:
 
 
 @FEWER
-@given(EVERY, PARTITIONS.filter(lambda by: "id" not in by), WINDOWS, st.booleans(), STREAM, LATENESS)
+@given(EVERY, PARTITIONS.filter(lambda by: "id" not in by), WINDOWS, st.booleans(), st.booleans(), STREAM, LATENESS)
 def test_a_frequency_in_select_picks_results(
-    every: Any, by: Any, over: Any, at_end: bool, stream: Any, lateness: int | None
+    every: Any, by: Any, over: Any, at_end: bool, chosen: bool, stream: Any, lateness: int | None
 ) -> None:
+    """Their number is that among all that are picked, whatever their key; of slots of time, that of the slot."""
     often = f"FREQUENCY {f'{every.rows} TUPLES' if every.rows else every.time}" + (" PARTITIONED BY site" if by else "")
     clause = f"ROWS {over.n}" if isinstance(over, oracle.Rows) else f"RANGE {over.t}"
     ends = ("", f" {often}") if at_end else (f" {often}", "")
-    text = f"SELECT site, COUNT(*) AS n{ends[0]} FROM cpu [{clause}] GROUP BY site{ends[1]}"
+    having = " HAVING COUNT(*) <> 2" * chosen
+    text = f"SELECT site, COUNT(*) AS n{ends[0]} FROM cpu [{clause}] GROUP BY site{having}{ends[1]}"
     [query] = sw.sql(text)
+    assert sw.sql(str(query)) == [query]
     events, emitted, _ = flown([query], stream, lateness)
     answers = oracle.evaluate([oracle.Q(agg("count"), over)], events, None, "site")
     results = [e | {"n": answer[0]} for e, answer in zip(events, answers, strict=True)]
+    results = [each for each in results if not chosen or each["n"] != 2]
     expected = [(e["ts"], e["site"], e["n"]) for e in oracle_ticks.picked(every, by, results)]
-    stored = [tuple(row.values())[1:] for row in sw.evaluate(query, table(events)).to_pylist()]
-    assert sorted(stored) == sorted(row[1:] for row in emitted("n")) == sorted(expected)
+    numbers = range(1, len(expected) + 1) if every.rows else [-(-ts // every.time) for ts, _, _ in expected]
+    stored = [tuple(row.values()) for row in sw.evaluate(query, table(events)).to_pylist()]
+    assert sorted(row[1:] for row in stored) == sorted(row[1:] for row in emitted("n")) == sorted(expected)
+    assert sorted(stored) == sorted(emitted("n"))
+    if not by:
+        assert stored == [(number, *each) for number, each in zip(numbers, expected, strict=True)]
 
 
 @pytest.mark.parametrize("often", ["FREQUENCY 2 TUPLES", "FREQUENCY 4", "FREQUENCY 1 TUPLE"])

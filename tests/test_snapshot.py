@@ -223,6 +223,29 @@ def test_snapshots_of_every_format_load_and_go_on(tmp_path, name, written):
         assert loaded.emitted("ticks") == engine.emitted("ticks")
 
 
+def test_a_snapshot_of_the_time_when_parentheses_named_columns_loads_and_goes_on(tmp_path):
+    path = tmp_path / "snapshot"
+    path.write_bytes(gzip.decompress((Path(recipe.__file__).parent / "format-3-parentheses.swag.gz").read_bytes()))
+    old, engine = sw.Engine.load(path), recipe.with_parentheses()
+    old.save(tmp_path / "again")
+    several = [old, sw.Engine.load(tmp_path / "again"), engine]
+    for more in (60, 80, 100):
+        answers = [
+            [each.lookup(query.label) for query in engine.queries if query.every is None]
+            + [each.emitted("ticks"), each.filters("much")]
+            for each in several
+        ]
+        for one in answers[:-1]:
+            for found, expected in zip(one, answers[-1], strict=True):
+                assert_identical(found, expected)
+        for each in several:
+            each.append(recipe.batch(more, 20))
+    for each in several:  # what is registered now, is called as it is called now
+        each.register(sw.Query(sw.sum("x * (i)"), sw.Rows(3), name="new"))
+        each.append(recipe.batch(120, 20))
+    assert len({str(each.lookup("new").to_pylist()) for each in several}) == 1
+
+
 def test_time_that_passed_before_the_first_event_is_saved(tmp_path):
     for instant, late in ((7, [6]), (dt.datetime(2020, 1, 1), pa.array([0], pa.timestamp("us")))):
         engine = sw.Engine()

@@ -103,8 +103,8 @@ def _of_chosen(leaf: Windowed) -> Aggregated:
     first, *others = leaf.aggregate.columns or (None,)
     chosen = f"CASE WHEN {leaf.where} THEN {1 if first is None else column(first)} END"
     if leaf.aggregate.kind == "decayed_count":  # it is of no column: as many ones, decayed
-        return replace(leaf.aggregate, kind="decayed_sum", columns=(chosen,), written=())
-    return replace(leaf.aggregate, columns=(chosen, *others), written=())
+        return replace(leaf.aggregate, kind="decayed_sum", columns=(chosen,), written=(), called=())
+    return replace(leaf.aggregate, columns=(chosen, *others), written=(), called=())
 
 
 def bare(term: Any) -> Any:

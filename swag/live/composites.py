@@ -73,11 +73,11 @@ def combine(
                 present[:, i] &= query.condition.holds(columns[i])
             continue
         lowered = lower(query)
-        columns.append(one_chunk(lowered.value(answers)))
         present[:, i] = np.any([there[each] for each in lowered.presence], axis=0)
-        passing = lowered.passing(answers)
+        passing = lowered.passing(answers, present[:, i])
         if passing is not None:
             present[:, i] &= passing
+        columns.append(one_chunk(lowered.value(answers, present[:, i])))
     return columns, present
 
 

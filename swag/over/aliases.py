@@ -42,7 +42,7 @@ def _call(statement: OverStatement, own: Mapping[str, Item], texts: Mapping[str,
     aggregate, order = call.aggregate, call.order
     inside = tuple(_column(text, before) for text in aggregate.texts)
     if inside != aggregate.texts:
-        aggregate = replace(aggregate, columns=inside, written=())
+        aggregate = replace(aggregate, columns=inside, written=(), called=())
     if order in before and compiled(before[order]).is_column:
         [order] = compiled(before[order]).columns
     found = replace(

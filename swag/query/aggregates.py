@@ -39,6 +39,7 @@ class Aggregate(Operators):
     n: int | None = None
     name: str | None = field(default=None, compare=False)
     written: tuple[str, ...] = field(default=(), compare=False)  # the columns as they were named, if some may be SQL
+    called: tuple[str, ...] = field(default=(), compare=False)  # the columns in states that know them by other names
 
     def __post_init__(self) -> None:
         kind = KINDS.get(self.kind) if isinstance(self.kind, str) else None
@@ -50,9 +51,10 @@ class Aggregate(Operators):
         if not names or not least <= len(self.columns) <= most:
             raise BadQuery(f"{self.kind} is not an aggregate of the columns {self.columns!r}.", f"sw.{self.kind}(…)")
         self._check_options(kind)
-        columns = tuple(map(column_name, self.columns))
+        columns = self.called or tuple(map(column_name, self.columns))
         if columns != self.columns:
-            object.__setattr__(self, "written", self.columns)
+            if not (self.called and self.written):
+                object.__setattr__(self, "written", self.columns)
             object.__setattr__(self, "columns", columns)
 
     @property

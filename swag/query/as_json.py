@@ -19,6 +19,7 @@ from swag.query.query import Events, Query, Several, Source, queries_in
 from swag.query.user_defined import dtype_of
 from swag.query.windows import Range, Rows, Since, Unbounded, Window
 from swag.tables.constants import from_json, to_json
+from swag.tables.expressions.derived import name_with_parentheses
 from swag.tables.times.durations import Duration
 
 
@@ -61,18 +62,23 @@ def every_to_json(every: Every | None) -> Any:
     """How often a query answers (EVERY), as JSON: by rows or time, from which anchor, key by key or not."""
     if every is None:
         return None
-    return {
-        "rows": every.rows,
-        "time": duration_to_json(every.time),
-        "anchor": every.anchor,
-        "per_key": every.per_key,
-    } | ({} if every.by is None else {"by": list(every.by)})
+    return (
+        {
+            "rows": every.rows,
+            "time": duration_to_json(every.time),
+            "anchor": every.anchor,
+            "per_key": every.per_key,
+        }
+        | ({} if every.by is None else {"by": list(every.by)})
+        | ({"own": True} if every.own else {})
+    )
 
 
 def every_from_json(entry: Any) -> Every | None:
     if entry is None:
         return None
-    return Every(entry["rows"], duration_from_json(entry["time"]), entry["anchor"], entry["per_key"], entry.get("by"))
+    rows, time, anchor = entry["rows"], duration_from_json(entry["time"]), entry["anchor"]
+    return Every(rows, time, anchor, entry["per_key"], entry.get("by"), entry.get("own", False))
 
 
 def queries_from_json(entries: list[dict[str, Any]], given: list[Query], path: Path) -> list[Query]:
@@ -131,7 +137,18 @@ def _with_functions(entry: dict[str, Any], given: dict[str, Query], path: Path) 
     found = given[entry["label"]]
     refuse_other(entry, found, path, SAID)
     every, source = every_from_json(entry.get("every")), source_from_json(entry.get("source"), given, path)
-    return replace(found, name=entry["name"], index=entry["index"], every=every, source=source)
+    found = replace(found, name=entry["name"], index=entry["index"], every=every, source=source)
+    return replace(found, aggregate=_as_called(found.aggregate, entry["aggregate"]))
+
+
+def _as_called(term: Any, entry: Any) -> Any:
+    """The same term, its columns called as in the state that it comes with."""
+    if isinstance(term, Expression):
+        pairs = zip(term.operands, entry["operands"], strict=True)
+        return Expression(term.op, tuple(_as_called(each, saved) for each, saved in pairs))
+    if isinstance(term, Windowed):
+        return replace(term, aggregate=_as_called(term.aggregate, entry["of"]))
+    return _called(term, entry) if isinstance(term, Aggregate) else term
 
 
 SAID = ("aggregate", "window", "where", "having")  # what a query says, wherever it stands
@@ -154,7 +171,7 @@ def refuse_other(entry: dict[str, Any], query: Query, path: Path, parts: Iterabl
 def _is_same(saved: Any, given: Any) -> bool:
     """What older files do not say is not compared."""
     if isinstance(saved, dict) and isinstance(given, dict):
-        return all(_is_same(saved[name], given.get(name)) for name in saved)
+        return all(_is_same(saved[name], given.get(name)) for name in saved if name != "called")
     if isinstance(saved, list) and isinstance(given, list):
         return len(saved) == len(given) and all(map(_is_same, saved, given))
     return bool(saved == given)
@@ -234,7 +251,12 @@ def term_to_json(term: Any) -> Any:
         "n": term.n,
         "name": term.name,
         "functions": None if term.user is None else _functions_to_json(term.user),
-    }
+    } | ({} if term.columns == _usual(term.texts) else {"called": list(term.columns)})
+
+
+def _usual(texts: Iterable[str]) -> tuple[str, ...]:
+    """What columns are called in states, if nothing else is said."""
+    return tuple(map(name_with_parentheses, texts))
 
 
 def _functions_to_json(user: UserDefined) -> dict[str, Any]:
@@ -258,7 +280,14 @@ def term_from_json(entry: Any, user: UserDefined | None = None) -> Any:
     if "constant" in entry:
         return from_json(entry)
     options: Any = {name: entry.get(name) for name in ("ddof", "phi", "method", "half_life", "n", "name")}
-    return Aggregate(entry["kind"], tuple(entry["columns"]), user=user, **options)
+    texts = tuple(entry["columns"])
+    return _called(Aggregate(entry["kind"], texts, user=user, **options), entry)
+
+
+def _called(aggregate: Aggregate, entry: dict[str, Any]) -> Aggregate:
+    """An aggregate whose columns are called as in the state that it comes with."""
+    names = tuple(entry.get("called") or _usual(entry["columns"]))
+    return aggregate if names == aggregate.columns else replace(aggregate, called=names)
 
 
 def has_functions(entry: Any) -> bool:

@@ -34,6 +34,8 @@ def statement(query: "Query", *others: "Query") -> str:
     groups = [name(each) for each in query.by or ()]
     alone = not others and groups and query.name is None and query.aggregate == query.having
     items = ", ".join([*groups, *([] if alone else map(_item, (query, *others)))])
+    if query.every is not None and query.every.own:
+        items += f" {frequency(query.every, None)}"
     hint = "" if query.index else " /*+ NO_INDEX */"
     source = name(query.stream or "events") if query.source is None else f"({query.source})"
     lines = [f"SELECT{hint} {items} FROM {source}{_clause(query)}"]
@@ -105,7 +107,7 @@ def _condition(query: "Query") -> Expression:
 
 def _clause(query: "Query") -> str:
     parts = [] if query.window is None else [window(query.window)]
-    if query.every is not None:
+    if query.every is not None and not query.every.own:
         parts.append(frequency(query.every, query.by))
     return f" [{', '.join(parts)}]" if parts else ""
 

@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadType, SumOverflow
-from swag.query.expression import COMPARISONS, Expression, Operators, Windowed
+from swag.errors import BadEvents, BadType, SumOverflow
+from swag.query.expression import COMPARISONS, Expression, Operators, Windowed, as_sql, holds_sql
 from swag.tables import arithmetic
-from swag.tables.arithmetic import TOO_MANY_DIGITS
+from swag.tables.arithmetic import TOO_MANY_DIGITS, truth
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.comparing import compared, scalar
+from swag.tables.expressions import instants, numbers, places
+from swag.tables.expressions.expression import RowExpression, compiled, instead
+from swag.tables.expressions.rows import BatchRows, RowFailed
 
 Columns = Mapping[Any, Any]  # by leaf: an array, or a scalar
 
 _COMPUTE: dict[str, Callable[..., Any]] = {
-    "+": arithmetic.add,
-    "-": arithmetic.subtract,
+    "+": numbers.plus,
+    "-": numbers.minus,
     "*": arithmetic.multiply,
     "/": arithmetic.divide,
     "neg": arithmetic.negate,
@@ -34,26 +37,66 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
     "is null": pc.is_null,
 }
 _TEST: dict[str, Callable[..., Any]] = {
-    "between": lambda x, low, high: pc.and_kleene(compared(">=", x, low), compared("<=", x, high)),
-    "in": lambda x, *options: reduce(pc.or_kleene, [compared("=", x, option) for option in options]),
+    "between": lambda x, low, high: pc.and_kleene(_compared(">=", x, low), _compared("<=", x, high)),
+    "in": lambda x, *options: reduce(pc.or_kleene, [_compared("=", x, option) for option in options]),
 }
 
 
-def calculate(term: Any, columns: Columns) -> Any:
-    """The value of an expression, from the columns of its aggregates (by Windowed leaf)."""
+def calculate(term: Any, columns: Columns, wanted: np.ndarray | None = None, asked_by: str = "") -> Any:
+    """The value of an expression, from the columns of its aggregates (by Windowed leaf).
+
+    wanted: where it is asked for. Elsewhere it may be anything, and is null where it can not be computed.
+    """
     try:
+        if holds_sql(term):
+            return _by_sql(as_sql(term), columns, wanted, asked_by)
         return _value(term, columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as why:
         if "in precision" in str(why) or TOO_MANY_DIGITS in str(why):
             raise SumOverflow(f"{term} has more than 38 digits.", "compute with floats: 1.0 * …") from None
         if "overflow" in str(why) or "not in range" in str(why):
             raise SumOverflow(f"{term} does not fit int64.", "compute with floats: 1.0 * …") from None
-        raise BadType(f"{term} can not be computed of these columns: {why}.", "numbers with numbers") from None
+        said = places.told(str(why), list(map(str, as_sql(term).operands[1:]))) if holds_sql(term) else str(why)
+        hint = getattr(why, "hint", "") or "numbers with numbers"
+        raise BadType(f"{term} can not be computed of these columns: {said.rstrip('.')}.", hint) from None
 
 
-def holds(term: Any, columns: Columns) -> np.ndarray:
+def holds(term: Any, columns: Columns, wanted: np.ndarray | None = None, asked_by: str = "") -> np.ndarray:
     """Where a condition is true: neither false nor unknown."""
-    return np.asarray(one_chunk(pc.fill_null(calculate(term, columns), False)))
+    found = calculate(term, columns, wanted, asked_by)
+    if not pa.types.is_boolean(found.type) and not pa.types.is_null(found.type):
+        raise BadType(f"{asked_by}{term} is {found.type}, neither true nor false.", "a comparison of it: … > 1")
+    return np.asarray(one_chunk(pc.fill_null(truth(found), False)))
+
+
+def _by_sql(term: Expression, columns: Columns, wanted: np.ndarray | None, asked_by: str) -> Any:
+    """An expression that is SQL, computed as SQL over events is: answers are the rows."""
+    text, *aggregates = term.operands
+    arrays = [columns[each if isinstance(each, Windowed) else Windowed(each)] for each in aggregates]
+    table = pa.table({places.place(i): each for i, each in enumerate(arrays, 1)})
+    expression = compiled(text)
+    rows = expression.rows(table)
+    try:
+        return _of_rows(expression, rows, wanted)
+    except RowFailed as why:
+        names, values = list(map(str, aggregates)), table.slice(why.row, 1).to_pylist()[0].values()
+        said = ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
+        error = SumOverflow if "overflow" in why.why else BadEvents
+        raise error(
+            f"{asked_by}{term} can not be computed where {said}: {why.why}.",
+            instead(why, places.told(why.what, names)),
+        ) from None
+
+
+def _of_rows(expression: RowExpression, rows: BatchRows, wanted: np.ndarray | None) -> pa.Array:
+    """Of all rows at once; where that fails, of those only that are wanted."""
+    try:
+        return rows.whole(expression.part(rows))
+    except RowFailed:
+        if wanted is None or wanted.all():
+            raise
+    some = rows.at(np.flatnonzero(wanted))
+    return some.whole(expression.part(some)).take(pa.array(np.cumsum(wanted) - 1, mask=~wanted))
 
 
 def _value(term: Any, columns: Columns) -> Any:
@@ -64,10 +107,22 @@ def _value(term: Any, columns: Columns) -> Any:
         return decoded(columns[term if isinstance(term, Windowed) else Windowed(term)])
     values = [_value(each, columns) for each in term.operands]
     if term.op in COMPARISONS:
-        return compared(term.op, *values)
+        return _compared(term.op, *values)
     if term.op in _TEST:
         return _TEST[term.op](*values)
     return _COMPUTE[term.op](*(value if _is_column(value) else scalar(value) for value in values))
+
+
+def _compared(op: str, left: Any, right: Any) -> Any:
+    """As numbers and the like are; text beside a time is a time."""
+    values = (left, right)
+    if any(isinstance(each, str) for each in values) and any(map(_is_time, values)):
+        return compared(op, *instants.beside(*(each if _is_column(each) else scalar(each) for each in values)))
+    return compared(op, left, right)
+
+
+def _is_time(value: Any) -> bool:
+    return _is_column(value) and pa.types.is_temporal(value.type)
 
 
 def _is_column(value: Any) -> bool:

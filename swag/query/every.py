@@ -31,6 +31,9 @@ class Every:
 
     by: count within the rows that have equal values in these columns, and answer for every key among them.
 
+    own: count all rows, whatever their key, and answer for the key of the row that was counted alone: some of the
+    results of a sliding window, which come with every row.
+
     >>> import swag as sw
     >>> query = sw.Query(sw.sum("x"), sw.Rows(3), name="s", every=sw.Every(2))
     >>> sw.evaluate(query, {"ts": [1, 2, 3, 4], "x": [10, 20, 30, 40]}).to_pydict()
@@ -42,6 +45,7 @@ class Every:
     anchor: Anchor = "tick"
     per_key: bool = False
     by: Any = None  # a tuple of names, or None
+    own: bool = False
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.time is None):
@@ -57,6 +61,10 @@ class Every:
             object.__setattr__(self, "by", key_columns(self.by, "by", 'sw.Every(10, by=("a", "b"))') or None)
             if self.by is not None and self.per_key:
                 raise BadQuery(f"{self!r} counts per key and by columns.", "one of both: per_key=True, or by=…")
+        if not isinstance(self.own, bool):
+            raise BadQuery(f"own={self.own!r} is neither True nor False.", "sw.Every(1000, own=True)")
+        if self.own and (self.per_key or self.by is not None):
+            raise BadQuery(f"{self!r} counts all rows, and those of some.", "one of both: own=True, or per_key=True")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole(self.rows, "rows"))
             object.__setattr__(self, "anchor", "tuple")
@@ -66,6 +74,8 @@ class Every:
             raise BadQuery(f"Every({self.time!r}) never passes.", EXAMPLES)
         else:
             object.__setattr__(self, "time", canonical(self.time))  # type: ignore[arg-type]
+        if self.own and self.anchor != "tuple":
+            raise BadQuery(f"{self!r}: the end of a slot is of no key.", 'sw.Every("1m", anchor="tuple", own=True)')
 
     @cached_property
     def by_time(self) -> bool:
@@ -82,6 +92,7 @@ class Every:
             how_often.append(shown(self.time) if isinstance(self.time, str) else f"time={shown(self.time)}")
         anchor = [f"anchor={shown(self.anchor)}"] if self.rows is None and self.anchor != "tick" else []
         partition = [] if self.by is None else [f"by={shown(self.by)}"]
+        partition += ["own=True"] * (self.own is True)
         return called(self, how_often + anchor + ["per_key=True"] * (self.per_key is True) + partition)
 
     def __str__(self) -> str:

@@ -3,12 +3,14 @@
     (sw.max("price") - sw.min("price")) / sw.last("price") > 0.03
     sw.last("price").over(sw.Range("20m")) < 0.98 * sw.first("price").over(sw.Range("20m"))
     (sw.sum("volume").filter("side = 'ask'") >= 1000) & ~sw.count().between(1, 5)
+    sw.Expression("sql", ("ROUND(_1 / _2, 1)", sw.sum("volume"), sw.count()))       any other SQL, of places
 
 Equality compares values, as everywhere in Python; the condition is written `.eq(…)`, `.ne(…)`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from swag.arguments import as_list, is_option
@@ -16,13 +18,16 @@ from swag.errors import BadQuery
 from swag.query.as_call import shown
 from swag.query.windows import WINDOWS, Window
 from swag.tables import constants
+from swag.tables.expressions import places
 
 DEEPEST = 100  # an expression nested deeper is refused: everything that walks one recurses
 ARITHMETIC = {"+": 2, "-": 2, "*": 2, "/": 2, "neg": 1, "abs": 1}
 COMPARISONS = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}  # and what they are from behind
 TESTS = {**dict.fromkeys(COMPARISONS, 2), "between": 3, "in": None, "is null": 1}
 LOGIC = {"and": None, "or": None, "not": 1}
-_ARITY: dict[str, int | None] = {**ARITHMETIC, "coalesce": None, **TESTS, **LOGIC}
+SQL = "sql"  # scalar SQL over places (swag/tables/expressions/places.py), and the aggregates that these stand for
+_ARITY: dict[str, int | None] = {**ARITHMETIC, "coalesce": None, **TESTS, **LOGIC, SQL: None}
+SQL_EXAMPLE = 'sw.Expression("sql", ("ROUND(_1, 1)", sw.mean("price")))'
 EXAMPLE = '(sw.max("price") - sw.min("price")) / sw.last("price") > 0.03'
 
 
@@ -164,6 +169,9 @@ class Expression(Operators):
             operands = operands[::-1]
         object.__setattr__(self, "operands", operands)
         _check(self)
+        if self.op == SQL:
+            operands = _in_one_form(*operands)
+            object.__setattr__(self, "operands", operands)
         depth = 1 + max((each.depth for each in operands if isinstance(each, Expression)), default=0)
         object.__setattr__(self, "depth", depth)
         if depth > DEEPEST:
@@ -176,7 +184,8 @@ class Expression(Operators):
 
     @property
     def is_condition(self) -> bool:
-        return self.op in TESTS or self.op in LOGIC
+        """Of SQL: it may be one."""
+        return self.op in TESTS or self.op in LOGIC or (self.op == SQL and places.may_be_true(self.operands[0]))
 
     def __repr__(self) -> str:
         return as_python(self)
@@ -185,8 +194,38 @@ class Expression(Operators):
         return render(self, str)
 
 
-def is_op(term: Any, op: str) -> bool:
-    return isinstance(term, Expression) and term.op == op
+def is_op(term: Any, *ops: str) -> bool:
+    return isinstance(term, Expression) and term.op in ops
+
+
+def holds_sql(term: Any) -> bool:
+    """Is some of it SQL?"""
+    return isinstance(term, Expression) and (term.op == SQL or any(map(holds_sql, term.operands)))
+
+
+@lru_cache(maxsize=1 << 14)
+def as_sql(term: Expression) -> Expression:
+    """All of an expression as SQL over the places of its aggregates."""
+    return term if term.op == SQL else Expression(SQL, ("_1", term))
+
+
+def _in_one_form(text: str, *values: Any) -> tuple[Any, ...]:
+    """Its text in the one form that it has, and the aggregates that its places stand for: other values become SQL."""
+    found = list(dict.fromkeys(leaf for each in values for leaf in leaves(each)))
+    numbers = {leaf: places.place(number) for number, leaf in enumerate(found, 1)}
+
+    def place(leaf: Any) -> str:
+        return numbers[leaf if isinstance(leaf, Windowed) else Windowed(leaf)]
+
+    plain_ones = all(isinstance(each, Operators) and not isinstance(each, Expression) for each in values)
+    if not plain_ones or len(found) < len(values):
+        whole = text.strip() in ("_1", "(_1)")
+        written = [render(each, place, places.constant) for each in values]
+        text = places.filled(text, written if whole else [places.inside(each) for each in written])
+    text, order = places.in_order(text, len(found))
+    if not order:
+        raise BadQuery(f"{text} is of no aggregate.", f'"_1", for the first: {SQL_EXAMPLE}')
+    return (text, *(plain(found[number - 1]) for number in order))
 
 
 def conjuncts(term: Expression) -> tuple[Any, ...]:
@@ -244,15 +283,19 @@ def _check(term: Expression) -> None:
         raise BadQuery(f"{op!r} takes at least two operands.", EXAMPLE)
     if not any(isinstance(each, Operators) for each in operands):
         raise BadQuery(f"{op!r} of constants alone: an expression is of aggregates.", EXAMPLE)
+    if op == SQL and not isinstance(operands[0], str):
+        raise BadQuery(f"{operands[0]!r} is no SQL.", SQL_EXAMPLE)
     if op == "in" and any(isinstance(each, Operators) for each in operands[1:]):
         raise BadQuery("IN takes a list of constants.", 'sw.last("state").isin([1, 2])')
     for each in operands:
         condition = isinstance(each, Expression) and each.is_condition
+        if op == SQL:
+            continue
         if op in LOGIC and not condition:
             raise BadQuery(
                 f"{op.upper()} is given {each}, which is neither true nor false.", f"a comparison: {EXAMPLE}"
             )
-        if op not in LOGIC and condition:
+        if op not in LOGIC and condition and each.op != SQL:
             raise BadQuery(f"{each} is a condition, and can not be computed or compared with.", "combine by & and |")
         if op in ARITHMETIC and isinstance(each, str):
             raise BadQuery(f"{op!r} computes with text: {each!r}.", EXAMPLE)
@@ -263,18 +306,21 @@ def _check(term: Expression) -> None:
 # -- as text ----------------------------------------------------------------------------------------------------------
 
 _BINDS = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "/": 6, "neg": 7, "abs": 8, "coalesce": 8}
+_CALLED = 8
 
 
-def render(term: Any, leaf: Callable[[Any], str]) -> str:
+def render(term: Any, leaf: Callable[[Any], str], constant: Callable[[Any], str] = constants.to_sql) -> str:
     """As SQL writes it; `leaf` writes an aggregate."""
     if not isinstance(term, Expression):
-        return leaf(term) if isinstance(term, Operators) else constants.to_sql(term)
-    op, binds = term.op, _BINDS.get(term.op, 4)
+        return leaf(term) if isinstance(term, Operators) else constant(term)
+    op, binds = term.op, _binds(term)
 
     def inside(each: Any, least: int) -> str:
-        text = render(each, leaf)
-        return f"({text})" if isinstance(each, Expression) and _BINDS.get(each.op, 4) < least else text
+        text = render(each, leaf, constant)
+        return f"({text})" if isinstance(each, Expression) and _binds(each) < least else text
 
+    if op == SQL:
+        return places.filled(term.operands[0], [render(each, leaf) for each in term.operands[1:]])
     if op in ("abs", "coalesce"):
         return f"{op.upper()}({', '.join(inside(each, 0) for each in term.operands)})"
     if op == "neg":
@@ -289,6 +335,13 @@ def render(term: Any, leaf: Callable[[Any], str]) -> str:
     if op == "between":
         return f"{first} BETWEEN {rest[0]} AND {rest[1]}"
     return f"{first} IN ({', '.join(rest)})" if op == "in" else f"{first} {op} {rest[0]}"
+
+
+def _binds(term: Expression) -> int:
+    """How tightly: what binds less than its surroundings stands in parentheses."""
+    if term.op == SQL:
+        return _CALLED if places.is_whole(term.operands[0]) else 0
+    return _BINDS.get(term.op, 4)
 
 
 # -- as Python --------------------------------------------------------------------------------------------------------
@@ -312,7 +365,7 @@ def as_python(term: Any) -> str:
         return f"{_SIGNS[op]}{_inside(first, _UNARY)}"
     if op == "abs":
         return f"abs({as_python(first)})"
-    if not isinstance(first, Operators):  # 5 BETWEEN a AND b: constants have no such methods
+    if op == SQL or not isinstance(first, Operators):  # 5 BETWEEN a AND b: constants have no such methods
         return f"sw.Expression({shown(op)}, {shown(term.operands)})"
     given = ", ".join(map(as_python, rest))
     return f"{_inside(first, _CALL)}.{_METHODS[op]}({f'[{given}]' if op == 'in' else given})"

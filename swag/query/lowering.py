@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from swag.errors import BadType
+from swag.errors import SwagError
 from swag.query.aggregates import Aggregate
 from swag.query.calculation import calculate, holds
 from swag.query.expression import COMPARISONS, Expression, Windowed, conjuncts, leaves
@@ -48,20 +48,25 @@ class Lowered:
     def answered(self) -> list[Query]:
         return list(dict.fromkeys([*self.components.values(), *self.presence]))
 
-    def value(self, answers: Mapping[Query, Any]) -> Any:
-        return calculate(self.query.aggregate, self._columns(answers))
+    def value(self, answers: Mapping[Query, Any], wanted: np.ndarray | None = None) -> Any:
+        """The answers. wanted: where there is one; elsewhere it need not be to be computed."""
+        return calculate(self.query.aggregate, self._columns(answers), wanted, self._asked_by)
 
-    def passing(self, answers: Mapping[Query, Any]) -> np.ndarray | None:
+    def passing(self, answers: Mapping[Query, Any], wanted: np.ndarray | None = None) -> np.ndarray | None:
         """Where `having` is true; None: there is none."""
         having = self.query.having
-        return None if having is None else holds(having, self._columns(answers))
+        return None if having is None else holds(having, self._columns(answers), wanted, self._asked_by)
+
+    @property
+    def _asked_by(self) -> str:
+        return f'query "{self.query.title}": '
 
     def answer_before_events(self) -> Any:
         """The answer where there has been no event yet."""
         empty = {query: nothing(query) for query in self.components.values()}
         try:
             return self.value(empty)[0].as_py()
-        except BadType:  # of text, say: nothing is known of its columns yet
+        except SwagError:  # of text, say: nothing is known of its columns yet
             return None
 
     def _columns(self, answers: Mapping[Query, Any]) -> dict[Windowed, Any]:
@@ -73,18 +78,35 @@ def nothing(query: Query) -> pa.Array:
     return pa.array([0], pa.int64()) if KINDS[query.aggregate.kind].counts else pa.nulls(1)
 
 
-@lru_cache(maxsize=65536)
 def lower(query: Query) -> Lowered:
+    return _lowered(query, _texts(query))
+
+
+@lru_cache(maxsize=65536)
+def _lowered(query: Query, texts: tuple[str, ...]) -> Lowered:
+    """texts: its columns as they were named, by which those are called that it is computed from."""
     found = dict.fromkeys([*leaves(query.aggregate), *leaves(query.having)])
     components = {leaf: _component(query, leaf) for leaf in found}
     presence = dict.fromkeys(_presence(query, leaf, components) for leaf in found)
     return Lowered(query, components, tuple(presence), _guard(query, components))
 
 
-@lru_cache(maxsize=65536)
 def components(query: Query) -> tuple[Query, ...]:
     """The simple queries that a query is computed from, each one aggregate over one window: itself, if it is one."""
-    return (query,) if query.is_simple else tuple(lower(query).answered)
+    return _components(query, _texts(query))
+
+
+@lru_cache(maxsize=65536)
+def _components(query: Query, texts: tuple[str, ...]) -> tuple[Query, ...]:
+    return (query,) if query.is_simple else tuple(_lowered(query, texts).answered)
+
+
+def _texts(query: Query) -> tuple[str, ...]:
+    """Queries are equal that name the same SQL in other words."""
+    if not query.reads_sql:
+        return ()
+    terms = (query.aggregate, query.having)
+    return tuple(text for term in terms for leaf in leaves(term) for text in leaf.aggregate.texts)
 
 
 def simple_ones(queries: Iterable[Query]) -> list[Query]:

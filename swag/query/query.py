@@ -182,7 +182,7 @@ class Events:
         where = None if self.where is None else canonical(self.where)
         if self.every is not None:
             _check_every(self.every)
-            object.__setattr__(self, "every", replace(self.every, anchor="tuple"))  # it picks tuples
+            object.__setattr__(self, "every", replace(self.every, anchor="tuple", own=False))  # it picks tuples
         elif isinstance(self.source, Events):  # those of those: both hold
             object.__setattr__(self, "stream", self.stream or self.source.stream)
             object.__setattr__(self, "every", self.source.every)

@@ -247,7 +247,6 @@ def no_function(text: str, name: str, start: int) -> BadSQL:
     if name in NOT_OURS:
         return wrong(text, start, f"the function {name} is not supported.", NOT_OURS[name])
     if name in ELSEWHERE:
-        hint = f"of single events, inside of an aggregate: {ELSEWHERE[name]}"
-        return wrong(text, start, f"the function {name} is not supported.", hint)
+        return wrong(text, start, f"the function {name} is not supported.", ELSEWHERE[name])
     close = meant(name, EXAMPLES)
     return wrong(text, start, f"there is no function {name}.", EXAMPLES[close] if close else f"one of {THERE_ARE}")

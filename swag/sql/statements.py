@@ -12,8 +12,9 @@ from swag.query.every import Every
 from swag.query.expression import Expression, Operators
 from swag.query.groupings import streams_of
 from swag.query.kinds import last
+from swag.query.lowering import components
 from swag.query.query import Events, Query, Several, Source
-from swag.query.windows import Rows
+from swag.query.windows import Rows, sees_later
 from swag.sql.framing import frame_query
 from swag.sql.functions import EXAMPLES
 from swag.sql.hints import ANY_FRAME
@@ -146,12 +147,17 @@ def _queries(text: str, select: Select, named: Named | None) -> list[Any]:
 def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
     """FREQUENCY in SELECT: those tuples of the results that it picks, each as it is."""
     assert select.often is not None
-    by, each = tuple(select.group_by), Every(1, per_key=bool(select.group_by))
+    by = tuple(select.group_by)
     often = _often(select.often, by)
     assert often is not None
     try:
+        together = bool(by) and not often.per_key and often.by is None and often.anchor == "tuple"
+        often = replace(often, own=True) if together else often
         if _is_jumping(queries, often, by):
             return [replace(query, every=often, name=query.column) for query in queries]
+        each = Every(1, per_key=bool(by))
+        if together or not by:  # what is picked stays so, and is numbered as it was
+            each = replace(often, anchor="tuple", own=bool(by)) if often.by_time else Every(1, own=bool(by))
         source = Events(None, queries[0] if len(queries) == 1 else Several(tuple(queries)), often)
         return [Query(last(q.column), Rows(1), q.column, every=each, source=source, by=by) for q in queries]
     except BadQuery as why:
@@ -161,8 +167,11 @@ def _picked(text: str, select: Select, queries: list[Query]) -> list[Query]:
 def _is_jumping(queries: list[Query], often: Every, by: tuple[str, ...]) -> bool:
     """Whether the results are those of one window after the other, so that to pick some is to jump: a jumping window is
     the frequency operator over the windows of all tuples."""
-    plain = all(query.is_plain and query.having is None for query in queries)
+    plain = all((query.is_plain or often.own) and query.having is None for query in queries)
     whole = all(query.where is None for query in queries)  # else a jump leaves out keys of which no event matches
+    if often.own:
+        windows = [each.window for query in queries for each in components(query)]
+        return plain and whole and not any(query.at_ticks or any(map(sees_later, windows)) for query in queries)
     return plain and often.anchor == "tuple" and (often.per_key and whole if by else not often.by)
 
 
@@ -219,7 +228,7 @@ def _instead_of(name: str, select: Select) -> str:
 
 
 def _having(terms: Terms, select: Select) -> Any:
-    having = terms.read(select.having, select.having_start)
+    having = terms.read(select.having, select.having_start, truth=True)
     if not isinstance(having, Expression) or not having.is_condition:
         raise wrong(terms.text, select.having_start, "HAVING takes a condition.", "HAVING SUM(volume) > 1000")
     return having

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -10,18 +10,21 @@ from sqlglot import exp
 from swag.errors import BadQuery, BadSQL, nearest
 from swag.query import kinds
 from swag.query.aggregates import Aggregate
-from swag.query.expression import Expression, Operators
-from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE
-from swag.sql.hints import ELSEWHERE, NODES, OF_EVENTS, WRITTEN
+from swag.query.expression import ARITHMETIC, COMPARISONS, SQL, Expression, Operators, Windowed
+from swag.query.kind import KINDS
+from swag.sql.functions import AGGREGATES, EXAMPLES, NOT_OURS, PERCENTILE, is_scalar
+from swag.sql.hints import ELSEWHERE, NODES, WRITTEN
 from swag.sql.literals import constant, is_constant
 from swag.sql.nodes import Over
 from swag.sql.places import start_of, wrong
 from swag.sql.refusing import no_function
+from swag.tables.constants import word
+from swag.tables.expressions import places
 from swag.tables.expressions.derived import quoted
 from swag.tables.expressions.expression import NotSQL, TooDeep, compiled
 
 Node = Any
-EXPECTED = "aggregates, numbers, text, + - * /, comparisons, AND, OR, NOT, BETWEEN, IN, IS NULL, ABS, COALESCE"
+EXPECTED = "aggregates, numbers, text, and scalar SQL of these: + - * /, comparisons, AND, CASE, CAST, ROUND(x, 1), …"
 SHALLOW = "fewer parentheses, or several statements"
 
 _BINARY: dict[type, str] = {
@@ -33,6 +36,10 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+class OfConstants(BadSQL):
+    """A part of an expression is of constants alone: beside aggregates it is SQL. Its cause is what is said else."""
+
+
 class Terms:
     """Reads the expressions of one statement. aliases: of the stream. named: terms that AS has named before."""
 
@@ -41,10 +48,13 @@ class Terms:
         self.named: dict[str, Any] = {}
         self.start = 0  # where the expression began: for parts that do not know where they are
 
-    def read(self, node: Node, start: int) -> Any:
+    def read(self, node: Node, start: int, truth: bool = False) -> Any:
+        """truth: it is to be true or false."""
         self.start = start
         try:
-            return self._term(node)
+            return self._truth(node) if truth else self._term(node)
+        except OfConstants as why:
+            raise why.__cause__ or why from None
         except RecursionError:
             raise wrong(self.text, start, "the expression is nested too deep.", SHALLOW) from None
 
@@ -95,10 +105,29 @@ class Terms:
     def _term(self, node: Node) -> Any:
         try:
             return self._known(node)
+        except OfConstants:
+            if not any(self._answers(node)):
+                raise
+            return self._scalar(node)
         except BadSQL:
             raise
         except BadQuery as why:
             raise self.wrong(node, why.message, WRITTEN.get(type(node), EXPECTED)) from None
+
+    def _of_constants(self, node: Node, message: str, hint: str) -> OfConstants:
+        said = self.wrong(node, message, hint)
+        error = OfConstants(said.message, said.hint)
+        error.__cause__ = said
+        return error
+
+    def _truth(self, node: Node) -> Any:
+        """A term that is true or false. An aggregate that may be, such as BOOL_OR(b), is a condition by itself."""
+        term = self._term(node)
+        if isinstance(term, bool):
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", "a condition: SUM(x) > 1")
+        leaf = term.aggregate if isinstance(term, Windowed) else term
+        may_be = isinstance(leaf, Aggregate) and KINDS[leaf.kind].answers in ("booleans", "as the column")
+        return Expression(SQL, ("_1", term)) if may_be else term
 
     def _known(self, node: Node) -> Any:
         """The aggregate, expression or constant that a node of the tree stands for; other nodes are refused by name."""
@@ -109,17 +138,17 @@ class Terms:
         if type(node) in _BINARY:
             return self._binary(_BINARY[type(node)], node)
         if isinstance(node, exp.And | exp.Or):
-            return Expression(node.key, tuple(self._term(each) for each in node.flatten()))
+            return Expression(node.key, tuple(self._truth(each) for each in node.flatten()))
         if isinstance(node, exp.Not):
-            return Expression("not", (self._term(node.this),))
+            return Expression("not", (self._truth(node.this),))
         if isinstance(node, exp.Neg):
             return self._negated(node, self._term(node.this))
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-            return Expression("between", tuple(self._term(node.args[part]) for part in ("this", "low", "high")))
+            return self._of("between", node, [self._term(node.args[part]) for part in ("this", "low", "high")])
         if isinstance(node, exp.In) and node.expressions:
-            return Expression("in", (self._term(node.this), *(self._term(each) for each in node.expressions)))
+            return self._of("in", node, [self._term(each) for each in (node.this, *node.expressions)])
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return Expression("is null", (self._term(node.this),))
+            return self._of("is null", node, [self._term(node.this)])
         if isinstance(node, Over):
             return self._over(node)
         if isinstance(node, exp.Anonymous | exp.WithinGroup):
@@ -127,7 +156,47 @@ class Terms:
         if isinstance(node, exp.Column):
             return self._named(node)
         self._refuse_by_name(node)
-        raise self.wrong(node, f"{_shown(node)} is not supported.", WRITTEN.get(type(node), EXPECTED))
+        if isinstance(node, exp.Star):
+            raise self.wrong(node, f"{_shown(node)} is not supported.", WRITTEN[type(node)])
+        if isinstance(node, exp.Null):
+            raise self._of_constants(node, f"{_shown(node)} is not supported.", WRITTEN[type(node)])
+        return self._scalar(node)
+
+    def _of(self, op: str, node: Node, terms: Sequence[Any]) -> Any:
+        """An operator of expressions; as SQL, where these are others than it can be of: IN of aggregates, a condition
+        that is compared, a time and how much later."""
+        if not any(isinstance(each, Operators) for each in terms):
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", WRITTEN.get(type(node), EXPECTED))
+        conditions = any(isinstance(each, Expression) and each.is_condition and each.op != SQL for each in terms)
+        listed = op == "in" and any(isinstance(each, Operators) for each in terms[1:])
+        times = op in ARITHMETIC and any(word(each) not in (None, "DECIMAL") for each in terms)
+        return self._scalar(node) if conditions or listed or times else Expression(op, tuple(terms))
+
+    def _scalar(self, node: Node) -> Expression:
+        """Any other SQL over answers. The aggregates in it become places."""
+        holder = exp.Paren(this=node.copy())
+        found = list(self._answers(holder.this))
+        terms, written = list(map(self._term, found)), list(map(_shown, found))
+        if not terms:
+            hint = EXAMPLES.get(node.name.upper(), "an aggregate in it: ROUND(AVG(x), 1)")
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", hint)
+        for number, each in enumerate(found, 1):
+            each.replace(exp.column(exp.to_identifier(places.place(number))))
+        try:
+            text = self._of_events(holder.this, _sql(holder.this), "it", "SELECT")
+        except BadSQL as why:
+            error = BadSQL(places.told(why.message, written), places.told(why.hint, written))
+            error.line, error.column = why.line, why.column
+            raise error from None
+        return Expression(SQL, (text, *terms))
+
+    def _answers(self, node: Node) -> Iterator[Node]:
+        """The aggregates in a tree, and the names of some: what does not lie in another."""
+        if isinstance(node, exp.Column | Over | exp.WithinGroup) or _is_aggregate(node):
+            yield node
+        else:
+            for each in list(node.iter_expressions()):
+                yield from self._answers(each)
 
     def _named(self, node: Node) -> Any:
         if not node.table and node.name in self.named:
@@ -142,10 +211,12 @@ class Terms:
     def _binary(self, op: str, node: Node) -> Any:
         """An operator of two terms; of two plain numbers, the number that they come to."""
         left, right = self._term(node.this), self._term(node.expression)
+        if type(node.this) in _BINARY and op in COMPARISONS and _BINARY[type(node.this)] in COMPARISONS:
+            return Expression(op, (left, right))  # SUM(x) > 1 > 0, which compares a condition
         if isinstance(left, Operators) or isinstance(right, Operators):
-            return Expression(op, (left, right))
+            return self._of(op, node, (left, right))
         if op not in _FOLD or not (_is_plain(left) and _is_plain(right)):
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", "compare an aggregate: SUM(x) > 2")
         if op == "/" and right == 0:
             raise self.wrong(node, f"{_shown(node)} divides by zero.", "a number other than 0")
         return self._folded(node, op, left, right)
@@ -206,8 +277,7 @@ class Terms:
         """A part of an expression about single events. where: it stands in WHERE, or in an aggregate of that name."""
         if isinstance(node, exp.Column):
             self.column(node, "a condition on the event", "price > 20")
-        if not isinstance(node, OF_EVENTS):
-            self._refuse_by_name(node)
+        self._refuse_by_name(node)
         if isinstance(node, exp.Anonymous) and node.name.upper() in ELSEWHERE:
             name = node.name.upper()
             raise self.wrong(node, f"the function {name} is not supported.", ELSEWHERE[name])
@@ -238,7 +308,9 @@ class Terms:
         if name in ("ABS", "COALESCE"):
             return self._computed(node, name, given)
         if name not in AGGREGATES:
-            raise no_function(self.text, name, start_of(call, self.start))
+            if name in ELSEWHERE or not is_scalar(name):
+                raise no_function(self.text, name, start_of(call, self.start))
+            return self._scalar(node)
         if name == "COUNT" and (not given or isinstance(given[0], exp.Star) or _is_number(given[0])) and len(given) < 2:
             return kinds.count()
         return self._aggregate(node, name, given)
@@ -276,8 +348,8 @@ class Terms:
             raise self.wrong(node, f"{name} takes {takes}, found {len(given) or 'none'}.", EXAMPLES[name])
         terms = tuple(self._term(each) for each in given)
         if not any(isinstance(term, Operators) for term in terms):
-            raise self.wrong(node, f"{_shown(node)} is of constants alone.", EXAMPLES[name])
-        return Expression(name.lower(), terms)
+            raise self._of_constants(node, f"{_shown(node)} is of constants alone.", EXAMPLES[name])
+        return self._of(name.lower(), node, terms)
 
     def _percentile(self, call: Node, name: str, ordered: Node) -> Any:
         """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), which is a quantile by the method "linear"."""

@@ -124,11 +124,12 @@ class ComputedColumn:
 
     def array(self, stored: Stored) -> pa.Array | pa.ChunkedArray:
         answers = {query: found.array(stored) for query, found in self.columns.items()}
-        value, passing = self.lowered.value(answers), self.lowered.passing(answers)
-        if passing is None:
-            return value
-        some = np.any([output.values > 0 for output in self.events], axis=0)
-        return pc.if_else(pa.array(passing & some), value, pa.scalar(None, value.type))
+        if self.lowered.query.having is None:
+            return self.lowered.value(answers)
+        wanted = np.any([output.values > 0 for output in self.events], axis=0)
+        wanted &= self.lowered.passing(answers, wanted)
+        value = self.lowered.value(answers, wanted)
+        return pc.if_else(pa.array(wanted), value, pa.scalar(None, value.type))
 
 
 @dataclass(eq=False)

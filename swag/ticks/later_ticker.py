@@ -43,10 +43,10 @@ class LaterTicker(Ticker):
 
     def add(self, query: Query) -> None:
         """One more query whose windows see later rows; refused if it counts by partitions, or a window is no Range."""
-        if self.partitions is not None:
+        if self.partitions is not None or self.every.own:
+            of = "all rows for one key" if self.partitions is None else f"by {', '.join(self.partitions.by)}"
             raise BadQuery(
-                f'query "{query.title}": where windows lie ahead or see peers, an engine does not count by '
-                f"{', '.join(self.partitions.by)}.",
+                f'query "{query.title}": where windows lie ahead or see peers, an engine does not count {of}.',
                 "sw.Every(…, per_key=True), or sw.evaluate over stored events",
             )
         for each in components(query):

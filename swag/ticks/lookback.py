@@ -154,7 +154,7 @@ class Lookback:
     @property
     def of_all(self) -> bool:
         """Ticks report every key."""
-        return self.key is not None and not self.every.per_key and self.every.by is None
+        return self.key is not None and not self.every.per_key and self.every.by is None and not self.every.own
 
     @property
     def kept(self) -> int:

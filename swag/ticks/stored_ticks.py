@@ -111,11 +111,15 @@ def jump(queries: list[Query], every: Every, rows: Stretch, span: Span | None = 
     """All queries at every tick. span: those that are wanted, of windows that see later rows; else all."""
     simple = [leaf for query in queries for leaf in components(query)]
     reaches = {reach(leaf.window, rows.clock.unit) for leaf in simple}
-    whole = rows.key is not None and not every.per_key and every.by is None
+    own = rows.key is not None and every.own
+    whole = rows.key is not None and not every.per_key and every.by is None and not own
     later = any(sees_later(leaf.window) for leaf in simple)
     ever = Reach(True, schedules.FARTHEST, -max(0, schedules.farthest_ahead(reaches)))
     if every.by is not None:
         stored, (requests, ticks) = rows.stored, _of_partitions(every, rows, {ever} if later else reaches, later)
+        stored, requests = (stored, requests) if later else _seen_only(stored, requests, reaches, False)
+    elif own:
+        stored, (requests, ticks) = rows.stored, _of_own_key(every, rows, reaches, span)
         stored, requests = (stored, requests) if later else _seen_only(stored, requests, reaches, False)
     elif later:
         stored, (requests, ticks) = rows.stored, (_later_of_all if whole else _each_segment)(every, rows, {ever}, span)
@@ -229,6 +233,20 @@ def _each_key(rows: Stretch, ticks: Ticks, reaches: set[Reach]) -> tuple[Request
     segment[order] = each.segment
     number, now, end = (np.repeat(values, counts) for values in (ticks.number, ticks.now, ticks.end))
     return requests, Ticks(number, now, end, segment)
+
+
+def _of_own_key(every: Every, rows: Stretch, reaches: set[Reach], span: Span | None) -> tuple[Requests, Ticks]:
+    """Ticks of a keyed stream as a whole, each for the key of the row that it is at."""
+    ticks, (ids, keys), stored = _of_all(every, rows, reaches, schedules.NEVER, span), rows.keyed, rows.stored
+    assert ids is not None and keys is not None
+    at = ticks.end - 1
+    place = np.arange(rows.ts.size)
+    if stored.order is not None:
+        place[stored.order] = np.arange(rows.ts.size)
+    key = ids[at].astype(np.int64)
+    order = np.argsort(key, kind="stable")
+    requests = Requests(ticks.now[order], place[at][order] + 1, _runs(key[order], len(keys)), order, False)
+    return requests, Ticks(ticks.number, ticks.now, place[at] + 1, key)
 
 
 def _of_partitions(every: Every, rows: Stretch, reaches: set[Reach], later: bool) -> tuple[Requests, Ticks]:

@@ -239,14 +239,21 @@ class Ticker:
         self.lookback.ready(clock, keys)
         self.lookback.core.keep(everything=True)  # until all ticks are answered
         try:
-            ask = self._of_all if self.lookback.of_all else self._of_segments
-            asked = (ask if self.partitions is None else self._of_partitions)(layout, ticks, back)
+            asked = self._asked(layout, ticks, back)
             answers = self.lookback.looked_up(asked, keys, list(self.queries))
         finally:
             self.lookback.core.keep(everything=False)
         self.lookback.tidy(asked.ids)
         self.ticks += answers.number.size
         return answers
+
+    def _asked(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
+        """Which keys are asked for at these ticks."""
+        if self.partitions is not None:
+            return self._of_partitions(layout, ticks, back)
+        if self.every.own and self.key is not None:
+            return self._of_own_key(layout, ticks)
+        return (self._of_all if self.lookback.of_all else self._of_segments)(layout, ticks, back)
 
     def _scheduled(self, layout: SegmentLayout, bounds: np.ndarray, clock: Clock, depth: Depth) -> Ticks:
         """Ticks that may have something to say: of slots, those whose longest window is not empty."""
@@ -278,6 +285,18 @@ class Ticker:
             taken[layout.rows[~keep & (layout.rows >= 0)]] = False
             self._fold_in(taken.size, np.flatnonzero(taken))
         return Asked(ticks.number, ticks.now, layout.segments[ticks.segment], rows, layout.rows[ticks.end - 1])
+
+    def _of_own_key(self, layout: SegmentLayout, ticks: Ticks) -> Asked:
+        """Of the key alone that the row of the tick has."""
+        ends = ticks.end - int(layout.rows[0] < 0)
+        ids = self.pending.rows.ids[: int(ends[-1])]
+        key = ids[ends - 1]
+        order = np.argsort(ids, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        there = self.lookback.rows_of(key) + rank[ends - 1] - np.searchsorted(ids[order], key) + 1
+        self._fold_in(ids.size, np.arange(ids.size))
+        return Asked(ticks.number, ticks.now, key, there, np.arange(ticks.count))
 
     def _of_partitions(self, layout: SegmentLayout, ticks: Ticks, back: Back) -> Asked:
         """Of all keys of a partition: those with a row that may be in the longest window."""

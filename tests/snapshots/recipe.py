@@ -1,6 +1,7 @@
 """How the engines in the files of this folder came about. They must load for ever.
 
-Version 0.1 wrote format 2; format 3 is what `save` of an engine made here writes today.
+Version 0.1 wrote format 2; format 3 is what `save` of an engine made here writes today. The file with parentheses is of
+the time when they made a difference to what a computed column is called.
 """
 
 import numpy as np
@@ -54,4 +55,20 @@ def make(name):
     for query in engine.queries:
         if query.every is None:
             engine.lookup(query.label)
+    return engine
+
+
+def with_parentheses():
+    """Computed columns whose names are others today."""
+    engine = sw.Engine(key="k", lateness=5)
+    what = {
+        "sum": sw.sum("(x) * (i)"), "same": sw.sum("x * i"), "max": sw.max("((x)) - 1"), "middle": sw.median("(i) % 7"),
+        "mean": sw.sum("(x)*(i)") / sw.count(), "word": sw.last("UPPER((s))"), "pair": sw.wmean("(x) + 0", "(i) * 1"),
+    }  # fmt: skip
+    engine.register([sw.Query(each, sw.Rows(6), name=name, where="(i) > 1") for name, each in what.items()])
+    engine.register(sw.Query(sw.mean("(x) - 1"), sw.Unbounded(), name="ever"))
+    engine.register(sw.Query(sw.sum("(x) * (i)"), NUMBER, name="ticks", every=sw.Every(4)))
+    engine.register(sw.Query(sw.max("(x) * (i)"), NUMBER, name="much", having=(">", 2)))
+    for first in range(0, 60, 20):
+        engine.append(batch(first, 20))
     return engine

@@ -154,15 +154,15 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
 }  # fmt: skip
 
 
-def drawn(rng: random.Random, kind: str, depth: int) -> Both:
+def drawn(rng: random.Random, kind: str, depth: int, leaves: dict[str, list[Both]] = LEAVES) -> Both:
     """A term of a type, by a seed: to draw such trees with Hypothesis takes a second each."""
     ways = [*MADE[kind], *(each.replace("{x", f"{{{kind}") for each in CHOOSES[: 5 if MADE[kind] else 0])]
     if depth == 0 or not ways or rng.random() < 0.2:
-        return rng.choice(LEAVES[kind])
+        return rng.choice(leaves[kind])
     way = rng.choice(ways)
     ours, theirs = way if isinstance(way, tuple) else (way, way)
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(ours) if name)
-    parts = {name: drawn(rng, name[0], depth - 1) for name in names}
+    parts = {name: drawn(rng, name[0], depth - 1, leaves) for name in names}
     return Both(
         ours.format(**{name: f"({part.ours})" for name, part in parts.items()}),
         theirs.format(**{name: f"({part.theirs})" for name, part in parts.items()}),
@@ -247,3 +247,11 @@ def test_what_is_written_one_way_reads_back_the_same(expression: Both) -> None:
     again = compiled(once.text)
     assert again.text == once.text
     assert again.columns == once.columns
+
+
+@given(expression=ANY, columns=TABLES)
+def test_parentheses_that_are_left_out_change_no_answer(expression: Both, columns: dict[str, list[Any]]) -> None:
+    bare = compiled(expression.ours).bare
+    assert compiled(bare).bare == compiled(bare).text == bare
+    table = pa.table(columns, SCHEMA)
+    assert repr(ours(bare, table)) == repr(ours(expression.ours, table))

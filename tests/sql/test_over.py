@@ -187,7 +187,12 @@ def test_an_engine_answers_what_the_last_row_of_each_partition_says() -> None:
         ("x, COUNT(*) OVER w AS n", '"x" is of the current row'),
         ("x - AVG(x) OVER w AS n", '"x" is of the current row'),
         ("LEAD(x) OVER w AS n", "LEAD is not answered on lookup"),
-        ("FIRST_VALUE(x) OVER w AS n", "FIRST_VALUE(x IGNORE NULLS)"),
+        ("RANK() OVER w AS n", "RANK is not answered on lookup"),
+        ("CASE WHEN x > 1 THEN COUNT(*) OVER w END AS n", "LAST_VALUE(x) OVER (… ORDER BY ts) is the latest"),
+        ("LAG(x, 1, f) OVER w AS n", '"f" is of the current row'),
+        ("NTH_VALUE(x, 2) OVER w AS n", "a frame of at most 66 rows"),
+        ("FIRST_VALUE(x) FILTER (WHERE x > 1) OVER w AS n", "FILTER goes with aggregates"),
+        ("SUM(x) + SUM(x) OVER w AS n", "sum(x) is over no window"),
         ("SUM(x) OVER (w ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n", "a frame ends with CURRENT ROW"),
         ("SUM(x) OVER (PARTITION BY k) AS n", "holds what is still to come"),
         ("SUM(x) OVER (PARTITION BY k || 'a' ORDER BY ts) AS n", "PARTITION BY an expression"),
@@ -202,7 +207,34 @@ def test_an_engine_refuses_what_it_has_no_rows_for(item: str, says: str) -> None
     assert says in str(found.value)
 
 
-@pytest.mark.parametrize("tail", ["QUALIFY n > 1", "ORDER BY n", "LIMIT 3"])
+def test_qualify_chooses_the_keys_that_an_engine_answers_for() -> None:
+    engine = sw.Engine()
+    text = """SELECT k, SUM(x) OVER w AS s, CASE WHEN s > 5 THEN 'much' ELSE 'little' END AS word
+              FROM t WINDOW w AS (PARTITION BY k ORDER BY ts) QUALIFY ROW_NUMBER() OVER w >= 2 AND word = 'much'"""
+    assert engine.register(text) == ["s", "word"]
+    engine.append({"ts": [1, 2, 3, 4, 5], "k": list("abcab"), "x": [5, 1, 9, 2, 1]})
+    assert engine.lookup("s").to_pylist() == [{"k": "a", "value": 7}]
+    assert engine.lookup("word").to_pylist() == [{"k": "a", "value": "much"}]
+    engine.append({"ts": [6], "k": ["c"], "x": [0]})
+    assert engine.lookup("s").to_pylist() == [{"k": "a", "value": 7}, {"k": "c", "value": 9}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("x > 1", "LAST_VALUE(x) OVER (… ORDER BY ts) is the latest"),
+        ("n", "QUALIFY takes a condition"),
+        ("COUNT(*) OVER (PARTITION BY k ORDER BY ts) > 1", 'over other partitions than "n"'),
+        ("1 > 0", "of constants alone"),
+    ],
+)
+def test_what_qualify_can_not_be_is_said(condition: str, says: str) -> None:
+    with pytest.raises(sw.BadSQL) as found:
+        sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n FROM t QUALIFY {condition}")
+    assert says in str(found.value)
+
+
+@pytest.mark.parametrize("tail", ["ORDER BY n", "LIMIT 3"])
 def test_an_engine_refuses_what_is_about_rows(tail: str) -> None:
     with pytest.raises(sw.BadSQL, match=f"{tail.split(' ')[0]}.* is about rows"):
         sw.Engine().register(f"SELECT COUNT(*) OVER (ORDER BY ts) AS n FROM t {tail}")

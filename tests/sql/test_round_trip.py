@@ -84,12 +84,16 @@ def leaves(draw: st.DrawFn) -> Any:
     return term.filter(draw(predicates())) if draw(st.integers(0, 3)) == 0 else term
 
 
+SQL = ["ROUND(_1, 1)", "case when _1 > _2 then (_1) else 0 end", "_2 % _1", "CAST(_1 AS BIGINT)", "nullif(_2, (_1))"]
+
+
 def values(inner: Any) -> Any:
     binary = st.tuples(st.sampled_from("+-*/"), inner, st.one_of(inner, NUMBERS)).map(lambda t: Expression(t[0], t[1:]))
     behind = st.tuples(st.sampled_from("+-*/"), NUMBERS, inner).map(lambda t: Expression(t[0], t[1:]))
     unary = st.tuples(st.sampled_from(["neg", "abs"]), inner).map(lambda t: Expression(t[0], t[1:]))
     either = st.tuples(inner, NUMBERS).map(lambda t: t[0].coalesce(t[1]))
-    return st.one_of(binary, behind, unary, either)
+    sql = st.tuples(st.sampled_from(SQL), inner, inner).map(lambda t: Expression("sql", t))
+    return st.one_of(binary, behind, unary, either, sql)
 
 
 VALUES = st.recursive(leaves(), values, max_leaves=4)
@@ -100,6 +104,7 @@ TESTS = st.one_of(
     st.tuples(VALUES, NUMBERS, st.one_of(VALUES, NUMBERS)).map(lambda t: t[0].between(*t[1:])),
     st.tuples(VALUES, st.lists(CONSTANTS, min_size=1, max_size=3)).map(lambda t: t[0].isin(t[1])),
     VALUES.map(lambda v: v.is_null()),
+    VALUES.map(lambda v: Expression("sql", ("UPPER(_1) LIKE 'a%'", v))),
 )
 
 

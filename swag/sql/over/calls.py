@@ -148,7 +148,7 @@ class Calls:
 
     def _position(self, name: str, call: Node, window: Window | None) -> Node:
         """A function of the place of rows, such as FIRST_VALUE, LAG and RANK, as SQL over columns of answers."""
-        given, skipping = self._arguments(name, call)
+        given, skipping = self.arguments(name, call)
         if name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"):
             return self._number(name, given)
         value = self.terms.of_row(given[0], self.terms.start, name)
@@ -159,10 +159,10 @@ class Calls:
             of = self.terms.value(given[0], name, POSITIONS[name])
             return self._column(kinds.last(of) if last else kinds.first(of), window)
         if name == "NTH_VALUE":
-            return self._nth(value, self._whole(call, given[1], name), window)
+            return self._nth(value, self.whole(call, given[1], name), window)
         return self._column(kinds.last(ROW) if last else kinds.first(ROW), window, value)
 
-    def _arguments(self, name: str, call: Node) -> tuple[list[Node], bool]:
+    def arguments(self, name: str, call: Node) -> tuple[list[Node], bool]:
         """Those of the call, and whether nulls are skipped."""
         given = list(call.expressions)
         least, most = {"NTILE": (1, 1), "LAG": (1, 3), "LEAD": (1, 3), "NTH_VALUE": (2, 2)}.get(
@@ -177,7 +177,7 @@ class Calls:
             given[0] = given[0].this
         return given, skipping
 
-    def _whole(self, call: Node, node: Node, name: str) -> int:
+    def whole(self, call: Node, node: Node, name: str) -> int:
         negative = isinstance(node, exp.Neg)
         literal = node.this if negative else node
         if not isinstance(literal, exp.Literal) or not str(literal.this).isdigit() or len(literal.this) > 9:
@@ -190,7 +190,7 @@ class Calls:
     def _number(self, name: str, given: list[Node]) -> Node:
         """ROW_NUMBER, RANK, NTILE and the like, computed from counts of rows before the current one, and of all."""
         count = kinds.count()
-        row, size = self._column(count, Unbounded()), "" if name != "NTILE" else self._whole(given[0], given[0], name)
+        row, size = self._column(count, Unbounded()), "" if name != "NTILE" else self.whole(given[0], given[0], name)
         if name == "ROW_NUMBER":
             return row
         if name == "DENSE_RANK":
@@ -210,17 +210,17 @@ class Calls:
             row, whole,
         )  # fmt: skip
 
-    def lag(self, call: Node) -> tuple[str, int]:
-        """What LAG is of, as an aggregate takes it, and how many rows back."""
-        given, _ = self._arguments("LAG", call)
-        back = self._whole(call, given[1], "LAG") if len(given) > 1 else 1
+    def lag(self, call: Node) -> tuple[str, int, Node | None]:
+        """What LAG is of, as an aggregate takes it, how many rows back, and what it is where there are not so many."""
+        given, _ = self.arguments("LAG", call)
+        back = self.whole(call, given[1], "LAG") if len(given) > 1 else 1
         if back < 0:
             raise self.wrong(call, "LAG by a negative number lies ahead.", "LAG(x, 1)")
-        return self.terms.value(given[0], "LAG", POSITIONS["LAG"]), back
+        return self.terms.value(given[0], "LAG", POSITIONS["LAG"]), back, given[2] if len(given) > 2 else None
 
     def _offset(self, name: str, call: Node, value: str, given: list[Node]) -> Node:
         """LAG and LEAD: the value of the one row so far back or ahead, or the default where there is none."""
-        back = self._whole(call, given[1], name) if len(given) > 1 else 1
+        back = self.whole(call, given[1], name) if len(given) > 1 else 1
         back = back if name == "LAG" else -back
         there = Rows(back + 1, until=back)
         found = self._column(kinds.first(ROW), there, value)

@@ -1,33 +1,41 @@
 """A statement with OVER ( … ) as queries of an engine: each column that it selects is one, answered on lookup.
 
-PARTITION BY is `by`, WHERE chooses events, and windows end with what has come so far: CURRENT ROW. There is no current
-row on lookup, so that nothing may be said of its own columns but those that keys are.
+PARTITION BY is `by`, WHERE chooses events, QUALIFY is `having`, and windows end with what has come so far: CURRENT ROW.
+There is no current row on lookup, so that nothing may be said of its own columns but those that keys are.
+
+    FIRST_VALUE(x) OVER w          null where FIRST(x IS NULL), else FIRST(x), which skips nulls
+    LAG(x, 2, 0) OVER w            FIRST(x) of the one row so far back, or 0 where there are not so many
+    NTH_VALUE(x, 2) OVER w         of w rows: LAG(x, w - 2), or of so many rows less as there are fewer
 """
 
 from typing import Any
 
 from sqlglot import exp
 
+from swag.errors import BadQuery, BadSQL
 from swag.query import kinds
+from swag.query.expression import SQL, Expression
 from swag.query.query import Events, Query
-from swag.query.windows import Range, Rows, Unbounded, Window
+from swag.query.windows import Range, Rows, Unbounded, Window, lies_ahead
 from swag.sql.over.calls import Calls
 from swag.sql.over.functions import POSITIONS
 from swag.sql.over.reading import OVER, OverSelect, StarItem
 from swag.sql.over.terms import OverTerms
 from swag.sql.places import start_of, wrong
+from swag.tables.expressions.expression import compiled
 
 Node = Any
-LATEST = "leave it out; LAST_VALUE({0} IGNORE NULLS) OVER (… ORDER BY ts) is the latest"
+LATEST = "leave it out; LAST_VALUE({0}) OVER (… ORDER BY ts) is the latest"
 STORED = "sw.evaluate, over stored events"
+MOST_PLACES = 64  # where the row of NTH_VALUE may lie, as long as there are fewer rows than the frame has
+_AT_AN_END = ("FIRST_VALUE", "LAST_VALUE", "FIRST", "LAST")
 
 
 def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
-    """A query for each window function that is selected. What is about rows, as QUALIFY and LIMIT, is refused."""
-    for what, given, start in (("QUALIFY", select.qualify, select.qualify_start), ("ORDER BY", select.order, 0)):
-        if given:
-            at = select.order[0][3] if what == "ORDER BY" else start
-            raise wrong(text, at, f"{what} is about rows, of which an engine keeps none.", f"leave it out; or {STORED}")
+    """A query for each window function that is selected. What is about rows, as ORDER BY and LIMIT, is refused."""
+    if select.order:
+        message = "ORDER BY is about rows, of which an engine keeps none."
+        raise wrong(text, select.order[0][3], message, f"leave it out; or {STORED}")
     if select.limit is not None or select.offset:
         raise wrong(text, select.start, "LIMIT is about rows, of which an engine keeps none.", "leave it out")
     terms = EngineTerms(text, select, ts)
@@ -36,6 +44,8 @@ def queries_to_register(text: str, select: OverSelect, ts: str) -> list[Query]:
     asked = [each for each in select.items if not isinstance(each[0], exp.Column)]
     assert isinstance(select.source, str)
     found = [_query(terms, each, source, select.source) for each in asked]
+    if select.qualify is not None:
+        found = [_qualified(terms, select, each) for each in found]
     keys = {name for query in found for name in query.by}
     for tree, name, start in select.items:
         if isinstance(tree, exp.Column) and tree.name not in keys:
@@ -54,7 +64,27 @@ def _query(terms: "EngineTerms", item: tuple[Any, str | None, int], source: Even
     term = terms.read(tree, start)
     if terms.by is None:
         raise wrong(terms.text, start, f"{tree.sql('duckdb')} has no window function.", f"SUM(x) {OVER}")
-    return Query(term, None, name, source=source, by=terms.by, stream=stream)
+    if name is not None:
+        terms.named[name], terms.partitions[name] = term, terms.by
+    try:
+        return Query(term, None, name, source=source, by=terms.by, stream=stream)
+    except BadSQL:
+        raise
+    except BadQuery as why:
+        raise wrong(terms.text, start, why.message, f"SUM(x) {OVER}") from None
+
+
+def _qualified(terms: "EngineTerms", select: OverSelect, query: Query) -> Query:
+    """The same of those keys only that QUALIFY holds for."""
+    terms.by = None
+    having, start = terms.read(select.qualify, select.qualify_start, truth=True), select.qualify_start
+    if terms.by is None or not isinstance(having, Expression) or not having.is_condition:
+        raise wrong(terms.text, start, "QUALIFY takes a condition on window functions.", f"QUALIFY COUNT(*) {OVER} > 9")
+    if terms.by != query.by:
+        message = f'QUALIFY is over other partitions than "{query.label}".'
+        raise wrong(terms.text, start, message, "one PARTITION BY for all; or a statement for each")
+    aggregate, window = query.aggregate, query.window
+    return Query(aggregate, window, query.name, None, having, source=query.source, by=query.by, stream=query.stream)
 
 
 def _own_column(text: str, start: int, name: str) -> Exception:
@@ -69,6 +99,7 @@ class EngineTerms(OverTerms):
         super().__init__(text, select.aliases)
         self.calls, self.ts = Calls(text, self, select.windows), ts
         self.by: tuple[str, ...] | None = None
+        self.partitions: dict[str, tuple[str, ...]] = {}  # of what AS has named
 
     def _over(self, node: Node) -> Any:
         """A window function as an aggregate over its window; its PARTITION BY must be that of the whole item."""
@@ -77,14 +108,29 @@ class EngineTerms(OverTerms):
             raise self.not_over(node)
         spec = self.calls.resolved(spec)
         self._check_time(node, spec.order)
-        by = tuple(self._key(*each) for each in spec.partition or [])
+        self._within(node, tuple(self._key(*each) for each in spec.partition or []))
+        call = node.this
+        name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
+        where = node.args.get("where")
+        if where is not None and name in POSITIONS:
+            raise self.wrong(node, f"FILTER goes with aggregates, not with {name}.", "CASE inside, or WHERE")
+        if name == "ROW_NUMBER":
+            return kinds.count().over(Unbounded())
+        if name == "LAG":
+            return self._lag(call)
+        window = self._frame(call, spec.window)
+        if name in POSITIONS:
+            return self._position(name, call, window)
+        term = self.calls.aggregate(call, start_of(call, self.start))
+        if where is not None:
+            term = term.filter(self.predicate(where, self.start, node.args["text"]))
+        return term.over(window)
+
+    def _within(self, node: Node, by: tuple[str, ...]) -> None:
+        """The partition of a window function, which is that of all of the item."""
         if self.by is not None and by != self.by:
             raise self.wrong(node, "windows of several partitions stand in one expression.", "a column for each")
         self.by = by
-        term, window = self._windowed(node.this, spec.window)
-        if node.args.get("where") is not None:
-            term = term.filter(self.predicate(node.args["where"], self.start, node.args["text"]))
-        return term.over(window)
 
     def _key(self, tree: Node, start: int) -> str:
         if not isinstance(tree, exp.Column):
@@ -100,24 +146,60 @@ class EngineTerms(OverTerms):
             message = f'the window is in order of "{name}", but ts is "{self.ts}".'
             raise wrong(self.text, order[1], message, f"ORDER BY {self.ts}")
 
-    def _windowed(self, call: Node, window: Window | None) -> tuple[Any, Window]:
-        """What a call aggregates, and over which window. What can not be answered on lookup is refused."""
-        name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
-        if name == "ROW_NUMBER":
-            return kinds.count(), Unbounded()
-        if name == "LAG" and len(call.expressions) < 3:
-            value, back = self.calls.lag(call)
-            return kinds.first(value), Rows(back + 1, until=back)
-        skipping = bool(getattr(call, "expressions", None)) and isinstance(call.expressions[0], exp.IgnoreNulls)
-        if name in POSITIONS and not skipping:
-            hint = f"{name}(x IGNORE NULLS)" if name in ("FIRST_VALUE", "LAST_VALUE") else STORED
-            raise self.wrong(call, f"{name} is not answered on lookup.", hint)
-        if not isinstance(window, Rows | Range | Unbounded) or window.until != 0:
+    def _frame(self, call: Node, window: Window | None) -> Window:
+        """The frame of a window function, which can not hold what is still to come."""
+        if not isinstance(window, Rows | Range | Unbounded) or lies_ahead(window):
             raise self.wrong(call, "in an engine a frame ends with CURRENT ROW.", f"… AND CURRENT ROW; or {STORED}")
-        if skipping:
-            value = self.value(call.expressions[0].this, name, f"{name}(x IGNORE NULLS)")
-            return (kinds.last if name.startswith("LAST") else kinds.first)(value), window
-        return self.calls.aggregate(call, start_of(call, self.start)), window
+        return window
+
+    def _position(self, name: str, call: Node, window: Window) -> Any:
+        """FIRST_VALUE, LAST_VALUE, NTH_VALUE. Other places are among rows that an engine does not keep."""
+        if name not in (*_AT_AN_END, "NTH_VALUE"):
+            raise self.wrong(call, f"{name} is not answered on lookup.", STORED)
+        given, skipping = self.calls.arguments(name, call)
+        value = self.value(given[0], name, POSITIONS[name])
+        if name == "NTH_VALUE":
+            return self._nth(call, value, self.calls.whole(call, given[1], name), window)
+        end = kinds.last if name.startswith("LAST") else kinds.first
+        return (end(value) if skipping else _with_nulls(end, value)).over(window)
+
+    def _nth(self, call: Node, value: str, n: int, window: Window) -> Any:
+        """The row n, counted from the start of the frame: so far back as there are rows after it."""
+        if n == 1:
+            return _with_nulls(kinds.first, value).over(window)
+        if n < 1 or not isinstance(window, Rows) or window.until != 0 or window.n - n > MOST_PLACES:
+            hint = f"a frame of at most {n + MOST_PLACES} rows: ROWS BETWEEN 9 PRECEDING AND CURRENT ROW; or {STORED}"
+            raise self.wrong(call, f"{call.sql('duckdb')} is not answered on lookup.", hint)
+        if n > window.n:
+            return Expression(SQL, ("CASE WHEN _1 < 0 THEN _2 END", kinds.count(), kinds.last(value))).over(window)
+        rows = range(n, window.n + 1)
+        cases = "".join(f" WHEN {count} THEN _{place}" for place, count in enumerate(rows, 2))
+        values = [_back(value, count - n) for count in rows]
+        return Expression(SQL, (f"CASE _1{cases} END", kinds.count().over(window), *values))
+
+    def _lag(self, call: Node) -> Any:
+        """The value of the one row so far back, or a default where there are not so many."""
+        value, back, default = self.calls.lag(call)
+        if default is None:
+            return _back(value, back)
+        text = self.of_row(default, self.start, "LAG")
+        for each in sorted(compiled(text).columns):
+            raise _own_column(self.text, start_of(default, self.start), each)
+        rows = kinds.count().over(Rows(back + 1))
+        return Expression(SQL, (f"CASE WHEN _1 <= {back} THEN {text} ELSE _2 END", rows, _back(value, back)))
 
     def _named(self, node: Node) -> Any:
+        if not node.table and node.name in self.named:
+            self._within(node, self.partitions[node.name])
+            return self.named[node.name]
         raise _own_column(self.text, start_of(node, self.start), node.name)
+
+
+def _back(value: str, rows: int) -> Any:
+    """The value of one row, so many before the last one."""
+    return kinds.first(value).over(Rows(rows + 1, until=rows))
+
+
+def _with_nulls(end: Any, value: str) -> Expression:
+    """The value of the row at one end, also where it is null."""
+    return Expression(SQL, ("CASE WHEN _1 THEN NULL ELSE _2 END", end(f"({value}) IS NULL"), end(value)))

@@ -5,8 +5,8 @@
     "odd name"           SQL: the column that is named in quotes
 
 Which of the two a text is shows when there are events. Until then, and inside, what may be SQL is called by its normal
-form in parentheses: who writes the same in other words reads the same column, computed once for each batch. What is
-no SQL can only be the name of a column.
+form in parentheses: who writes the same in other blanks, cases of keywords or needless parentheses, reads the same
+column, computed once for each batch. What is no SQL can only be the name of a column.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -37,6 +37,12 @@ def column_name(text: str) -> str:
     if text.isidentifier():
         return text
     found = derived(text)
+    return text if found is None else f"({found.bare})"
+
+
+def name_with_parentheses(text: str) -> str:
+    """What the same column was called as long as parentheses made a difference: states of then name it so."""
+    found = None if text.isidentifier() else derived(text)
     return text if found is None else f"({found.text})"
 
 

@@ -11,6 +11,7 @@ from swag.errors import BadEvents, BadQuery, BadType
 from swag.tables.conjuncts import Conjuncts, conjuncts, is_node, written
 from swag.tables.expressions.compiling import Compiler
 from swag.tables.expressions.logic import every
+from swag.tables.expressions.parentheses import bare
 from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 
 LONGEST = 100_000  # characters
@@ -30,6 +31,7 @@ class RowExpression(NamedTuple):
     within_and: str  # as a part of a conjunction
     conjuncts: Conjuncts
     is_column: bool
+    bare: str  # as `text`, without needless parentheses
 
     def rows(self, table: pa.Table, places: Any = None) -> BatchRows:
         return BatchRows(table.select(sorted(self.columns)), table.num_rows, places)
@@ -56,7 +58,8 @@ def compiled(text: str) -> RowExpression:
         of_it = written(tree)
         within_and = f"({of_it})" if is_node(tree, "Or") else of_it
         columns = frozenset(compiler.columns)
-        return RowExpression(part, links, columns, of_it, within_and, conjuncts(tree), is_node(tree, "Column"))
+        found = conjuncts(tree), is_node(tree, "Column"), bare(tree, of_it)
+        return RowExpression(part, links, columns, of_it, within_and, *found)
     except SqlglotError as why:
         place = (getattr(why, "errors", None) or [{}])[0]
         raise NotSQL(f"at column {place['col']}" if "col" in place else "") from None
@@ -99,7 +102,7 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
     try:
         yield
     except RowFailed as why:
-        raise BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", _instead(why)) from None
+        raise BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", instead(why)) from None
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         names = [name for name in sorted(expression.columns) if name in table.column_names]
         types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
@@ -107,9 +110,10 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
         raise BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT) from None
 
 
-def _instead(why: RowFailed) -> str:
+def instead(why: RowFailed, shown: str | None = None) -> str:
+    """What to write where an expression can not be computed of a row. shown: how what failed is written, if not so."""
     if "division by zero" in why.why:
         return "a % NULLIF(b, 0), which is null there"
     if why.what.startswith("CAST"):
-        return f"TRY_{why.what}, which is null there"
+        return f"TRY_{shown or why.what}, which is null there"
     return "CAST(… AS DOUBLE) has more room" if "overflow" in why.why else "CASE WHEN … THEN … END leaves rows out"

@@ -49,7 +49,8 @@ def contained(query: Query, tickers: Iterable[Ticker]) -> Contained | None:
 
 def multiple(every: Every, other: Every) -> int:
     """How many ticks of the other one go into one of this; 0 if its ticks are not all among those."""
-    if (every.per_key, every.by, every.anchor, every.by_time) != (other.per_key, other.by, other.anchor, other.by_time):
+    what = ("per_key", "by", "own", "anchor", "by_time")
+    if any(getattr(every, each) != getattr(other, each) for each in what):
         return 0
     if every.by_time and (every.anchor != "tick" or is_duration(every.time) != is_duration(other.time)):
         return 0

@@ -16,9 +16,9 @@ import pyarrow as pa
 from swag.errors import BadQuery
 from swag.tables.conjuncts import written
 from swag.tables.constants import to_sql
+from swag.tables.decimals import MOST_DIGITS
 from swag.tables.expressions.expression import compiled, parsed
 from swag.tables.expressions.rows import BatchRows, RowFailed
-from swag.tables.expressions.types import MOST_DIGITS
 
 EXAMPLE = '"ROUND(_1 / _2, 1)", of two values'
 _PLACE = re.compile(r"_([1-9][0-9]{0,5})")

@@ -85,12 +85,18 @@ def test_the_minimum_and_maximum_of_columns_are_nan_where_one_is() -> None:
 
 
 def test_replacing_nothing_changes_nothing() -> None:
-    assert values(compiled("REPLACE(s, '', 'x')"), pa.table({"s": ["ab", None, ""]}), "it").to_pylist() == ["ab", None, ""]
+    assert values(compiled("REPLACE(s, '', 'x')"), pa.table({"s": ["ab", None, ""]}), "it").to_pylist() == [
+        "ab",
+        None,
+        "",
+    ]
 
 
 def test_what_clocks_show_twice_is_the_later_and_what_they_leave_out_goes_by_how_they_stood() -> None:
     shown = [datetime.datetime(2024, 3, 31, 2, 30), datetime.datetime(2024, 10, 27, 2, 30), None]
-    found = values(compiled("w AT TIME ZONE 'Europe/Berlin'"), pa.table({"w": shown}), "it").cast(pa.timestamp("us", "UTC"))
+    found = values(compiled("w AT TIME ZONE 'Europe/Berlin'"), pa.table({"w": shown}), "it").cast(
+        pa.timestamp("us", "UTC")
+    )
     utc = [datetime.datetime(2024, month, day, 1, 30, tzinfo=datetime.UTC) for month, day in ((3, 31), (10, 27))]
     assert found.to_pylist() == [*utc, None]
 

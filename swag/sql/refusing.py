@@ -109,7 +109,9 @@ class Refusing(_Base):
         if known is not None and self.word not in self.clauses:
             self.unsupported(*known)
         before = (
-            self.of_others.get(self._prev.text.upper()) if self._prev and self._prev.token_type == TokenType.VAR else None
+            self.of_others.get(self._prev.text.upper())
+            if self._prev and self._prev.token_type == TokenType.VAR
+            else None
         )
         if before is not None and self._curr and before[0] not in self.clauses:
             raise wrong(self.sql, self._prev.start, f"{before[0]} is not supported.", before[1])

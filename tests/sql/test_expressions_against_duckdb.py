@@ -143,7 +143,8 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         "LEAST({d0}, {d1})", "NULLIF({d0}, {d1})",
     ],
     "t": [
-        "({t0} AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'UTC'", "{t0} + INTERVAL '90' MINUTES", "{t0} - INTERVAL 2 DAYS", "{d0} - INTERVAL 2 DAYS", "CAST({d0} AS TIMESTAMP)",
+        "({t0} AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'UTC'", "{t0} + INTERVAL '90' MINUTES",
+        "{t0} - INTERVAL 2 DAYS", "{d0} - INTERVAL 2 DAYS", "CAST({d0} AS TIMESTAMP)",
         *((f"DATE_TRUNC('{unit}', {{{kind}0}})", f"DATE_TRUNC('{unit}', {{{kind}0}}::TIMESTAMP)") for kind in "dt"
           for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")),
     ],

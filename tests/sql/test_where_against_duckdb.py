@@ -218,9 +218,12 @@ def test_like_is_that_of_duckdb(
     except duckdb.Error:  # the pattern ends with its mark; only rows that come so far tell them
         return
     try:
-        assert holds(condition, pa.table({"s": words})).tolist() == expected
-    except sw.BadQuery as why:
-        assert "ends with" in str(why)
+        found = holds(condition, pa.table({"s": words}))
+    except sw.BadQuery as why:  # a pattern that ends with its mark is refused before any row is looked at
+        if "ends with" not in str(why):
+            raise
+    else:
+        assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("op", ["=", "<>", "<", "<=", ">", ">="])

@@ -21,7 +21,6 @@ _MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 10**3} | {unit: 10**6 * n for 
 _CUTS = ("MICROSECOND", "MILLISECOND", *_SECONDS, "MONTH", "QUARTER", "YEAR")
 
 
-
 def _weeks_between(start: Any, end: Any) -> Any:
     """Seven days each, on whatever day they begin, as DuckDB has it."""
     return pc.divide(pc.days_between(start, end), 7)
@@ -29,7 +28,6 @@ def _weeks_between(start: Any, end: Any) -> Any:
 
 def _months_between(start: Any, end: Any) -> Any:
     return pc.add(pc.multiply(pc.years_between(start, end), 12), pc.subtract(pc.month(end), pc.month(start)))
-
 
 
 _BETWEEN = {

@@ -11,6 +11,7 @@ count_distinct, mode   swept, rows linked to those of the same value            
 sum, mean, wmean       differences of running sums       in doubt: swept, compensated      (swag/stored/sums.py)
 any, all, count_if     differences of running sums                                         (swag/stored/sums.py)
 var, std               differences of centred sums       in doubt: swept, moments          (swag/stored/sums.py)
+skew                   differences of centred sums       in doubt: swept, moments          (swag/stored/skew.py)
 
 A part is built over the rows that the windows of a chunk of requests can see, once for all of them.
 """

@@ -28,6 +28,7 @@ from swag.stored.blocks import Chunk, Output
 from swag.stored.distinct import Distinct, Mode
 from swag.stored.ordered_rows import Requests, Selection, Stored
 from swag.stored.rows_and_times import Age, DecayedSums, ExtremeRow, Lists
+from swag.stored.skew import Skew
 from swag.stored.sums import DecimalSums, IntegerSums, Sums, Variance, WeightedMean
 from swag.tables.columns import Field, as_table, column, decoded_type, is_discrete
 from swag.tables.decimals import is_wide
@@ -314,5 +315,5 @@ BY_KIND: dict[str, type[Aggregator]] = {
     "count": Count, "first": End, "last": End, "first_n": Lists, "last_n": Lists, "age": Age, "wmean": WeightedMean,
     "decayed_sum": DecayedSums, "decayed_mean": DecayedSums, "decayed_count": DecayedSums,
     "count_distinct": Distinct, "approx_count_distinct": Distinct, "mode": Mode, "var": Variance, "std": Variance,
-    "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow, "arg_min": ExtremeRow,
+    "skew": Skew, "min": Extreme, "max": Extreme, "quantile": Quantile, "arg_max": ExtremeRow, "arg_min": ExtremeRow,
 }  # fmt: skip

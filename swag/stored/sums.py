@@ -1,5 +1,6 @@
 """Sums, means and variances of stored events: by differences, certified, or else swept (kernels/stored/swept.py)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -302,22 +303,48 @@ class Centred:
 
     @classmethod
     def of(cls, values: np.ndarray, base: int) -> "Centred":
-        with np.errstate(all="ignore"):
-            centre = values.mean() if values.size else 0.0
         sums, changes = np.empty((values.size + 1, 4)), np.empty(values.size + 1, np.int32)
-        error = swept.accumulate_centred(values, centre if np.isfinite(centre) else 0.0, sums, changes)
+        error = swept.accumulate_centred(values, near(values), sums, changes)
         return cls(swept.CentredSums(values, base, sums, changes, swept.SURE * error))
 
-    def answer(self, block: RequestBlock, aggregate: Aggregate, out: np.ndarray) -> bool:
+    def answer(self, block: RequestBlock, aggregate: Aggregate, output: Output) -> bool:
         """False if too many variances are in doubt."""
-        lo, hi, ddof, root = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std"
+        lo, hi, ddof, root, out = block.lo, block.hi, aggregate.ddof, aggregate.kind == "std", output.slot(block)
         if block.in_step:
             _, base, sums, _, error = self.running
             left, right = sums[lo[0] - base :], sums[hi[0] - base :]
             doubted = swept.variances_in_step(left, right, hi[0] - lo[0], error, ddof, root, out)
         else:
             doubted = swept.variances(self.running, lo, hi, ddof, root, out)
-        return not doubted or swept.reconsider_variances(self.running, lo, hi, ddof, root, out)
+        if doubted and not swept.reconsider_variances(self.running, lo, hi, ddof, root, out):
+            return False
+        output.settle(block, out)
+        return True
+
+
+def near(values: np.ndarray) -> float:
+    """A number near the data, from which deviations are counted."""
+    with np.errstate(all="ignore"):
+        centre = float(values.mean()) if values.size else 0.0
+    return centre if np.isfinite(centre) else 0.0
+
+
+def until_in_doubt(
+    certain: Callable[[RequestBlock, Aggregate, Output], bool], otherwise: Callable[[], Answer], outputs: Outputs
+) -> Answer:
+    """Blocks of windows by what is fast, until it says that too many answers are in doubt: that one and all later ones
+    are swept."""
+    sweep: Answer | None = None
+
+    def answer(block: RequestBlock) -> None:
+        """A block of windows, certain or swept."""
+        nonlocal sweep
+        if sweep is None and not all(certain(block, *each) for each in outputs.items()):
+            sweep = otherwise()
+        if sweep is not None:
+            sweep(block)
+
+    return answer
 
 
 class Variance(Aggregator):
@@ -327,20 +354,6 @@ class Variance(Aggregator):
         """Answers of one window, block after block: variances from centred sums until in doubt, then swept."""
         values, (base, _) = self.column(chunk, 0, np.float64), self.rows(chunk)
         rows: Centred = chunk.once((self, "centred"), lambda: Centred.of(values, base))
-        sweep: Answer | None = None
-
-        def answer(block: RequestBlock) -> None:
-            """Variances of a block of windows; once too many are in doubt, this block and all later ones are swept."""
-            nonlocal sweep
-            for aggregate, output in outputs.items():
-                if sweep is not None:
-                    break
-                slot = output.slot(block)
-                if rows.answer(block, aggregate, slot):
-                    output.settle(block, slot)
-                else:
-                    sweep = swept_and_lowered(self, chunk, outputs, monoids.Moments(), values)
-            if sweep is not None:
-                sweep(block)
-
-        return answer
+        return until_in_doubt(
+            rows.answer, lambda: swept_and_lowered(self, chunk, outputs, monoids.Moments(), values), outputs
+        )

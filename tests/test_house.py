@@ -4,6 +4,7 @@ These read the sources, and run none of them.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -203,6 +204,18 @@ def test_the_page_of_the_architecture_names_every_room_and_module():
     there = {f"{path.parent.relative_to(ROOT)}/{path.name}" for top in ("swag", "frames", "kernels")
              for path in (ROOT / top).rglob("*.py") if path.name != "__init__.py"}  # fmt: skip
     assert listed == there
+
+
+LONGEST = 450  # lines of a file
+FULLEST = 22  # modules and rooms of a room
+
+
+def test_files_are_short_and_rooms_are_small() -> None:
+    lines = {each: len((ROOT / each).read_text().splitlines()) for top in ("swag", "frames", "kernels")
+             for each in (path.relative_to(ROOT) for path in (ROOT / top).rglob("*.py"))}  # fmt: skip
+    assert [f"{path}: {count}" for path, count in lines.items() if count > LONGEST] == []
+    within = Counter(name.rpartition(".")[0] for name in sources())
+    assert {room: count for room, count in within.items() if count > FULLEST} == {}
 
 
 def is_kernel(function: ast.FunctionDef) -> bool:

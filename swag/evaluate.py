@@ -51,9 +51,9 @@ def evaluate(
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
 
-    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook. out: the
-    kind of table, "arrow", "pandas" or "polars". streams: others that frames are filled from (FILL FROM messages), by
-    their names: messages=table.
+    progress: how far it is, on stderr or below the cell, once it has taken two seconds. None: on a terminal and in a
+    notebook. out: the kind of table, "arrow", "pandas" or "polars". streams: others that frames are filled from (FILL
+    FROM messages), by their names: messages=table.
 
     >>> import swag as sw
     >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}

@@ -81,8 +81,8 @@ def counts_in(stream: Stream, now: int, t: int) -> np.ndarray:
 
 def roomy(index: CountIndex, blocks: int, spare: int) -> ci_count.Levels:
     """The index with room enough that a jitted loop need not stop for more."""
-    index.state = ci_count.with_room(index.state, blocks, spare)
-    return index.state
+    index.known = ci_count.with_room(index.known, blocks, spare)
+    return index.known
 
 
 def settle(index: SubstreamIndex, asks: list[tuple[int, Any, Any]], now: int, times: int = 6) -> None:

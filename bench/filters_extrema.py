@@ -86,16 +86,16 @@ def _extrema(kind: Any, keys: int) -> list[Any]:
     seconds = elapsed(lambda: index.update(*rest), cpu_clock)
     times = [int(t * f) for f in np.linspace(0.98, 1.0, 20)]
     settle(index, [(each, op, sign * v) for each in times], now)
-    threshold = int(np.searchsorted(index.state.ladder, v))
+    threshold = int(np.searchsorted(index.known.ladder, v))
     asks = np.array([(each, v, threshold) for each in times])
     out = np.empty(keys, np.int64)
     columns = stream.column, stream.state, stream.out
     naive_asks = asks[:1] if keys >= 10**5 else asks
-    found = maxima_indexed(stream.rows, stream.edges, columns, index.state, out, naive_asks, now)
+    found = maxima_indexed(stream.rows, stream.edges, columns, index.known, out, naive_asks, now)
     assert found == maxima_naive(stream.rows, stream.edges, columns, stream.all, naive_asks, now)
     many = np.repeat(asks, 10, axis=0)
     rings = stream.rows, stream.edges, columns
-    best = best_of(partial(maxima_indexed, *rings, index.state, out, many, now), 7, cpu_clock)
+    best = best_of(partial(maxima_indexed, *rings, index.known, out, many, now), 7, cpu_clock)
     naive = best_of(partial(maxima_naive, *rings, stream.all, naive_asks, now), 3, cpu_clock)
     best, naive = best / len(many), naive / len(naive_asks)
     rate = rest[0].size / seconds / 1e6

@@ -106,11 +106,12 @@ class Workload:
 
     def indexed(self, index: CountIndex, count_all: bool) -> tuple[int, int, float]:
         """Keys found, keys counted, seconds; the index is left as it was."""
-        p = index.state.p
+        p = index.known.p
         levels = [(ci_levels.level_within(v, p), ci_levels.level_beyond(v, p)) for v in self.asked[:, 1].tolist()]
         full = np.column_stack([self.asked, np.array(levels)])
         again = CountIndex(p, index.longest)
-        again.restored({part: array.copy() for part, array in index.saved().items()})
+        header, arrays = index.state()
+        again.restore((header, {part: array.copy() for part, array in arrays.items()}))
         state, rows = roomy(again, 20_000, 20_000), self.rewound()
         began = cpu_clock()
         found, counted = mixed_indexed(rows, state, self.starts, self.out, self.ids, self.ts, full, count_all)

@@ -49,7 +49,7 @@ def growth(report: Report, quick: bool) -> None:
         settle(index, [(int(a), ">=", v) for a, _ in asks], now)
         level, out = ci_levels.level_within(v, 8), np.empty(keys, np.int64)
         rows, starts = (stream.rings, stream.times), np.empty(keys, np.int64)
-        arguments = rows, index.state, starts, out, level
+        arguments = rows, index.known, starts, out, level
         naive_asks = asks[:1] if keys >= 10**5 else asks
         found = lookups_indexed(*arguments, naive_asks, now)
         assert found == lookups_naive(rows, stream.all, starts, naive_asks, now)

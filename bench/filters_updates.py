@@ -24,16 +24,16 @@ def steady(keys: int, events: int) -> list[Any]:
     for _ in range(max(4, events // keys)):
         settle(index, [(int(window * f), ">=", v) for v in conditions for f in (0.1, 0.5, 0.9)], now, times=1)
         batch = rng.integers(0, keys, keys), np.arange(now, now + keys)
-        before = index.state.order.rows[0, bands.PLACED]
+        before = index.known.order.rows[0, bands.PLACED]
         seconds.append(elapsed(lambda batch=batch: index.update(*batch), cpu_clock))
-        placed += index.state.order.rows[0, bands.PLACED] - before
+        placed += index.known.order.rows[0, bands.PLACED] - before
         now += keys
     per_event = float(np.median(seconds)) / keys
     return [keys, per_event * 1e9, 1e-6 / per_event, float(placed / len(seconds) / keys)]
 
 
 def used_sizes(index: CountIndex) -> int:
-    return int(index.state.blocks[:, ci_count.SIZE].max()) + 1
+    return int(index.known.blocks[:, ci_count.SIZE].max()) + 1
 
 
 def growth(report: Report, quick: bool) -> None:
@@ -74,7 +74,7 @@ def updates(report: Report, quick: bool) -> None:
                 seconds.append(elapsed(lambda i=index, rows=(ids[part], ts[part]): i.update(*rows), cpu_clock))
             line.append(batch / min(seconds[1:]) / 1e6)
             if ids is uniform and filters is None:
-                blocks = index.state.blocks.shape[0] - 1 - int(index.state.blocks[0, ci_count.FILL])
+                blocks = index.known.blocks.shape[0] - 1 - int(index.known.blocks[0, ci_count.FILL])
                 per_key, depth = index.bytes / keys, 4 * blocks / keys
         rows.append([*line, per_key, depth])
     header = ["keys", "M/s, 8 levels indexed", "M/s, all", "M/s, all, Zipf", "bytes per key", "levels per key"]

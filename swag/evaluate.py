@@ -1,6 +1,7 @@
 """`sw.evaluate`: queries of any kind over stored events."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -50,9 +51,9 @@ def evaluate(
 
     Queries with `every`: one row per tick (and key), columns tick, ts, key, then one per query. They share one `every`.
 
-    progress: how far it is, on stderr, once it has taken two seconds. None: on a terminal and in a notebook. out: the
-    kind of table, "arrow", "pandas" or "polars". streams: others that frames are filled from (FILL FROM messages), by
-    their names: messages=table.
+    progress: how far it is, on stderr or below the cell, once it has taken two seconds. None: on a terminal and in a
+    notebook. out: the kind of table, "arrow", "pandas" or "polars". streams: others that frames are filled from (FILL
+    FROM messages), by their names: messages=table.
 
     >>> import swag as sw
     >>> events = {"ts": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 2, 3]}
@@ -66,17 +67,18 @@ def evaluate(
     if not isinstance(ts, str):
         raise BadType(f"ts={ts!r} is not the name of a column.", 'ts="ts"')
     default = key_columns(key, "key", 'sw.evaluate(…, key="symbol")')
+    of_text = placed(queries) if isinstance(queries, str) else nullcontext()
     if not is_option(out, (ARROW,)):
         check_out(out)
     alone = one_alone(asked, at)
     if alone is not None:
-        with shown(progress) as steps, placed(queries):
+        with shown(progress) as steps, of_text:
             answers = _evaluate_alone(alone, events, streams, ts, default, steps)
         return answers if out == ARROW else as_frame(answers, out)
     if streams:
         raise _no_option(next(iter(streams)))
     table = as_table(events)
-    with placed(queries):
+    with of_text:
         answers = _evaluate_together(asked, table, at, ts, default, progress)
     return answers if out == ARROW else as_frame(answers, out)
 
@@ -162,7 +164,7 @@ def asked_queries(queries: Any) -> list[Any]:
     asked = queries if isinstance(queries, list) else as_list(queries, "queries", EXAMPLE)
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
-    if len(asked) == 1 and isinstance(asked[0], Events):
+    if len(asked) == 1 and isinstance(asked[0], Events | OverFrames | OverStatement):
         return asked
-    check_names([query for query in asked if not isinstance(query, OverFrames | OverStatement)])
+    check_names(asked, also=(OverFrames, OverStatement))
     return asked

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from swag.arguments import check_name
 from swag.errors import BadEvents, BadQuery, BadType, UnknownColumn, nearest
-from swag.live.composites import answer_before_events
-from swag.live.features import FeaturePlan
+from swag.live.answering.composites import answer_before_events
+from swag.live.answering.features import FeaturePlan
 from swag.live.time import Time
 from swag.live.turns import require_alone
 from swag.query.as_call import shown

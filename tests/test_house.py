@@ -4,6 +4,7 @@ These read the sources, and run none of them.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,7 @@ def sources() -> dict[str, ast.Module]:
     return found
 
 
+@cache
 def imports(name: str) -> set[str]:
     """The modules of ours that a module imports, at once or later; not those that only its types are of."""
     tree = sources()[name]
@@ -78,15 +80,16 @@ def imports(name: str) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
         elif isinstance(node, ast.Call) and name != LOADS_FRAMES:
-            found |= imported_by_name(node)
+            found |= imported_by_name(node, tree)
     return {each for each in found if each in sources() and each != name}
 
 
-def imported_by_name(call: ast.Call) -> set[str]:
-    """import_module("swag.engine"), wherever it comes from."""
-    called = ast.unparse(call.func).split(".")[-1]
-    named = call.args and isinstance(call.args[0], ast.Constant) and called in ("import_module", "__import__")
-    return {str(call.args[0].value)} if named and isinstance(call.args[0], ast.Constant) else set()
+def imported_by_name(call: ast.Call, tree: ast.Module) -> set[str]:
+    """import_module("swag.engine"), wherever it comes from; where the name is computed, all that the file has."""
+    if not call.args or ast.unparse(call.func).split(".")[-1] not in ("import_module", "__import__"):
+        return set()
+    among = ast.walk(call.args[0] if isinstance(call.args[0], ast.Constant) else tree)
+    return {each.value for each in among if isinstance(each, ast.Constant) and isinstance(each.value, str)}
 
 
 def room_of(module: str) -> str:
@@ -145,18 +148,34 @@ def test_nobody_reads_what_another_class_keeps_private():
 
 
 def reads(tree: ast.Module) -> Iterator[tuple[ast.expr, str, ast.expr]]:
-    """What attributes are read of: w.x, getattr(w, "x"), vars(w)["x"], w.__dict__["x"]."""
+    """What attributes are read of: w.x, getattr(w, "x"), attrgetter("x"), vars(w)["x"], w.__dict__.get("x")."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             yield node.value, node.attr, node
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and len(node.args) > 1:
-            if isinstance(node.args[1], ast.Constant):
-                yield node.args[0], str(node.args[1].value), node
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "vars" and node.value.args:
-                yield node.value.args[0], str(node.slice.value), node
-            elif isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
-                yield node.value.value, str(node.slice.value), node
+        elif isinstance(node, ast.Call) and node.args:
+            yield from read_by_calling(node)
+        elif isinstance(node, ast.Subscript):
+            yield from in_dict(node.value, node.slice, node)
+
+
+def read_by_calling(node: ast.Call) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+    called = ast.unparse(node.func)
+    if called in BY_NAME and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        yield node.args[0], str(node.args[1].value), node
+    elif called.split(".")[-1] in ("attrgetter", "methodcaller"):
+        texts = (each.value for each in node.args if isinstance(each, ast.Constant))
+        yield from ((node, name, node) for text in texts for name in str(text).split("."))
+    elif isinstance(node.func, ast.Attribute):
+        yield from in_dict(node.func.value, node.args[0], node)
+
+
+def in_dict(value: ast.expr, key: ast.expr, node: ast.expr) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+    """What is read of a dictionary of attributes."""
+    if isinstance(key, ast.Constant):
+        if isinstance(value, ast.Call) and ast.unparse(value.func) == "vars" and value.args:
+            yield value.args[0], str(key.value), node
+        elif isinstance(value, ast.Attribute) and value.attr == "__dict__":
+            yield value.value, str(key.value), node
 
 
 BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "object.__getattribute__", "object.__setattr__")
@@ -203,6 +222,18 @@ def test_the_page_of_the_architecture_names_every_room_and_module():
     there = {f"{path.parent.relative_to(ROOT)}/{path.name}" for top in ("swag", "frames", "kernels")
              for path in (ROOT / top).rglob("*.py") if path.name != "__init__.py"}  # fmt: skip
     assert listed == there
+
+
+LONGEST = 450  # lines of a file
+FULLEST = 22  # modules and rooms of a room
+
+
+def test_files_are_short_and_rooms_are_small() -> None:
+    lines = {each: len((ROOT / each).read_text().splitlines()) for top in ("swag", "frames", "kernels")
+             for each in (path.relative_to(ROOT) for path in (ROOT / top).rglob("*.py"))}  # fmt: skip
+    assert [f"{path}: {count}" for path, count in lines.items() if count > LONGEST] == []
+    within = Counter(name.rpartition(".")[0] for name in sources())
+    assert {room: count for room, count in within.items() if count > FULLEST} == {}
 
 
 def is_kernel(function: ast.FunctionDef) -> bool:
@@ -264,14 +295,33 @@ def test_a_name_of_a_number_has_one_value() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["w._x", 'getattr(w, "_x")', 'getattr(w, "_x", None)', 'vars(w)["_x"]', 'w.__dict__["_x"]', 'setattr(w, "_x", 1)'],
+    [
+        "w._x",
+        'getattr(w, "_x")',
+        'getattr(w, "_x", None)',
+        'vars(w)["_x"]',
+        'vars(w).get("_x")',
+        'w.__dict__["_x"]',
+        'w.__dict__.pop("_x")',
+        'setattr(w, "_x", 1)',
+    ],
 )
 def test_however_it_is_read_it_is_seen(text: str) -> None:
     assert ("w", "_x") in {(ast.unparse(value), name) for value, name, _ in reads(ast.parse(text))}
+
+
+def test_who_makes_a_function_that_reads_it_is_seen() -> None:
+    assert {name for _, name, _ in reads(ast.parse('operator.attrgetter("a._x")(w)'))} >= {"a", "_x"}
 
 
 @pytest.mark.parametrize("text", ['importlib.import_module("swag.engine")', 'import_module("swag.engine")'])
 def test_however_it_is_imported_it_is_seen(text: str) -> None:
     (statement,) = ast.parse(text).body
     assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    assert imported_by_name(statement.value) == {"swag.engine"}
+    assert imported_by_name(statement.value, ast.parse(text)) == {"swag.engine"}
+
+
+def test_of_an_import_by_a_computed_name_all_names_count() -> None:
+    tree = ast.parse('WHERE = {"Engine": "swag.engine"}\nimport_module(WHERE[name])')
+    (call,) = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    assert imported_by_name(call, tree) >= {"swag.engine"}

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,43 @@ def test_a_line_comes_after_a_while_and_is_wiped_at_the_end(monkeypatch: pytest.
     progress._tell(progress.Progress(), Scripted(False, False, True))  # type: ignore[arg-type]
     line = "swag: evaluating, 0 s"
     assert sys.stderr.getvalue() == f"\r{line}\r{line}\r{' ' * len(line)}\r"  # type: ignore[attr-defined]
+
+
+class Handle:
+    """In place of IPython's: what a cell shows, and how often it was shown anew."""
+
+    shown: list[str] = []
+
+    def display(self, data: dict[str, str], raw: bool) -> None:
+        self.shown.append(data["text/plain"])
+
+    def update(self, data: dict[str, str], raw: bool) -> None:
+        self.shown[-1] = data["text/plain"]
+
+
+class GoneHandle(Handle):
+    def update(self, data: dict[str, str], raw: bool) -> None:
+        raise RuntimeError("the kernel is shut down")
+
+
+@pytest.mark.parametrize(
+    ("handle", "left"), [(Handle, "swag: evaluated in 0 s"), (GoneHandle, "swag: evaluating, 0 s")]
+)
+def test_in_a_notebook_one_output_changes(handle: type[Handle], left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setattr(handle, "shown", [])
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(DisplayHandle=handle))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    progress._tell(progress.Progress(), Scripted(False, False, False, True))  # type: ignore[arg-type]
+    assert handle.shown == [left]
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("shell", [None, SimpleNamespace()])
+def test_a_prompt_on_a_terminal_is_no_notebook(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert not progress.in_notebook()
 
 
 def test_a_short_one_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

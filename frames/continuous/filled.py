@@ -61,6 +61,10 @@ class EndedFrames(NamedTuple):
     first: np.ndarray
     last: np.ndarray
 
+    def known_by(self, ids: np.ndarray) -> "EndedFrames":
+        """The same frames, their keys by other numbers."""
+        return EndedFrames(self.table, ids, self.first, self.last)
+
     def some(self, which: np.ndarray) -> "EndedFrames":
         return EndedFrames(self.table.filter(pa.array(which)), self.ids[which], self.first[which], self.last[which])
 
@@ -323,7 +327,7 @@ class FilledFrames(RunningFrames):
         kept = np.flatnonzero(needed)
         place = np.cumsum(needed) - 1
         if self.frames is not None:
-            self.frames = self.frames._replace(ids=place[self.frames.ids])
+            self.frames = self.frames.known_by(place[self.frames.ids])
         self.known.keep(kept)
         self.messages.renumber(kept)
         self.latest = self.latest[kept]

@@ -140,7 +140,7 @@ class Messages:
         place = np.zeros(count, np.int64)
         place[kept] = np.arange(kept.size)
         if self.rows is not None:
-            self.rows = self.rows._replace(ids=place[self.rows.ids])
+            self.rows = self.rows.known_by(place[self.rows.ids])
         self.since = extended(self.since, count, EARLIEST)[kept]
         if self.partials is not None:
             self._grown(kept)

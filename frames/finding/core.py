@@ -116,8 +116,7 @@ class DetectorCore:
         scan = self.scan or SCANS[type(self.spec)](self.spec, wanted.schema, clock)
         fields = scan.fields(wanted)  # a column of a wrong type, or one that does not fit, is refused now
         if scan.looks_ahead:
-            scan.data(fields, wanted.num_rows)
-        scan.try_out(wanted)
+            scan.try_out(fields, wanted.num_rows)
         return wanted, scan, fields
 
     def _typed(self, wanted: pa.Table, known: Clock, clock: Clock) -> pa.Table:

@@ -196,7 +196,7 @@ class MatchEvents:
     def renumber(self, ids: np.ndarray) -> None:
         """Keys have other ids now: ids[k] is what k has become."""
         if self.rows is not None:
-            self.rows = TimedRows(self.rows.table, self.rows.ts, ids[self.rows.ids])
+            self.rows = self.rows.known_by(ids[self.rows.ids])
 
     def state(self) -> State:
         if self.rows is None:
@@ -211,7 +211,7 @@ class MatchEvents:
 
 
 def _with_ids(rows: TimedRows) -> TimedRows:
-    return rows if rows.ids.size else TimedRows(rows.table, rows.ts, np.zeros(rows.ts.size, ID))
+    return rows if rows.ids.size else rows.known_by(np.zeros(rows.ts.size, ID))
 
 
 def _joined(one: TimedRows, other: TimedRows) -> TimedRows:

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from frames.patterns import rows as pattern_rows
-from frames.scans.pattern import PatternScan, TableScan
+from frames.scans.pattern import Fields, PatternScan, TableScan
 from frames.scans.previous import levels
 from frames.scans.scan import Share
 from frames.specs import Pattern
 from kernels.frames import backtracking
 from kernels.frames.framing import AT, BEGIN, COUNT, END, KEY, LAST, LEAD, ROWS, START
-from swag.tables.columns import Clock, taken
+from swag.tables.columns import Clock, Field, taken
 
 NO_FRAMES = np.zeros((0, 10), np.int64)
 SKIP, DISTANCE = 8, 9  # behind the fields of a frame
@@ -64,10 +64,11 @@ class BacktrackingScan(PatternScan):
         self.per_key = {"before": 0, "ties": 0}
         self.over, self.late = False, NO_FRAMES
 
-    def try_out(self, table: pa.Table) -> None:
+    def try_out(self, fields: dict[str, Field], size: int) -> None:
         """Also what conditions over the match so far read: as numbers, or there is no search."""
-        super().try_out(table)
-        pattern_rows.try_numbers(self.pattern, table)
+        super().try_out(fields, size)
+        assert isinstance(fields, Fields)
+        pattern_rows.try_numbers(self.pattern, fields.table)
 
     @property
     def kept_rows(self) -> np.ndarray:

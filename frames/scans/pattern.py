@@ -49,7 +49,7 @@ class PatternScan(Scan):
     skips: np.ndarray
     reads = "the pattern reads"
     extras = ("skips", "distances")
-    ends_late = True
+    ends_late = looks_ahead = True
 
     def __init__(self, spec: Pattern, schema: pa.Schema, clock: Clock) -> None:
         super().__init__(spec, schema, clock)
@@ -69,8 +69,9 @@ class PatternScan(Scan):
         found.table = table
         return found
 
-    def try_out(self, table: pa.Table) -> None:
-        pattern_rows.try_out(self.pattern, table)
+    def try_out(self, fields: dict[str, Field], size: int) -> None:
+        assert isinstance(fields, Fields)
+        pattern_rows.try_out(self.pattern, fields.table)
 
     def data(self, fields: dict[str, Field], size: int) -> Any:
         assert isinstance(fields, Fields)

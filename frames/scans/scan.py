@@ -150,8 +150,9 @@ class Scan:
         """The columns of a batch as the kernel wants them; made once, shared by scans of other keys."""
         raise NotImplementedError
 
-    def try_out(self, table: pa.Table) -> None:
-        """Raise if values that have just come can not be scanned, where only the scan itself would find out."""
+    def try_out(self, fields: dict[str, Field], size: int) -> None:
+        """Of kinds that look ahead: raise if values that have just come can not be scanned."""
+        self.data(fields, size)
 
     def ready(self, data: Any, rows: KeyedRows, parts: int, parallel: Parallel) -> Any:
         """Of stored events, what `run` takes: with what must be known of all keys before any share is scanned."""

@@ -19,12 +19,12 @@ from swag.durable.state import Parts, State, nested, part, parts, types_from_arr
 from swag.errors import BadQuery, TooFarBack
 from swag.live import intake, window_edges
 from swag.live.alerting.alerts import Alerts
-from swag.live.composites import answer_before_events, answering, combine, guard_of
+from swag.live.answering.composites import answer_before_events, answering, combine, guard_of
+from swag.live.answering.lookups import Edges
 from swag.live.filtered.checked_rows import CheckedRows, Incoming
 from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
 from swag.live.indexing.rules import Rules
-from swag.live.lookups import Edges
 from swag.live.midway.kept_rows import EventNames
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary

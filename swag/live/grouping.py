@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from swag.durable.state import State, nested, part
 from swag.live import intake
+from swag.live.answering.composites import Shared
+from swag.live.answering.lookups import Lookups
 from swag.live.arena import Batch
-from swag.live.composites import Shared
 from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.filtered.chosen import NO_PREDICATES, Chooser, Satisfied
 from swag.live.indexing.key_filters import Filters
 from swag.live.late_rows import displacing, put_in_place
-from swag.live.lookups import Lookups
 from swag.live.plan import Plan
 from swag.live.store import Store
 from swag.live.time import Time

@@ -43,6 +43,9 @@ class Mask(NamedTuple):
     def requiring(self, column: str) -> "Mask":
         return self._replace(required=self.required | {column})
 
+    def filtered(self, where: str) -> "Mask":
+        return self._replace(where=where)
+
     def beginning(self, since: int) -> "Mask":
         """The same from another event on."""
         return self._replace(since=since)
@@ -141,7 +144,7 @@ class Space:
     def narrowed(self, column: str) -> "Space":
         """A copy of this space for the day a column has its first null: until now its rows were all valid."""
         main = self if self.parent is None else self.parent
-        other = Space(self.mask._replace(required=self.mask.required | {column}), main)
+        other = Space(self.mask.requiring(column), main)
         other.arena.lay_out_as(self.arena)
         assert other.rank is not None
         if self.rank is None:

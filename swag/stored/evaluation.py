@@ -196,7 +196,7 @@ class Evaluation:
         kinds = {name: column(table, name, asked_by).type for name in aggregate.columns}
         fields = {}
         for name in families.check_columns(aggregate, kinds):
-            if families.is_summed(aggregate) and is_wide(decoded_type(kinds[name])):
+            if is_wide(decoded_type(kinds[name])) and families.is_summed(aggregate):
                 fields[name] = self.stored.summed(name, asked_by, aggregate.kind in families.OF_LIMBS)
             else:
                 fields[name] = self.stored.field(name, asked_by)

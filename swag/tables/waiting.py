@@ -33,6 +33,10 @@ class TimedRows(NamedTuple):
         """A copy of the rows at these positions."""
         return TimedRows(taken(self.table, rows), self.ts[rows], self.ids[rows] if self.ids.size else self.ids)
 
+    def known_by(self, ids: np.ndarray) -> "TimedRows":
+        """The same rows, their keys by other numbers."""
+        return TimedRows(self.table, self.ts, ids)
+
     def between(self, first: int, last: int) -> "TimedRows":
         """These rows, in the same memory."""
         return TimedRows(self.table.slice(first, last - first), self.ts[first:last], self.ids[first:last])
@@ -50,7 +54,7 @@ class Arrived(NamedTuple):
 
     def known_by(self, ids: np.ndarray) -> "Arrived":
         """The same rows, their keys by other numbers."""
-        return Arrived(TimedRows(self.rows.table, self.rows.ts, ids), self.first, self.behind)
+        return Arrived(self.rows.known_by(ids), self.first, self.behind)
 
     def only(self, stay: np.ndarray) -> "Arrived":
         """The rows at these positions: without a copy where they are the last ones, and half of what is in memory."""

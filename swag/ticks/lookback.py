@@ -15,7 +15,7 @@ from kernels.ticks import recency
 from swag.durable.state import State, nested, part
 from swag.errors import BadQuery, SwagError
 from swag.live import intake
-from swag.live.composites import combine
+from swag.live.answering.composites import combine
 from swag.live.core import Core, are_direct
 from swag.live.filtered.chosen import ChosenRows
 from swag.query.every import Every
@@ -227,10 +227,11 @@ class Lookback:
 
     def _answers(self, asked: Asked, queries: list[Query]) -> Answered:
         """A column per query, and where it speaks: no event, no group; a condition that does not hold says nothing."""
-        simple = list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
+        direct = are_direct(queries)
+        simple = queries if direct else list(dict.fromkeys(leaf for query in queries for leaf in components(query)))
         found, present, some = self.core.grouping.lookups.each(simple, asked.ids, asked.now, asked.seen)
         windows = dict(zip(simple, some.T, strict=True))
-        columns, present = (found, present) if are_direct(queries) else combine(queries, simple, found, present)
+        columns, present = (found, present) if direct else combine(queries, simple, found, present)
         speaks = []
         for i, query in enumerate(queries):
             if query.having is not None or (self.key is not None and not self.empty):

@@ -26,6 +26,8 @@ NAMES = [
     "partition, split", "predicate, partition", "delta >, split", "sum >=, split", "distinct of text >=",
     "partition, open", "state, open", "session, open", "boundary, durations", "sum >=, open",
 ]  # fmt: skip
+TRIED = {type(SPECS[name]) for name in NAMES}
+OTHERS = [name for name, spec in SPECS.items() if not isinstance(spec, (*TRIED, fr.Pattern, fr.Custom))]  # new kinds
 NEXT = [{"x": x, "i": i} for x, i in itertools.product([None, -1.0, 0.5, 1.0, 2.0, 7.25], [-1, 0, 1, 2, 3, None])]
 
 
@@ -74,7 +76,7 @@ def test_what_is_as_long_as_it_may_be_is_decided_with_its_last_event():
     assert engine.emitted("q").to_pylist() == [{"frame_id": 0, "start": 1, "end": 2, "rows": 2, "sum(x)": 3}]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + OTHERS)
 @given(data=st.data(), rows=streams(most=10, keys=2))
 @settings(max_examples=share(8), deadline=None)
 def test_all_frames_that_are_certain_come_out_and_no_others(name, data, rows):

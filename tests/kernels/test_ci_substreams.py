@@ -62,7 +62,7 @@ def check_relaxed(index: CountIndex, op: str, v: float, found: list[float]) -> N
         assert all(each > least or each == v == 0 for each in found), (op, v, found)
     else:
         most = v if unit else math.floor(v) + 1 if op == "<=" else math.ceil(v)
-        limit = (most + 8 * unit) * (1 + ci_levels.relaxation(index.state.p, below=True))
+        limit = (most + 8 * unit) * (1 + ci_levels.relaxation(index.known.p, below=True))
         assert all(0 <= each < limit or each == limit == 0 for each in found), (op, v, found)
 
 
@@ -126,7 +126,8 @@ def test_a_snapshot_goes_on_as_if_nothing_had_happened(kind: str) -> None:
     feed({one, presence}, ids[:2000].tolist(), ts[:2000].tolist(), values[:2000].tolist(), dtype)
     before = [one.candidates(300, op, v, 900) for op, v in CONDITIONS]
     other, _ = made(kind, 4, longest=500)
-    other.restored({name: array.copy() for name, array in one.saved().items()})
+    header, arrays = one.state()
+    other.restore((header, {name: array.copy() for name, array in arrays.items()}))
     other.presence = presence
     assert [found.tolist() for found in before] == [other.candidates(300, op, v, 900).tolist() for op, v in CONDITIONS]
     feed({one, other, presence}, ids[2000:].tolist(), ts[2000:].tolist(), values[2000:].tolist(), dtype)
@@ -162,7 +163,7 @@ def test_memory_follows_the_keys_that_are_alive() -> None:
         index.add_keys((generation + 1) * 500)
         index.update(ids, np.full(ids.size, generation * 1000))
         index.expire(generation * 1000)
-        sizes.append(index.state.blocks.shape[0])
+        sizes.append(index.known.blocks.shape[0])
     assert sizes[-1] == sizes[1]
 
 

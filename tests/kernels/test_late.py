@@ -159,11 +159,11 @@ def test_what_was_forgotten_gives_its_memory_back() -> None:
     index.add_keys(3)
     ids, ts = np.arange(300) % 3, np.arange(300)
     index.update(ids, ts)
-    free, size = int(index.state.blocks[0, ci_count.FILL]), index.state.blocks.shape[0]
+    free, size = int(index.known.blocks[0, ci_count.FILL]), index.known.blocks.shape[0]
     for _ in range(20):
         index.forget(np.arange(3))
         index.update(ids, ts)
-    assert (int(index.state.blocks[0, ci_count.FILL]), index.state.blocks.shape[0]) == (free, size)
+    assert (int(index.known.blocks[0, ci_count.FILL]), index.known.blocks.shape[0]) == (free, size)
     stairs = ci_extrema.with_keys(ci_extrema.empty(np.array([1.0, 5.0])), 2)
     ci_extrema.update(stairs, np.array([0, 1]), np.array([1, 2]), np.array([7.0, 2.0]), 0)
     ci_extrema.forget(stairs, np.array([0, 1]))

@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +43,8 @@ NOTHING = np.iinfo(np.int64).min
 REMEMBERED_KEYS = 512  # twice as many are remembered for ever: they take little memory
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True)
+class Options:
     """What a user says of a stream beside what is asked."""
 
     ts: str
@@ -93,13 +93,13 @@ def stream(
     options = Options(ts, lateness, fragments and other is None, shards, metrics)
     if isinstance(asked, MatchQuery):
         asked.check_time(ts)
-        found = _by_keys(portable_spec(asked.spec), events, None, keys, options._replace(fragments=False))
+        found = _by_keys(portable_spec(asked.spec), events, None, keys, replace(options, fragments=False))
         return selected(asked, found, keys)
     if isinstance(asked, FrameQuery):
         asked.check_key(keys)
         fragments = options.fragments and asked.fill_from is None  # frames that are filled are reported as a whole
         asked = replace(portable(asked), by=None, fragments=fragments, name=asked.label)
-        return _by_keys(asked, events, other, keys, options._replace(fragments=fragments))
+        return _by_keys(asked, events, other, keys, replace(options, fragments=fragments))
     check_spec(asked)
     return _by_keys(portable_spec(asked), events, None, keys, options)
 

@@ -18,10 +18,10 @@ from kernels.rings.pairs import PairWindows, taken
 from kernels.rings.timeline import HEAD, TAIL
 from swag.live import window_edges
 from swag.live.alerting.watch import SIDE_BITS, Watch, WatchedPairs
+from swag.live.answering.lookups import Edges
 from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import Bounds, bounds_of, carrier
 from swag.live.indexing.rules import windows_of
-from swag.live.lookups import Edges
 from swag.live.store import EVERY_EVENT, Store
 from swag.query.kind import KINDS
 from swag.query.lowering import components, lower

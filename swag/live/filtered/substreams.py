@@ -122,9 +122,8 @@ class Substreams(Space):
     @property
     def only(self) -> Mask | None:
         """The mask of its filter, if there is one that has the rings for itself."""
-        return (
-            self.mask._replace(where=next(iter(self.filters))) if self._pairs.slots == len(self.filters) == 1 else None
-        )
+        alone = self._pairs.slots == len(self.filters) == 1
+        return self.mask.filtered(next(iter(self.filters))) if alone else None
 
     def write(self, batch: Batch, positions: np.ndarray) -> np.ndarray:
         """The slots of these rows. positions: of all rows of the batch in the main space."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from kernels.key_filters import bands, ci_count, ci_levels, ci_sum
 from kernels.operators.numbers import EARLIEST, LATEST
+from swag.durable.state import State, with_arrays
 
 Op = Literal[">", ">=", "<", "<="]
 UNCOUNTED = 2.0**60  # units beyond all levels: no index tells that a sum is above
@@ -125,13 +126,13 @@ class SubstreamIndex:
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self.saved().values())
+        return sum(array.nbytes for array in self.state()[1].values())
 
-    def saved(self) -> dict[str, np.ndarray]:
-        """The state as arrays, for a snapshot."""
+    def state(self) -> State:
+        """What it knows of all keys."""
         raise NotImplementedError
 
-    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         raise NotImplementedError
 
     # -- what each index does its own way -----------------------------------------------------------------------------
@@ -171,11 +172,11 @@ class CountIndex(SubstreamIndex):
 
     def __init__(self, p: int = 8, longest: int | None = None) -> None:
         super().__init__(longest)
-        self.state = ci_count.empty(p)
+        self.known = ci_count.empty(p)
 
     @property
     def epsilon(self) -> float:
-        return ci_levels.relaxation(self.state.p)
+        return ci_levels.relaxation(self.known.p)
 
     def _candidates(self, x: int, op: Op, v: float, now: int, near: int) -> np.ndarray:
         """For > and >= a walk by the least count that satisfies; for < and <= the present keys that are not beyond."""
@@ -187,16 +188,16 @@ class CountIndex(SubstreamIndex):
             return keys
         if most < 0:
             return keys[:0]
-        level = ci_levels.level_beyond(most + 1, self.state.p)
-        return keys if level is None else keys[: ci_count.without(self.state, level, x, keys)]
+        level = ci_levels.level_beyond(most + 1, self.known.p)
+        return keys if level is None else keys[: ci_count.without(self.known, level, x, keys)]
 
     def walk_of(self, op: Op, v: float) -> int | None:
         least = self._least(op, v) if op in (">", ">=") else None
         return None if least is None else self._asked(least)
 
     def walk_each(self, walks: np.ndarray, x: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.state = ci_count.with_room(self.state, 0, 64)  # to cut a few bands
-        return self._walked_each(ci_count.newer_each, self.state, walks, x)
+        self.known = ci_count.with_room(self.known, 0, 64)  # to cut a few bands
+        return self._walked_each(ci_count.newer_each, self.known, walks, x)
 
     def decided(self, far: int, op: Op, v: float, now: int, near: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The candidates in two parts: keys that satisfy the condition for certain, and keys to be checked."""
@@ -207,13 +208,13 @@ class CountIndex(SubstreamIndex):
             return np.empty(0, np.int64), self.candidates(far, op, v, now, near)
         level = self._asked(least)
         while True:
-            found, certain = ci_count.decided(self.state, level, beyond, max(EARLIEST, now - far), self._out)
+            found, certain = ci_count.decided(self.known, level, beyond, max(EARLIEST, now - far), self._out)
             if found <= self._out.size:
                 return np.sort(self._out[:certain]), np.sort(self._out[certain:found])
             self._out = np.empty(2 * self._out.size, np.int64)
 
     def _beyond(self, least: int) -> int | None:
-        return ci_levels.level_beyond(least, self.state.p)
+        return ci_levels.level_beyond(least, self.known.p)
 
     def present(self, far: int, now: int) -> np.ndarray:
         return np.arange(self.key_count) if now - far < self.horizon else self._at_least(1, max(EARLIEST, now - far))
@@ -234,40 +235,41 @@ class CountIndex(SubstreamIndex):
         if least is None:
             return np.empty(0, np.int64)
         level = self._asked(least)  # first: it may put another state in place
-        return self._walked(ci_count.newer, self.state, level, x)
+        return self._walked(ci_count.newer, self.known, level, x)
 
     def _asked(self, least: int) -> int:
         """The level that answers for a count, indexed, with room to cut a band."""
-        level = ci_levels.level_within(least, self.state.p)
-        self.state = ci_count.indexed(self.state, level)
+        level = ci_levels.level_within(least, self.known.p)
+        self.known = ci_count.indexed(self.known, level)
         return level
 
     @property
     def _capacity(self) -> int:
-        return self.state.keys.shape[0]
+        return self.known.keys.shape[0]
 
     def _grow(self, keys: int) -> None:
-        self.state = ci_count.with_keys(self.state, keys)
+        self.known = ci_count.with_keys(self.known, keys)
 
     def forget(self, keys: np.ndarray) -> None:
-        ci_count.forget(self.state, keys)
+        ci_count.forget(self.known, keys)
 
     def _update(self, ids: np.ndarray, ts: np.ndarray, values: np.ndarray | None) -> None:
         begin = 0
-        while (begin := ci_count.update(self.state, ids, ts, begin, self.horizon)) < ids.size:
-            self.state = ci_count.with_room(self.state, 16, 64 * self.state.p)
+        while (begin := ci_count.update(self.known, ids, ts, begin, self.horizon)) < ids.size:
+            self.known = ci_count.with_room(self.known, 16, 64 * self.known.p)
 
     def _expire(self, begin: int, end: int, horizon: int) -> None:
-        ci_count.expire(self.state, begin, end, horizon)
+        ci_count.expire(self.known, begin, end, horizon)
 
-    def saved(self) -> dict[str, np.ndarray]:
-        p, keys, blocks, order = self.state
+    def state(self) -> State:
+        p, keys, blocks, order = self.known
         about = np.array([self.now, self.key_count, p])
-        return {"about": about, "keys": keys, "blocks": blocks} | order._asdict()
+        return {}, {"about": about, "keys": keys, "blocks": blocks} | arrays_of(order)
 
-    def restored(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
+        arrays = state[1]
         self.now, self.key_count, p = (int(each) for each in arrays["about"])
-        self.state = ci_count.Levels(p, arrays["keys"], arrays["blocks"], order_of(arrays))
+        self.known = ci_count.Levels(p, arrays["keys"], arrays["blocks"], order_of(arrays))
 
 
 class SumIndex(CountIndex):
@@ -358,21 +360,25 @@ class SumIndex(CountIndex):
             ci_sum.in_units(values, ids, self.scale, self.rest, units)
             values = units
         begin = 0
-        while (begin := ci_sum.update(self.state, ids, ts, values, begin, self.horizon)) < ids.size:
-            self.state = ci_count.with_room(self.state, 2 * ci_levels.SIZES, 64 * self.state.p)
+        while (begin := ci_sum.update(self.known, ids, ts, values, begin, self.horizon)) < ids.size:
+            self.known = ci_count.with_room(self.known, 2 * ci_levels.SIZES, 64 * self.known.p)
 
-    def saved(self) -> dict[str, np.ndarray]:
-        return super().saved() | {"scale": np.array([self.scale]), "rest": self.rest}
+    def state(self) -> State:
+        return with_arrays(super().state(), {"scale": np.array([self.scale]), "rest": self.rest})
 
-    def restored(self, arrays: dict[str, np.ndarray]) -> None:
-        super().restored(arrays)
-        self.scale, self.rest = float(arrays["scale"][0]), arrays["rest"]
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.scale, self.rest = float(state[1]["scale"][0]), state[1]["rest"]
 
 
 def _scale(values: np.ndarray) -> float:
     """A power of two that makes the largest of the first values about 2^24 units; 0 as long as there is none."""
     largest = np.max(values, where=np.isfinite(values), initial=0.0)
     return 2.0 ** min(24 - math.frexp(largest)[1], 1000) if largest > 0 else 0.0
+
+
+def arrays_of(order: bands.Bands) -> dict[str, np.ndarray]:
+    return {"cells": order.cells, "piles": order.piles, "rows": order.rows}
 
 
 def order_of(arrays: dict[str, np.ndarray]) -> bands.Bands:

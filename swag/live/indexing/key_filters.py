@@ -231,17 +231,16 @@ class Filters:
         """Every index there is: what it is over and how far back it knows, and its arrays."""
         if self.changed:
             self.register()
-        made = [(key, entry.index) for key, entry in self.entries.items() if entry.index is not None]
-        levels = {key: {} if entry.levels is None else {"p": entry.levels.p} for key, entry in self.entries.items()}
-        return nested({}, {"indexes": [(k.to_json() | {"longest": i.longest} | levels[k], i.saved()) for k, i in made]})
+        made = [entry.state() for entry in self.entries.values() if entry.index is not None]
+        return nested({}, {"indexes": made})
 
     def restore(self, state: State) -> None:
         """Its plan is restored. An index that is not in the state is made anew when needed."""
         self.register()
-        for over, arrays in parts(state, "indexes"):
-            entry = self.entries.get(Key.from_json(over))
+        for saved in parts(state, "indexes"):
+            entry = self.entries.get(Key.from_json(saved[0]))
             if entry is not None:
-                entry.restore(self.store, over.get("p"), over["longest"], arrays)
+                entry.restore(self.store, saved)
 
     # -- about itself -------------------------------------------------------------------------------------------------
 

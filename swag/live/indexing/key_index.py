@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
 from kernels.rings.timeline import CAPACITY, OFFSET
+from swag.durable.state import State
 from swag.live.filtered.checked_rows import CheckedRows
 from swag.live.indexing.extrema_index import ExtremaIndex
 from swag.live.indexing.indexes import CountIndex, SubstreamIndex, SumIndex
@@ -123,12 +124,20 @@ class IndexEntry:
                 self.index = old.index
                 self.index.longest = longest
 
-    def restore(self, store: Store, p: int | None, longest: int, arrays: dict[str, np.ndarray]) -> None:
-        """Take the index of a snapshot, if it serves. p: its levels, where they are not those of ε."""
-        if self.levels is not None and p is not None:
-            self.levels.p = p
-        index = self._empty(store, longest)
-        index.restored(arrays)
+    def state(self) -> State:
+        """There is an index: what it is over, how far back it knows, how many levels it was to have; its arrays."""
+        assert self.index is not None
+        levels = {} if self.levels is None else {"p": self.levels.p}
+        header, arrays = self.index.state()
+        return self.key.to_json() | {"longest": self.index.longest} | levels | header, arrays
+
+    def restore(self, store: Store, state: State) -> None:
+        """Take the index of a snapshot, if it serves."""
+        header, arrays = state
+        if self.levels is not None and "p" in header:
+            self.levels.p = header["p"]
+        index = self._empty(store, header["longest"])
+        index.restore((header, arrays))
         if index.serves(self.longest(store), self.conditions(store)):
             self.index = index
 

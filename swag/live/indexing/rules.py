@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kernels.key_filters.thresholds import Answered, Thresholds, passing
 from kernels.rings.pairs import PairWindows, taken
-from swag.live.composites import guard_of
+from swag.live.answering.composites import guard_of
 from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import bounds_of, carrier, has_bounds, plain_values
 from swag.live.indexing.index_walks import Walks

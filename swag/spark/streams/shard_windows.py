@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kernels.operators.numbers import LATEST
 from swag.durable.state import State, nested, parts
-from swag.live.composites import answer_before_events
+from swag.live.answering.composites import answer_before_events
 from swag.query.every import Every
 from swag.query.query import Query, Several
 from swag.spark.streams.cache import Step

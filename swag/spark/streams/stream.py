@@ -1,8 +1,8 @@
 """Registered queries over a Structured Streaming source: `swag.spark.stream`."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -83,7 +83,8 @@ def stream(
     return observed(together(answers, [COUNTS, query, tick, ts], own, events), metrics)
 
 
-class Asking(NamedTuple):
+@dataclass(frozen=True)
+class Asking:
     """What a user says beside the queries. value: the type of all answers, if those of others are beside them."""
 
     events: "DataFrame"
@@ -122,7 +123,7 @@ def _by_keys(asked: list[Query], keys: list[str], asking: Asking) -> "DataFrame"
     one = name_of(keys, [*events.columns, *(requests.columns if requests is not None else [])])
     if requests is not None:
         requests = joined(requests, keys, "requests", one)
-    found = _answered(asked, one, asking._replace(events=joined(events, keys, "events", one), requests=requests))
+    found = _answered(asked, one, replace(asking, events=joined(events, keys, "events", one), requests=requests))
     if requests is not None:
         return without(found, one)
     found = apart(found, keys, events, one)

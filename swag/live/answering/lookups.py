@@ -12,7 +12,7 @@ from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from kernels.windows.wide import PARTIAL
 from swag.live import window_edges
-from swag.live.asked_groups import AskedGroup, asked_parts, filters_of, in_turn, part_of
+from swag.live.answering.asked_groups import AskedGroup, asked_parts, filters_of, in_turn, part_of
 from swag.live.plan import Plan
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store

@@ -57,6 +57,7 @@ class BadType(SwagError, TypeError):
     """
 
     name: str = ""  # of the column, where that is why
+    about: str = ""  # the SQL that can not be computed, where that is why
 
 
 class BadEvents(SwagError, ValueError):
@@ -67,6 +68,8 @@ class BadEvents(SwagError, ValueError):
     Traceback (most recent call last):
     swag.errors.BadEvents: ...
     """
+
+    about: str = ""  # the SQL that can not be computed of a row, where that is why
 
 
 class UnknownColumn(SwagError, KeyError):

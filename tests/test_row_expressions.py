@@ -2,8 +2,10 @@
 
 import datetime
 import math
+from decimal import Decimal
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -113,6 +115,61 @@ def test_times_stand_beside_text_dates_and_intervals() -> None:
     assert of("ts AT TIME ZONE 'UTC' = TIMESTAMP '2020-01-05 05:00:00'", ts=ts) == [False, True]
     assert of("d + INTERVAL '1' DAY > '2020-01-05 12:00:00'", d=[DAY]) == [True]
     assert of("ts - INTERVAL 1 WEEK", ts=ts.cast(pa.timestamp("s")))[1] == midnight - datetime.timedelta(days=7)
+
+
+def test_times_of_day_go_on_behind_midnight() -> None:
+    for kind in (pa.time32("s"), pa.time64("us")):
+        o = pa.array([datetime.time(23, 30), datetime.time(0, 30), None], kind)
+        assert of("o + INTERVAL '90' MINUTES", o=o) == [datetime.time(1), datetime.time(2), None]
+        assert of("o - INTERVAL '25' HOURS", o=o) == [datetime.time(22, 30), datetime.time(23, 30), None]
+        assert of("o + NULL", o=o) == [None] * 3
+    assert of("p + INTERVAL '5' MILLISECONDS", p=pa.array([1], pa.time32("s"))) == [datetime.time(0, 0, 1, 5000)]
+    clocks = {"o": pa.array([1], pa.time64("us")), "p": pa.array([1], pa.time32("s"))}
+    assert of("COALESCE(o, p) < GREATEST(o, p) AND o IS DISTINCT FROM p", **clocks) == [True]
+
+
+def test_nothing_is_computed_of_what_lies_beneath_nulls() -> None:
+    """Beneath those of pandas' times there is the least of all."""
+    events = {"ts": [1, 2], "u": pd.Series(pd.to_datetime([None, "2020-01-05"]))}
+    for text in ("u - INTERVAL 1 DAY", "u - (u - TIMESTAMP '2020-01-04 00:00:00')"):
+        rows = sw.evaluate(f"SELECT {text} AS day, COUNT(*) OVER () AS n FROM t", events)
+        assert rows["day"].cast(pa.timestamp("s")).to_pylist() == [None, datetime.datetime(2020, 1, 4)]
+
+
+def test_what_a_zone_shows_twice_is_cut_off_and_counted_by_what_passed() -> None:
+    hours = [datetime.datetime(2023, 11, 5, hour, 30, tzinfo=datetime.UTC) for hour in (4, 5, 6, 7)]
+    z = pa.array(hours, pa.timestamp("us", "America/New_York"))  # 0:30, 1:30, and again 1:30, 2:30
+    on_the_hour = [each.replace(minute=0) for each in hours]
+    for unit, wanted in (("hour", on_the_hour), ("minute", hours), ("day", on_the_hour[:1] * 4)):
+        assert [each.astimezone(datetime.UTC) for each in of(f"DATE_TRUNC('{unit}', z)", z=z)] == wanted
+    assert of("DATE_DIFF('hour', TIMESTAMPTZ '2023-11-05 04:00:00+00', z)", z=z) == [0, 1, 2, 3]
+    assert of("DATE_DIFF('minute', y, z)", y=pa.array(hours[:1] * 4, z.type), z=z) == [0, 60, 120, 180]
+
+
+def test_instants_of_two_zones_go_together() -> None:
+    """In the first of the zones that is not UTC."""
+    hours = [datetime.datetime(2023, 11, 5, hour, tzinfo=datetime.UTC) for hour in (4, 5)]
+    y, z = (pa.array(hours, pa.timestamp(unit, zone)) for unit, zone in (("s", "Europe/Berlin"), ("us", "Asia/Tokyo")))
+    assert of("z = y AND z IS NOT DISTINCT FROM y", y=y, z=z) == [True, True]
+    assert of("GREATEST(z, y) - LEAST(z, y)", y=y, z=z) == [datetime.timedelta(0)] * 2
+    utc = "TIMESTAMPTZ '2023-11-05 04:30:00+00'"
+    for text, zone in (
+        ("COALESCE(y, z)", "Europe/Berlin"),
+        (f"CASE WHEN z > {utc} THEN {utc} ELSE z END", "Asia/Tokyo"),
+    ):
+        found = values(compiled(text), pa.table({"y": y, "z": z}), "it")
+        assert found.type == pa.timestamp("us", zone)
+
+
+def test_large_text_is_cast_to_a_time_of_day() -> None:
+    for kind in (pa.string(), pa.large_string()):
+        assert of("TRY_CAST(s AS TIME)", s=pa.array(["9:30", "09:30", None], kind))[1:] == [datetime.time(9, 30), None]
+
+
+def test_decimals_are_written_without_exponents() -> None:
+    m = pa.array([Decimal("1E-9"), Decimal("0E-9"), None, Decimal("-2.5")], pa.decimal128(18, 9))
+    assert of("CAST(m AS TEXT)", m=m) == ["0.000000001", "0.000000000", None, "-2.500000000"]
+    assert of("CAST(CAST('1e-9' AS DECIMAL(18, 9)) AS TEXT)", m=m) == ["0.000000001"] * 4
 
 
 @pytest.mark.parametrize(

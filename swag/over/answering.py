@@ -32,7 +32,7 @@ def evaluate_over(statement: OverStatement, events: Any, ts: str, progress: Prog
     _check_order(statement, ts)
     _check_columns(statement, table)
     if statement.where is not None:
-        table = table.filter(pa.array(holds(statement.where, table)))
+        table = table.filter(pa.array(holds(statement.where, table, called="WHERE")))
     answers = _answers(statement.calls, table, ts, progress)
     return Results(statement, table, answers).table()
 

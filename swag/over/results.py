@@ -1,6 +1,8 @@
 """What is made of the answers of windows: the columns that were selected, QUALIFY, ORDER BY, LIMIT."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -59,11 +61,16 @@ class Results:
         self.columns[name] = column
 
     def _computed(self, item: Item) -> Any:
-        """A selected column; what can not be computed is said with its place, and in the words of the statement."""
-        try:
+        with self._said_at(item.start):
             return self._value(item.text, item.written)
+
+    @contextmanager
+    def _said_at(self, start: int) -> Iterator[None]:
+        """What can not be computed is said with its place, and in the words of the statement."""
+        try:
+            yield
         except (BadType, BadEvents) as why:
-            line, column = place(self.statement.text, item.start)
+            line, column = place(self.statement.text, start)
             message = why.message
             for name in sorted((call.name for call in self.statement.calls), key=len, reverse=True):
                 said = re.sub(r" \(\d+\)$", "", name.removeprefix(HIDDEN))
@@ -90,7 +97,9 @@ class Results:
         """The rows that QUALIFY, ORDER BY, LIMIT and OFFSET leave, in order; None: all as they are."""
         said, rows = self.statement, None
         if said.qualify is not None:
-            rows = np.flatnonzero(holds(said.qualify, self._scope(compiled(said.qualify).columns)))
+            with self._said_at(said.qualify_start):
+                found = holds(said.qualify, self._scope(compiled(said.qualify).columns), called="QUALIFY")
+            rows = np.flatnonzero(found)
         if said.order:
             rows = self._sorted(rows)
         if said.limit is not None or said.offset:
@@ -102,7 +111,9 @@ class Results:
         """By numpy's stable sort, the last key first: each key is its ranks, turned around if it is descending."""
         rows = np.arange(self.events.num_rows) if rows is None else rows
         for key in reversed(self.statement.order):
-            ranks = _ranks(one_chunk(decoded(self._key(key))).take(pa.array(rows)), key)
+            with self._said_at(key.start):
+                found = self._key(key)
+            ranks = _ranks(one_chunk(decoded(found)).take(pa.array(rows)), key)
             rows = rows[np.argsort(ranks, kind="stable")]
         return rows
 
@@ -123,10 +134,11 @@ class Results:
 
 def no_column(text: str, name: str, events: pa.Table) -> BadSQL:
     """Said where the name stands first."""
+    from swag.sql.hints import ELSEWHERE  # by way of sqlglot, which is imported by those alone who write SQL
+
     quoted = f'"{name}"' in text
-    near = (
-        nearest(name, events.column_names) or f"one of these{f', or {name!r} in single quotes, which is text' * quoted}"
-    )
+    near = nearest(name, events.column_names) or ("" if quoted else ELSEWHERE.get(name.upper(), ""))
+    near = near or f"one of these{f', or {name!r} in single quotes, which is text' * quoted}"
     message = f'there is no column "{name}"; the events have: {", ".join(events.column_names)}.'
     return wrong(text, start_of_name(text, name) or 0, message, near)
 

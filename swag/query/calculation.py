@@ -3,6 +3,7 @@
 NaN satisfies no condition, negated or not. How numbers are computed is said in swag/tables/arithmetic.py.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -18,8 +19,12 @@ from swag.tables.arithmetic import TOO_MANY_DIGITS, truth
 from swag.tables.columns import decoded, one_chunk
 from swag.tables.comparing import compared, scalar
 from swag.tables.expressions import instants, numbers, places
-from swag.tables.expressions.expression import RowExpression, compiled, instead
+from swag.tables.expressions.expression import HINT, RowExpression, compiled, instead
 from swag.tables.expressions.rows import BatchRows, RowFailed
+
+_OF_ARROW = re.compile(
+    r"Function '\w+' has no kernel matching input types \(((?:[^([,]|\(.*?\)|\[.*?\])+), (.*)\)"
+)  # how it says so
 
 Columns = Mapping[Any, Any]  # by leaf: an array, or a scalar
 
@@ -56,8 +61,9 @@ def calculate(term: Any, columns: Columns, wanted: np.ndarray | None = None, ask
             raise SumOverflow(f"{term} has more than 38 digits.", "compute with floats: 1.0 * …") from None
         if "overflow" in str(why) or "not in range" in str(why):
             raise SumOverflow(f"{term} does not fit int64.", "compute with floats: 1.0 * …") from None
-        said = places.told(str(why), list(map(str, as_sql(term).operands[1:]))) if holds_sql(term) else str(why)
-        hint = getattr(why, "hint", "") or "numbers with numbers"
+        said = _OF_ARROW.sub(r"\1 and \2 do not go together", str(why))
+        said = places.told(said, list(map(str, as_sql(term).operands[1:]))) if holds_sql(term) else said
+        hint = getattr(why, "hint", "") or HINT
         raise BadType(f"{term} can not be computed of these columns: {said.rstrip('.')}.", hint) from None
 
 

@@ -103,6 +103,7 @@ class OverStatement:
     offset: int = 0
     number: int = field(default=0, compare=False)  # among the queries of the text
     where_start: int = field(default=0, compare=False)
+    qualify_start: int = field(default=0, compare=False)
 
     @property
     def label(self) -> str:

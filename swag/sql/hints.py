@@ -24,6 +24,7 @@ ANY_FRAME = "[FRAME WHERE x > 0.3 FOR 2 MINUTES], [FRAME UNTIL SUM(v) >= 25], [F
 WORDS = ("ROWS", "RANGE", "UNBOUNDED", "SINCE", "FREQUENCY", "EVERY", "FRAME")  # that begin what stands in brackets
 CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING")  # in this order
 VALUE = "a column, a number, or text in '…'"
+NO_CLOCK = "a time: TIMESTAMP '2024-03-01 09:30:00'"
 _SLICE = "take a slice of the table of answers"
 _APART = "several statements, separated by ;"
 _JOIN = "join the streams first, and read the result as one"
@@ -100,7 +101,7 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(("DATEDIFF", "TIMESTAMPDIFF"), "DATE_DIFF('day', a, b)"),
     **dict.fromkeys(
         ("GETDATE", "NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "SYSDATE", "GETUTCDATE", "TODAY"),
-        "a time: TIMESTAMP '2024-03-01 09:30:00'",
+        NO_CLOCK,
     ),
     **dict.fromkeys(("ISNULL", "NVL2"), "COALESCE(x, 0), or x IS NULL"),
     **dict.fromkeys(("ZEROIFNULL",), "COALESCE(x, 0)"),

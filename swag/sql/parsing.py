@@ -18,6 +18,7 @@ from swag.sql.places import wrong
 
 LONGEST, MOST_PARENTHESES = 100_000, 60  # characters of a statement, parentheses in it
 DEEP = "fewer parentheses, or several statements"
+_INSIDE = re.compile(r"\w'\w")
 _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 
 
@@ -96,8 +97,11 @@ def _token_error(text: str, why: Exception) -> BadSQL:
         closing, start = unclosed[1], int(unclosed[2])
     elif comment > text.rfind("*/"):
         closing, start = "*/", comment
+    elif text.count("'") % 2:
+        closing, start = "'", text.rfind("'")
     else:
         return wrong(text, len(text), "expected SQL, found what can not be read as such.", STATEMENT)
     what = {"'": "text", '"': "a name", "*/": "a comment"}.get(closing, "what")
     message = f"expected {closing} at the end of {what} that begins here, found the end of the statements."
-    return wrong(text, start, message, f"close it by {closing}")
+    inside = "; a quote inside of text is two: 'O''Brien'" * bool(closing == "'" and _INSIDE.search(text))
+    return wrong(text, start, message, f"close it by {closing}{inside}")

@@ -22,6 +22,7 @@ from swag.tables.constants import word
 from swag.tables.expressions import places
 from swag.tables.expressions.derived import quoted
 from swag.tables.expressions.expression import NotSQL, TooDeep, compiled
+from swag.tables.expressions.functions import takes_of
 
 Node = Any
 EXPECTED = "aggregates, numbers, text, and scalar SQL of these: + - * /, comparisons, AND, CASE, CAST, ROUND(x, 1), …"
@@ -125,6 +126,8 @@ class Terms:
         term = self._term(node)
         if isinstance(term, bool):
             raise self._of_constants(node, f"{_shown(node)} is of constants alone.", "a condition: SUM(x) > 1")
+        if isinstance(term, Expression) and term.op == "coalesce":
+            return self._scalar(node)  # which may be of conditions
         leaf = term.aggregate if isinstance(term, Windowed) else term
         may_be = isinstance(leaf, Aggregate) and KINDS[leaf.kind].answers in ("booleans", "as the column")
         return Expression(SQL, ("_1", term)) if may_be else term
@@ -257,12 +260,23 @@ class Terms:
         except BadSQL:
             raise
         except NotSQL as why:
+            blamed = self._to_blame(node)
+            name, call, _ = _shown(blamed).partition("(")
+            if why.arguments and call and name.isidentifier():
+                raise self._other_arguments(blamed, name, why.arguments) from None
             said = f"{what} is not an SQL expression{f' {why.message}' * bool(why.message)}."
             raise self.wrong(node, said, "\"side = 'buy' AND price > 20\"") from None
         except (TooDeep, RecursionError):
             raise self.wrong(node, f"{what} is nested too deep.", SHALLOW) from None
         except BadQuery as why:
-            raise self.wrong(self._to_blame(node), why.message, why.hint or "price > 20") from None
+            hint = ELSEWHERE.get(why.message.split(" ")[0].upper()) or why.hint or "price > 20"
+            raise self.wrong(self._to_blame(node), why.message, hint) from None
+
+    def _other_arguments(self, node: Node, name: str, number: str) -> BadSQL:
+        """The error for a function over events that is given more or fewer arguments than it takes."""
+        takes = takes_of(name)
+        hint = f"{name}({', '.join(takes)})" if takes else "docs/sql.md, which has an example of each"
+        return self.wrong(node, f"{name} takes other arguments: {_shown(node)} has {number}.", hint)
 
     def _to_blame(self, node: Node) -> Node:
         """The smallest part that can not be compiled."""

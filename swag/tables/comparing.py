@@ -147,6 +147,8 @@ def _of_columns(op: str, left: Any, right: Any) -> Any:
     if pa.types.is_null(left.type) and pa.types.is_null(right.type):
         left = pc.cast(left, pa.float64())  # Arrow compares nulls of some type only
     left, right = _with_points_alike(left, right)
+    if pa.types.is_timestamp(left.type) and pa.types.is_timestamp(right.type) and left.type.tz and right.type.tz:
+        right = pc.cast(right, pa.timestamp(right.type.unit, left.type.tz))  # Arrow compares those of one zone only
     try:
         return _ARROW[op](left, right)
     except pa.ArrowInvalid:  # an integer beside floats, too large to be one

@@ -44,10 +44,11 @@ def columns_of(text: str) -> frozenset[str]:
     return compile_predicate(text).columns
 
 
-def holds(text: str, table: pa.Table, places: np.ndarray | None = None) -> np.ndarray:
-    """Which rows satisfy the predicate. places: their numbers in the batch, if they are some of it."""
+def holds(text: str, table: pa.Table, places: np.ndarray | None = None, called: str = "") -> np.ndarray:
+    """Which rows satisfy the predicate. places: their numbers in the batch, if they are some of it. called: what it is,
+    if it is no `where`."""
     predicate = compile_predicate(text)
-    with saying(f"where={text!r}", predicate, table):
+    with saying(f"{called} {text}" if called else f"where={text!r}", predicate, table):
         return satisfied(predicate.links, predicate.rows(_with_all(predicate, table, text), places))
 
 

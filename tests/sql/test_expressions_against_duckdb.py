@@ -6,7 +6,8 @@ What differs on purpose is written out for DuckDB, or left out here:
     integers of any width are int64; FLOOR, CEIL of them stay whole, SIGN of a float is a float
     GREATEST and LEAST of NaN are NaN                         (theirs: NaN is the largest value)
     a fraction is a float64, not a decimal; text turns into no number, and numbers into no text, unless CAST
-    // is for whole numbers; intervals have no months
+    // is for whole numbers; intervals have no months, and a day is 24 hours, whatever clocks are set to
+    DATE_TRUNC('hour', …) of the first of two hours that clocks show alike is that hour    (theirs: the second)
 
 DuckDB does not compute what stands beside a column that is null in every row: there we may refuse what it knows.
 """
@@ -21,6 +22,7 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -36,13 +38,16 @@ INTS = [0, 1, -1, 2, 3, 7, -7, 10, 100, 2**31, 2**53 + 1, 2**63 - 1, -(2**63), N
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 0.1, 1e10, 1e300, -3.25, NAN, INF, -INF, None]
 WORDS = ["", "a", "ab", "aB", "  a ", "á", "12", "-3.5", "x%y", "2020-01-01", None]
 SINCE = [(0, 0, 0), (18262, 3600, 0), (18321, 86399, 999999), (18570, 7, 500000), (-1, 5, 0), (20000, 43200, 1)]
+SET_BACK, SET_FORWARD = datetime.datetime(2023, 11, 5), datetime.datetime(2023, 3, 12)  # clocks of ZONE
+CHANGES = [day + datetime.timedelta(minutes=60 * hour + 30) for day in (SET_BACK, SET_FORWARD) for hour in (4, 5, 6, 7)]
 STAMPS = [EPOCH + datetime.timedelta(days=d, seconds=s, microseconds=u) for d, s, u in SINCE]
 SCHEMA = pa.schema(
     [
         ("i", pa.int64()), ("j", pa.int64()), ("n", pa.int8()), ("f", pa.float64()), ("g", pa.float64()),
         ("s", pa.string()), ("t", pa.string()), ("b", pa.bool_()), ("c", pa.bool_()), ("d", pa.date32()),
         ("e", pa.date32()), ("u", pa.timestamp("us")), ("v", pa.timestamp("ms")), ("z", pa.timestamp("us", ZONE)),
-        ("m", pa.decimal128(9, 2)), ("o", pa.time64("us")),
+        ("m", pa.decimal128(9, 2)), ("o", pa.time64("us")), ("y", pa.timestamp("ms", ZONE)), ("p", pa.time32("s")),
+        ("w", pa.decimal128(18, 9)),
     ]
 )  # fmt: skip
 CHOICES: dict[str, list[Any]] = {
@@ -51,7 +56,9 @@ CHOICES: dict[str, list[Any]] = {
     "e": [*(each.date() for each in STAMPS), None], "u": [*STAMPS, None],
     "v": [*(each.replace(microsecond=500000) for each in STAMPS), None], "z": [*STAMPS, None],
     "m": [Decimal("0.00"), Decimal("1.25"), Decimal("-2.50"), Decimal("999.99"), None],
-    "o": [datetime.time(0), datetime.time(9, 30), datetime.time(23, 59, 59, 999999), None],
+    "o": [datetime.time(0), datetime.time(9, 30), datetime.time(23, 59, 59, 999999), None], "y": [*CHANGES, None],
+    "p": [datetime.time(0), datetime.time(9, 30), datetime.time(23, 59, 59), None],
+    "w": [Decimal("0E-9"), Decimal("1E-9"), Decimal("-0.000000025"), Decimal("2.5"), None],
 }  # fmt: skip
 TABLES = st.integers(1, 6).flatmap(
     lambda size: st.fixed_dictionaries(
@@ -86,9 +93,9 @@ LEAVES: dict[str, list[Both]] = {
     "b": alike("b", "c", "TRUE", "FALSE"),
     "d": alike("d", "e", "DATE '2020-02-29'"),
     "t": alike("u", "v", "TIMESTAMP '2020-01-01 01:00:00'"),
-    "z": alike("z"),
-    "m": alike("m"),
-    "o": alike("o", "TIME '09:30:00'", "CAST('23:59' AS TIME)"),
+    "z": alike("z", "y"),
+    "m": alike("m", "w"),
+    "o": alike("o", "p", "TIME '09:30:00'", "CAST('23:59' AS TIME)"),
     "x": alike("NULL"),
 }
 CHOOSES = [  # among values of any type, x
@@ -107,6 +114,7 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         *(f"EXTRACT({part} FROM {{{kind}0}})" for kind in "tz"
           for part in ("hour", "minute", "second", "millisecond", "microsecond")),
         *(f"DATE_DIFF('{unit}', {{t0}}, {{t1}})" for unit in ("day", "hour", "week", "month", "year")),
+        *(f"DATE_DIFF('{unit}', {{z0}}, {{z1}})" for unit in ("second", "minute", "day", "week", "month", "year")),
     ],
     "f": [
         "{f0} + {f1}", ("{f0} - {i0}", "{f0} - {i0}::DOUBLE"), ("{i0} * {f0}", "{i0}::DOUBLE * {f0}"), "-{f0}",
@@ -137,6 +145,7 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         "REGEXP_MATCHES({s0}, '^a.*')", "ISNAN({f0})", *(["{b0} AND {b1}", "{b0} OR {b1}", "NOT {b0}"] * 3),
         *(f"{{{kind}0}} IS NULL" for kind in "ifsbt"), "{i0} IS NOT NULL", "{b0} IS TRUE", "{b0} IS NOT FALSE",
         "{i0} IS DISTINCT FROM {i1}", "{s0} IS NOT DISTINCT FROM {s1}",
+        "{o0} IS DISTINCT FROM {o1}", "{z0} IS NOT DISTINCT FROM {z1}", *(f"{{z0}} {op} {{z1}}" for op in OPS),
     ],
     "d": [
         ("{d0} + 3", "{d0} + 3::INTEGER"), ("{d0} - 400", "{d0} - 400::INTEGER"), "CAST({t0} AS DATE)",
@@ -148,9 +157,16 @@ MADE: dict[str, list[str | tuple[str, str]]] = {  # of terms; and as DuckDB has 
         *((f"DATE_TRUNC('{unit}', {{{kind}0}})", f"DATE_TRUNC('{unit}', {{{kind}0}}::TIMESTAMP)") for kind in "dt"
           for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")),
     ],
-    "z": [],
+    "z": [
+        "{z0} + INTERVAL '90' MINUTES", "{z0} - INTERVAL '49' HOURS", "GREATEST({z0}, {z1})", "LEAST({z0}, {z1})",
+        "NULLIF({z0}, {z1})",
+        *(f"DATE_TRUNC('{unit}', {{z0}})" for unit in ("second", "minute", "day", "week", "month", "quarter", "year")),
+    ],
     "m": [],
-    "o": [],
+    "o": [
+        "{o0} + INTERVAL '90' MINUTES", "{o0} - INTERVAL '25' HOURS", "GREATEST({o0}, {o1})", "NULLIF({o0}, {o1})",
+        "CAST({t0} AS TIME)",
+    ],
     "x": [],
 }  # fmt: skip
 
@@ -174,7 +190,7 @@ def drawn(rng: random.Random, kind: str, depth: int, leaves: dict[str, list[Both
 
 ANY = st.builds(
     lambda seed, kind, depth: drawn(random.Random(seed), kind, depth),
-    st.integers(0, 2**32), st.sampled_from("ifsbdt"), st.integers(1, 3),
+    st.integers(0, 2**32), st.sampled_from("ifsbdtzo"), st.integers(1, 3),
 )  # fmt: skip
 
 
@@ -201,6 +217,20 @@ def is_beside_nulls(database: duckdb.DuckDBPyConnection, term: Both) -> bool:
     if not term.chooses and None in alone and any(found is not None and set(found) == {None} for found in alone):
         return True
     return any(is_beside_nulls(database, part) for part in term.parts)
+
+
+def least_beneath_nulls(table: pa.Table) -> pa.Table:
+    """The same values. Where one is null there is the least that fits, as beneath the nulls of pandas' times."""
+    return pa.table({name: _least_beneath(column.combine_chunks()) for name, column in zip(table.column_names, table)})
+
+
+def _least_beneath(column: pa.Array) -> pa.Array:
+    if not pa.types.is_primitive(column.type) or column.type.bit_width % 8 or not column.null_count:
+        return column
+    width = column.type.bit_width // 8
+    units = np.frombuffer(column.buffers()[1], np.uint8, width * len(column)).reshape(-1, width).copy()
+    units[column.is_null().to_numpy(zero_copy_only=False)] = [0] * (width - 1) + [128]
+    return pa.Array.from_buffers(column.type, len(column), [column.buffers()[0], pa.py_buffer(units.tobytes())])
 
 
 def ours(expression: str, table: pa.Table) -> list[Any] | None:
@@ -232,7 +262,7 @@ def test_a_row_is_given_what_duckdb_gives_it(
     database: duckdb.DuckDBPyConnection, expressions: list[Both], columns: dict[str, list[Any]]
 ) -> None:
     """Several of each table: tables take longer to draw than expressions to be answered."""
-    table = pa.table(columns, SCHEMA)
+    table = least_beneath_nulls(pa.table(columns, SCHEMA))
     database.register("arrow", table.append_column("row_", pa.array(range(table.num_rows))))
     for expression, wanted in zip(expressions, theirs(database, [each.theirs for each in expressions]), strict=True):
         found = ours(expression.ours, table)

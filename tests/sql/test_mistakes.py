@@ -5,6 +5,7 @@ The table is mistakes.txt: a statement with a mark where the mistake is said to 
 
 from __future__ import annotations
 
+import datetime
 import pickle
 import re
 from pathlib import Path
@@ -118,6 +119,16 @@ def test_nothing_is_said_not_to_be_that_is() -> None:
         ("SELECT AVG(s) OVER () FROM t", 'line 1, column 12: mean(s) computes with "s", a column of type string. Hint: '
          'CAST("s" AS DOUBLE)'),
         ("SELECT COUNT(*) AS n,\n SUM(s) AS z FROM t [ROWS 2]", 'line 2, column 6: sum(s) computes with "s"'),
+        ("SELECT SUM(x) AS z FROM t [ROWS 2]\nWHERE s = 1", "line 2, column 7: where='s = 1' can not be computed: s i"),
+        ("SELECT SUM(x + s) AS z FROM t [ROWS 2]", 'line 1, column 12: query "z" reads x + s, which can not be comput'),
+        ("SELECT SUM(x % 0) AS z FROM t [ROWS 2]", 'line 1, column 12: query "z" reads x % 0, which can not be comput'),
+        ("SELECT SUM(x) OVER () FROM t WHERE s", "line 1, column 36: WHERE s can not be computed: s is string. string"),
+        ("SELECT SUM(x) FILTER (WHERE s>1) OVER () FROM t", "line 1, column 29: where='s > 1' can not be computed: s "),
+        ("SELECT SUM(x) OVER (PARTITION BY x+s) FROM t", "line 1, column 34: PARTITION BY x + s can not be computed: "),
+        ("SELECT SUM(x) OVER () FROM t QUALIFY SUM(x) OVER ()", "line 1, column 38: QUALIFY SUM(x) OVER () can not be"),
+        ("SELECT SUM(x) OVER () AS z FROM t ORDER BY z, x + s", "line 1, column 47: x + s can not be computed: s is"),
+        ("SELECT SUM(x) OVER () FROM t WHERE x < NOW", 'line 1, column 40: there is no column "NOW"; the events have'),
+        ("SELECT CAST(s AS INT), SUM(x) OVER () FROM t", "line 1, column 8: CAST(s AS INT) can not be computed of"),
         ("SELECT * RENAME (x AS z), SUM(x) OVER () FROM t", "line 1, column 10: RENAME after * is not supported."),
         ("SELECT TOP 3 SUM(x) OVER () FROM t", "line 1, column 8: TOP is not supported. Hint: LIMIT 10"),
         ("SELECT SUM(x) OVER () FROM t FETCH FIRST 2 ROWS ONLY", "line 1, column 30: FETCH is not supported."),
@@ -128,3 +139,30 @@ def test_what_the_events_tell_is_said_with_its_place_too(text: str, says: str) -
     with pytest.raises(sw.SwagError) as found:
         sw.evaluate(text, {"ts": [1], "x": [1], "s": ["a"]})
     assert str(found.value).startswith(says)
+    assert "Hint: " in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        (
+            "ts > 2024-03-01",
+            r"timestamp\[us\] and int64 do not go together.* Hint: a time in quotes: ts >= '2024-03-01",
+        ),
+        ("ts > '01/03/2024'", r"'01/03/2024' is no timestamp\[us\]: '2024-03-01', or '2024-03-01 09:30:00', is one"),
+        ("x = '10'", "int64 and string do not go together .* Hint: 10 beside a number, '10' beside text; CAST"),
+        ("s + s = s", r"string and string do not go together in s \+ s. Hint: s || 'a' joins texts"),
+        ("b = 1", "bool and int64 do not go together in b = 1. Hint: b, or NOT b: a condition by itself"),
+        ("CAST(s AS INT) > 1", "of row 1, where s = 'b': .*'b' as"),
+    ],
+)
+def test_values_of_two_types_are_said_with_what_to_write(condition: str, says: str) -> None:
+    ts = [datetime.datetime(2024, 3, 1), datetime.datetime(2024, 3, 2), datetime.datetime(2024, 3, 3)]
+    with pytest.raises(sw.SwagError, match=says):
+        sw.evaluate(f"SELECT SUM(x) FROM t [ROWS 2] WHERE {condition}",
+                    {"ts": ts, "x": [1, 2, 3], "s": ["1", "b", "c"], "b": [True, False, None]})  # fmt: skip
+
+
+def test_answers_of_two_types_are_said_without_words_of_arrow() -> None:
+    with pytest.raises(sw.BadType, match="these columns: string and int64 do not go together"):
+        sw.evaluate("SELECT LAST(s) + 1 AS z FROM t [ROWS 2]", {"ts": [1], "s": ["a"]})

@@ -252,3 +252,15 @@ def test_the_command_line_takes_such_statements(tmp_path: Path) -> None:
     refused = CliRunner().invoke(cli, ["run", "-e", text, "--events", str(events), "--key", "k"])
     assert refused.exit_code == 2
     assert "leave --key out" in refused.output
+
+
+def test_a_condition_may_be_the_first_of_several_that_is_known() -> None:
+    events = {"ts": [1, 2], "k": ["a", "b"], "x": [1, 2], "b": [None, False]}
+    engine = sw.Engine()
+    window = "WINDOW w AS (PARTITION BY k ORDER BY ts)"
+    engine.register(f"SELECT SUM(x) OVER w AS s FROM t {window} QUALIFY COALESCE(BOOL_OR(b) OVER w, TRUE)")
+    engine.register("SELECT SUM(x) AS z FROM t [ROWS 2] GROUP BY k HAVING COALESCE(BOOL_OR(b), TRUE)")
+    engine.append(events)
+    assert engine.lookup("s").to_pylist() == engine.lookup("z").to_pylist() == [{"k": "a", "value": 1}]
+    with pytest.raises(sw.BadSQL, match="HAVING takes a condition"):
+        sw.sql("SELECT SUM(x) FROM t [ROWS 2] HAVING COALESCE(SUM(x), 0)")

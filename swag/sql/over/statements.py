@@ -33,6 +33,7 @@ def over_statement(text: str, select: OverSelect, number: int = 0) -> OverStatem
         offset=select.offset,
         number=number,
         where_start=select.where_start,
+        qualify_start=select.qualify_start,
     )
 
 

@@ -157,9 +157,22 @@ def _to_text(values: Any) -> Any:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         raise pa.ArrowTypeError("a time with a zone is not written as text: CAST(… AS TIMESTAMP) is what clocks show")
     found = pc.cast(values, pa.string())
+    if pa.types.is_decimal(kind):
+        return _without_exponents(values, found)
     if not (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) or kind.unit == "s":
         return found
     return pc.replace_substring_regex(pc.replace_substring_regex(found, r"0+$", ""), r"\.$", "")
+
+
+def _without_exponents(values: Any, found: Any) -> Any:
+    """Decimals as text. (Arrow writes 1E-10, and 0E-10, where there are more than six zeros.)"""
+    scientific = pc.match_substring(found, "E")
+    if not _any(scientific):
+        return found
+    if isinstance(values, pa.Scalar):
+        return pa.scalar(f"{values.as_py():f}")
+    plain = pa.array([f"{each:f}" for each in values.filter(scientific).to_pylist()], pa.string())
+    return pc.replace_with_mask(found, pc.fill_null(scientific, False), plain)
 
 
 def _fractions(values: Any) -> Any:

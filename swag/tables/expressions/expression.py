@@ -15,6 +15,7 @@ from swag.tables.expressions.parentheses import bare
 from swag.tables.expressions.rows import BatchRows, Part, RowFailed
 
 LONGEST = 100_000  # characters
+_ARGUMENTS = {"number of provided arguments": "more", "Required keyword": "fewer"}  # how sqlglot says so
 HINT = "numbers with numbers, text in '…' with text; \"…\" is the name of a column"
 
 
@@ -61,8 +62,10 @@ def compiled(text: str) -> RowExpression:
         found = conjuncts(tree), is_node(tree, "Column"), bare(tree, of_it)
         return RowExpression(part, links, columns, of_it, within_and, *found)
     except SqlglotError as why:
-        place = (getattr(why, "errors", None) or [{}])[0]
-        raise NotSQL(f"at column {place['col']}" if "col" in place else "") from None
+        found = (getattr(why, "errors", None) or [{}])[0]
+        not_sql = NotSQL(f"at column {found['col']}" if "col" in found else "")
+        not_sql.arguments = next((n for said, n in _ARGUMENTS.items() if said in found.get("description", "")), "")
+        raise not_sql from None
     except RecursionError:
         raise TooDeep("it is nested too deep.") from None
     except (pa.ArrowException, OverflowError, ValueError) as why:
@@ -76,7 +79,10 @@ class TooDeep(BadQuery):
 
 
 class NotSQL(BadQuery):
-    """A text that sqlglot can not read; where it stopped."""
+    """A text that sqlglot can not read; where it stopped. arguments: "more" or "fewer" than a function takes, if that
+    is why."""
+
+    arguments: str = ""
 
 
 def parsed(text: str) -> Any:
@@ -102,12 +108,16 @@ def saying(what: str, expression: RowExpression, table: pa.Table) -> Iterator[No
     try:
         yield
     except RowFailed as why:
-        raise BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", instead(why)) from None
+        failed = BadEvents(f"{what} can not be computed of row {why.row}{why.shown}: {why}.", instead(why))
+        failed.about = expression.text
+        raise failed from None
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as why:
         names = [name for name in sorted(expression.columns) if name in table.column_names]
         types = ", ".join(f"{name} is {table.schema.field(name).type}" for name in names)
         reason = f"{types}. {why}" if types else str(why)
-        raise BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT) from None
+        unfit = BadType(f"{what} can not be computed: {reason.rstrip('.')}.", getattr(why, "hint", "") or HINT)
+        unfit.about = expression.text
+        raise unfit from None
 
 
 def instead(why: RowFailed, shown: str | None = None) -> str:

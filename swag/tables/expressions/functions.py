@@ -90,3 +90,12 @@ CALLS: dict[str, Operation] = {  # functions that sqlglot has no class for
 }  # fmt: skip
 
 THERE_ARE = "comparisons, + - * / %, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, CAST, ABS …: see docs/sql.md"
+
+
+def takes_of(name: str) -> tuple[str, ...]:
+    """What a function takes, as an example of each; nothing where that is not known."""
+    from sqlglot import exp
+
+    called = exp.FUNCTION_BY_NAME.get(name.upper())
+    found = OPERATIONS.get(called.__name__) if called is not None else None
+    return () if found is None else tuple("xyz"[: len(found.takes)]) + ("…",) * ("*expressions" in found.takes)

@@ -36,7 +36,14 @@ def read_beside(value: Any, others: tuple[Any, ...]) -> Any:
 
 def read(text: str, kind: pa.DataType) -> pa.Scalar:
     """A point in time as text: '2013-10-08', '2013-10-08 01:02:03.5', with an offset or without."""
-    text = text.strip()
+    try:
+        return _read(text.strip(), kind)
+    except pa.ArrowInvalid:
+        shown = "'09:30:00'" if pa.types.is_time(kind) else "'2024-03-01', or '2024-03-01 09:30:00',"
+        raise pa.ArrowTypeError(f"'{text}' is no {kind}: {shown} is one") from None
+
+
+def _read(text: str, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_timestamp(kind) and kind.tz is not None and not _OFFSET.fullmatch(text[10:] and text):
         naive = pa.scalar(text).cast(pa.timestamp(unit_of(text)))
         return in_zone(naive, kind.tz)
@@ -51,7 +58,8 @@ def read(text: str, kind: pa.DataType) -> pa.Scalar:
 
 def time_of_day(values: Any) -> Any:
     """Text such as 09:30:00, which Arrow reads behind a date only."""
-    on_some_day = pc.binary_join_element_wise("1970-01-01", values, " ")
+    some_day, blank = (pa.scalar(each, values.type) for each in ("1970-01-01", " "))
+    on_some_day = pc.binary_join_element_wise(some_day, values, blank)
     try:
         return pc.cast(pc.cast(on_some_day, pa.timestamp("us")), pa.time64("us"))
     except pa.ArrowInvalid:

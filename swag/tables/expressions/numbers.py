@@ -121,6 +121,10 @@ def _extreme(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     same = alike(*values)
     if pa.types.is_null(same[0].type):
         return same[0]
+    kind = same[0].type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:  # of which Arrow has no extremes
+        instants = [pc.cast(each, pa.timestamp(kind.unit)) for each in same]
+        return pc.cast(function(*instants, skip_nulls=True), kind)
     found = function(*same, skip_nulls=True)
     if not pa.types.is_floating(found.type):
         return found

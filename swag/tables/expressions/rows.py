@@ -4,13 +4,14 @@ A part of an expression is a function of `BatchRows`, and gives an array of Arro
 all rows. Nothing is masked: a branch that only some rows take is given those, once computing it of all has failed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from swag.tables.columns import decoded, one_chunk, taken
+from swag.tables.expressions.types import is_numeric, is_text
 
 Part = Callable[["BatchRows"], Any]
 MOST_SHOWN = 4  # columns of a row that is refused
@@ -75,14 +76,30 @@ def applied(kernel: Callable[..., Any], what: str, rows: BatchRows, arguments: l
         row = _first_failing(kernel, arguments)
         if row is None:
             raise
-        raise rows.failed(row, what, str(why).splitlines()[0].rstrip(".")) from None
+        said = str(_failure(kernel, arguments, row, row + 1) or why)  # of this row, where others fail, too
+        raise rows.failed(row, what, said.splitlines()[0].rstrip(".")) from None
     except pa.ArrowNotImplementedError:
-        raise Unfit(_no_such_types(what, arguments)) from None
+        raise no_such_types([each.type for each in arguments], what) from None
 
 
-def _no_such_types(what: str, arguments: list[Any]) -> str:
-    kinds = [str(each.type) for each in arguments]
-    return f"{what} is of {kinds[0]}" if len(kinds) == 1 else f"{' and '.join(kinds)} do not go together in {what}"
+def no_such_types(kinds: Sequence[pa.DataType], what: str = "") -> Unfit:
+    """The error for operands of types that an operator is not for; what: how that is written."""
+    named = [str(each) for each in kinds]
+    if len(named) == 1:
+        return Unfit(f"{what} is of {named[0]}")
+    return Unfit(f"{' and '.join(named)} do not go together{f' in {what}' * bool(what)}", _instead(kinds))
+
+
+def _instead(kinds: Sequence[pa.DataType]) -> str:
+    """What to write where values of two types stand beside each other that have nothing in common."""
+    texts, numbers = ([each for each in kinds if of(each)] for of in (is_text, is_numeric))
+    if len(texts) == len(kinds):
+        return "s || 'a' joins texts"
+    if any(map(pa.types.is_temporal, kinds)) and numbers:
+        return "a time in quotes: ts >= '2024-03-01 09:30:00'; so much later: ts + INTERVAL '90' SECONDS"
+    if texts and numbers:
+        return "10 beside a number, '10' beside text; CAST(s AS DOUBLE), of a column of text"
+    return "b, or NOT b: a condition by itself" if any(map(pa.types.is_boolean, kinds)) and numbers else ""
 
 
 def _first_failing(kernel: Callable[..., Any], arguments: list[Any]) -> int | None:
@@ -92,17 +109,18 @@ def _first_failing(kernel: Callable[..., Any], arguments: list[Any]) -> int | No
     if not arrays:
         return 0
     low, high = 0, size
-    if size == 0 or _fails(kernel, arguments, 0, 0):
+    if size == 0 or _failure(kernel, arguments, 0, 0):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _fails(kernel, arguments, low, middle) else (middle, high)
+        low, high = (low, middle) if _failure(kernel, arguments, low, middle) else (middle, high)
     return low
 
 
-def _fails(kernel: Callable[..., Any], arguments: list[Any], low: int, high: int) -> bool:
+def _failure(kernel: Callable[..., Any], arguments: list[Any], low: int, high: int) -> pa.ArrowInvalid | None:
+    """Why some rows can not be computed; None: they can."""
     try:
         kernel(*(each.slice(low, high - low) if isinstance(each, pa.Array) else each for each in arguments))
-    except pa.ArrowInvalid:
-        return True
-    return False
+    except pa.ArrowInvalid as why:
+        return why
+    return None

@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from swag.errors import BadQuery
 from swag.tables import arithmetic
 from swag.tables.expressions import instants
-from swag.tables.expressions.types import alike
+from swag.tables.expressions.types import alike, finer, time_of_day
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400}
 _MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 10**3} | {unit: 10**6 * n for unit, n in _SECONDS.items()}
+_UP_TO_HOURS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR")  # which no zone's clocks are set by less than
 _CUTS = ("MICROSECOND", "MILLISECOND", *_SECONDS, "MONTH", "QUARTER", "YEAR")
 
 
@@ -55,9 +56,11 @@ def plus(a: Any, b: Any) -> Any:
         a, b = b, a
     if pa.types.is_date(a.type) and pa.types.is_integer(b.type):
         return _date(arithmetic.add(_days(a), b))
-    if instants.is_instant(a.type) and pa.types.is_null(b.type):
+    if pa.types.is_null(b.type) and (instants.is_instant(a.type) or pa.types.is_time(a.type)):
         return pc.if_else(pa.scalar(None, pa.bool_()), a, a)
-    return pc.add_checked(_exact(a), b)
+    if pa.types.is_time(a.type):
+        return _on_the_clock(pc.add_checked, a, b)
+    return _computed(pc.add_checked, _exact(a), b)
 
 
 def minus(a: Any, b: Any) -> Any:
@@ -66,7 +69,34 @@ def minus(a: Any, b: Any) -> Any:
     a, b = instants.beside(a, b)
     if pa.types.is_date(a.type) and pa.types.is_date(b.type):
         return arithmetic.subtract(_days(a), _days(b))
-    return pc.subtract_checked(_exact(a), _exact(b))
+    if pa.types.is_time(a.type) and not pa.types.is_time(b.type):
+        return _on_the_clock(pc.subtract_checked, a, b)
+    return _computed(pc.subtract_checked, _exact(a), _exact(b))
+
+
+def _computed(function: Callable[..., Any], a: Any, b: Any) -> Any:
+    """Arrow adds what lies beneath nulls of times, too: beneath those of pandas that is as much as there can be."""
+    try:
+        return function(a, b)
+    except pa.ArrowInvalid:
+        known = pc.and_(pc.is_valid(a), pc.is_valid(b))
+        found = function(*(pc.fill_null(each, pa.scalar(0, each.type)) for each in (a, b)))
+        return pc.if_else(known, found, pa.scalar(None, found.type))
+
+
+def _on_the_clock(function: Callable[..., Any], a: Any, b: Any) -> Any:
+    """Times of day and intervals: behind midnight a day begins again, as DuckDB has it. (Arrow refuses what is not
+    within the day, and takes nulls for midnight there.)"""
+    if not pa.types.is_duration(b.type):
+        return function(a, b)
+    unit = finer(a.type.unit, b.type.unit)
+    time, length = pc.cast(a, time_of_day(unit)), pc.cast(b, pa.duration(unit))
+    counts = pc.cast(time, pa.int32()) if pa.types.is_time32(time.type) else time
+    found = function(pc.cast(counts, pa.int64()), pc.cast(length, pa.int64()))
+    day = pa.scalar(_SECONDS["DAY"] * _PER_SECOND[unit])
+    found = pc.subtract(found, pc.multiply(pc.divide(found, day), day))
+    found = pc.if_else(pc.less(found, pa.scalar(0)), pc.add(found, day), found)
+    return pc.cast(pc.cast(found, pa.int32()) if pa.types.is_time32(time.type) else found, time.type)
 
 
 def _exact(a: Any) -> Any:
@@ -144,15 +174,35 @@ def truncated(unit: str) -> Callable[[Any], Any]:
     """DATE_TRUNC(unit, …), as a function. A week begins on Monday."""
     if unit.upper() not in _CUTS:
         raise BadQuery(f"DATE_TRUNC('{unit}', …): there is no such unit.", f"one of {', '.join(_CUTS).lower()}")
-    return lambda a: pc.floor_temporal(_instant(a), unit=unit.lower(), week_starts_monday=True)
+    within_hour = unit.upper() in _UP_TO_HOURS
+
+    def floor(a: Any) -> Any:
+        return pc.floor_temporal(a, unit=unit.lower(), week_starts_monday=True)
+
+    def cut_off(a: Any) -> Any:
+        a = _instant(a)
+        if a.type.tz is None:
+            return floor(a)
+        shown = pc.local_timestamp(a)  # Arrow refuses to cut off a time that clocks show twice
+        cut = floor(shown)
+        return pc.subtract(a, pc.subtract(shown, cut)) if within_hour else instants.in_zone(cut, a.type.tz)
+
+    return cut_off
 
 
 def difference(unit: str) -> Callable[[Any, Any], Any]:
     """DATE_DIFF(unit, from, to): how many such boundaries lie between them."""
     if unit.upper() not in _BETWEEN:
         raise BadQuery(f"DATE_DIFF('{unit}', …): there is no such unit.", f"one of {', '.join(_BETWEEN).lower()}")
-    between = _BETWEEN[unit.upper()]
-    return lambda start, end: between(*alike(*map(_instant, instants.beside(start, end))))
+    between, cut = _BETWEEN[unit.upper()], truncated(unit)
+
+    def counted(start: Any, end: Any) -> Any:
+        start, end = alike(*map(_instant, instants.beside(start, end)))
+        if start.type.tz is not None and unit.upper() in _UP_TO_HOURS:  # what passed, whatever clocks were set to
+            start, end = (pc.cast(cut(each), pa.timestamp(each.type.unit)) for each in (start, end))
+        return between(start, end)
+
+    return counted
 
 
 def at_zone(zone: str) -> Callable[[Any], Any]:

@@ -1,7 +1,8 @@
 """Of which type values are that come from several sides: the branches of CASE, the operands of COALESCE and GREATEST.
 
 Whole numbers are int64, beside floats float64, beside decimals decimals; of two units of time the finer one counts.
-Text in quotes beside a time is a time. What has nothing in common is refused: text and numbers stay what they are.
+Text in quotes beside a time is a time. Instants of two zones have the first one that is not UTC. What has nothing in
+common is refused: text and numbers stay what they are.
 """
 
 from functools import reduce
@@ -77,14 +78,20 @@ def _time(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type that two dates, times or durations have together, in the finer unit; None if they have none."""
     if pa.types.is_duration(one) and pa.types.is_duration(other):
         return pa.duration(finer(one.unit, other.unit))
+    if pa.types.is_time(one) and pa.types.is_time(other):
+        return time_of_day(finer(one.unit, other.unit))
     if pa.types.is_date(one) and pa.types.is_date(other):
         return pa.date32()
-    zones = {each.tz if pa.types.is_timestamp(each) else None for each in (one, other)}
+    zones = [each.tz if pa.types.is_timestamp(each) else None for each in (one, other)]
     times = all(pa.types.is_timestamp(each) or pa.types.is_date(each) for each in (one, other))
-    if not times or len(zones) > 1:
+    if not times or (zones[0] is None) != (zones[1] is None):
         return None
     units = [each.unit if pa.types.is_timestamp(each) else "s" for each in (one, other)]
-    return pa.timestamp(finer(*units), zones.pop())
+    return pa.timestamp(finer(*units), zones[1] if zones[0] == "UTC" else zones[0])
+
+
+def time_of_day(unit: str) -> pa.DataType:
+    return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
 
 
 def finer(one: str, other: str) -> str:

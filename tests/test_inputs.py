@@ -41,6 +41,44 @@ def folder(tmp_path_factory):
     return folder
 
 
+UNITS = st.tuples(st.sampled_from("YMWDhms") | st.sampled_from(["ms", "us", "ns"]), st.sampled_from([1, 1, 2, 25, 100]))
+
+
+@given(
+    st.lists(st.integers(-(10**6), 10**6) | st.none(), min_size=1, max_size=4),
+    UNITS,
+    st.sampled_from("Mm"),
+    st.booleans(),
+)
+def test_times_of_numpy_in_any_unit_are_those_that_numpy_says(counts, unit, kind, as_list):
+    """In steps of 25 seconds as well, in arrays and lists; of months and years there are no lengths."""
+    dtype = f"{kind}8[{unit[1]}{unit[0]}]"
+    values = np.array(["NaT" if count is None else count for count in counts], dtype)
+    events = {"ts": range(len(counts)), "x": list(values) if as_list else values.astype(values.dtype.newbyteorder(">"))}
+    if kind == "m" and unit[0] in "YM":
+        with pytest.raises(sw.BadType, match='column "x" can not be read'):
+            sw.evaluate(sw.Query(sw.last("x"), sw.Rows(1), name="x"), events)
+        return
+    found = sw.evaluate(sw.Query(sw.last("x"), sw.Rows(1), name="x"), events)["x"].combine_chunks()
+    assert found.is_valid().to_pylist() == [count is not None for count in counts]
+    known = found.drop_null().to_numpy(zero_copy_only=False)
+    assert (known == values[~np.isnat(values)]).all()
+
+
+def test_times_of_numpy_that_int64_can_not_hold_in_a_unit_of_arrow_are_refused():
+    for dtype in ("M8[h]", "m8[h]", "M8[Y]"):
+        with pytest.raises(sw.BadType, match="does not fit int64 in"):
+            sw.evaluate(QUERY, {"ts": [1], "x": np.array([2**60], dtype)})
+
+
+@pytest.mark.parametrize("out", ["pandas", "polars"])
+def test_what_another_library_has_no_type_for_is_said(out):
+    union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])
+    query = sw.Query(sw.last("x"), sw.Rows(1), name="x")
+    with pytest.raises(sw.BadType, match=f"can not be made a frame of {out}"):
+        sw.evaluate(query, pa.table({"ts": [1], "x": union}), out=out)
+
+
 def without_nulls(rows):
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pytest
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import frames as fr
 import swag as sw
+from swag.query.kind import KINDS, Reads
+from swag.query.kinds.one_of_each import one_of_each
 from tests.examples import share
 
 NOTHING = {"ts": [1, 2], "k": ["a", "b"], "c": [None, None], "x": [1, 2]}
@@ -38,6 +40,18 @@ def test_every_aggregate_of_it_is_null() -> None:
     before = engine.lookup_all().to_pylist()
     engine.append(NOTHING)
     assert engine.lookup_all().to_pylist() == before == [{query.label: None for query in queries}]
+
+
+def test_it_answers_as_no_rows_do_whatever_the_kind() -> None:
+    """Of every kind there is: 0 of what counts, null of all else."""
+    kinds = one_of_each({reads: ["c"] for reads in get_args(Reads)})
+    queries = names([each for each in kinds if each.columns])
+    expected = {q.label: 0 if KINDS[q.aggregate.kind].counts else None for q in queries}
+    assert sw.evaluate(queries, NOTHING).drop_columns(["ts"]).to_pylist() == [expected, expected]
+    engine = sw.Engine()
+    engine.register(queries)
+    engine.append(NOTHING)
+    assert engine.lookup_all().to_pylist() == [expected]
 
 
 @pytest.mark.parametrize("key", [None, "k"])

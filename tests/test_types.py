@@ -150,7 +150,8 @@ def test_answers_keep_the_type_of_their_column(kind: pa.DataType, name: str) -> 
 
 
 def is_time(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_run_end_encoded(kind) else kind
+    encoded = pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind)
+    kind = kind.value_type if encoded else kind
     return pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
@@ -191,6 +192,28 @@ def test_ts_of_other_types_is_refused(kind: pa.DataType) -> None:
     for call in (lambda: sw.evaluate([query], table), lambda: engine.append(table)):
         with pytest.raises(sw.BadType, match="ts is an integer or a timestamp"):
             call()
+
+
+# -- nulls, and no rows -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in NESTED], **ids)
+def test_what_has_no_answer_is_a_null_or_no_row_of_its_type(kind: pa.DataType) -> None:
+    """Of whatever type answers would be: ticks that have not come, lists of nothing, values that do not pass."""
+    values = ALL[kind]
+    table = pa.table({"ts": [1, 2, 3, 4], "k": ["a", "b", "a", "b"], "c": column(kind, values)})
+    ends = [sw.last_n("c", 2), sw.last("c"), sw.mode("c")]
+    engine = sw.Engine(key="k")
+    engine.register([sw.Query(each, sw.Rows(2), f"e{i}", every=sw.Every(9)) for i, each in enumerate(ends)])
+    engine.register([sw.Query(each, sw.Range(2), f"q{i}", where="ts < 0") for i, each in enumerate(ends)])
+    engine.append(table)
+    assert [engine.emitted(f"e{i}").num_rows for i in range(3)] == [0, 0, 0]
+    assert [engine.lookup(f"q{i}", key="a") for i in range(3)] == [None, None, None]
+    assert engine.features({"k": ["a", "z"]})["q0"].to_pylist() == [None, None]
+    if kind not in NOTHING and not isinstance(values[0], bytes | bool):
+        passing = sw.Query(sw.last("c"), sw.Range(2), "h", having=(">=", values[0]))
+        found = sw.evaluate([passing], table)["h"].to_pylist()
+        assert found == [value if value >= values[0] else None for value in values]
 
 
 # -- layouts ----------------------------------------------------------------------------------------------------------

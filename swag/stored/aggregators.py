@@ -79,7 +79,7 @@ class Aggregator(ABC):
         a, b = self.rows(chunk)
         return (b - a) / (chunk.last - chunk.first)
 
-    def dtype(self, i: int = 0) -> Any:
+    def dtype(self, i: int = 0) -> np.dtype:
         return self.selection.stored.fields[self.columns[i]].values.dtype
 
     def column(self, chunk: Chunk, i: int = 0, dtype: Any = None) -> np.ndarray:

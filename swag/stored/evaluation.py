@@ -304,7 +304,8 @@ def aggregator_of(aggregate: Aggregate, kinds: dict[str, pa.DataType]) -> tuple[
         of = kinds[aggregate.columns[0]]
         if is_wide(of):
             return DecimalSums, parts
-        return IntegerSums if is_discrete(of) or pa.types.is_decimal(of) else Sums, parts
+        whole = is_discrete(of) or pa.types.is_decimal(of) or aggregate.kind not in families.OF_LIMBS
+        return IntegerSums if whole else Sums, parts
     if len(parts) == 1:  # whatever is made of one operator can be swept
         return BY_KIND.get(aggregate.kind, Swept), parts
     return BY_KIND[aggregate.kind], parts or aggregate.kind

@@ -163,6 +163,11 @@ class IntegerSums(Aggregator):
             return TwoWords(requests)
         return Output(requests, np.float64 if aggregate.kind == "mean" else np.int64, int(aggregate.kind != "count_if"))
 
+    def dtype(self, i: int = 0) -> np.dtype:
+        """Of a column of nulls alone nobody knows that it is one of true and false."""
+        kept = super().dtype(i)
+        return kept if kept.kind != "f" else np.dtype(np.int64)
+
     @cached_property
     def may_widen(self) -> bool:
         """Are these decimals, and so many and large that a sum of some may be beyond int64?"""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from swag.arguments import LARGEST, SMALLEST, is_whole
 from swag.errors import BadEvents, BadQuery, BadType, SwagError, UnknownColumn, nearest
 from swag.tables import decimals
-from swag.tables.inputs import sentence, table_of
+from swag.tables.inputs import as_array, sentence, table_of
 from swag.tables.plain import ENCODED, plain
 from swag.tables.times.points import point, whole_number
 
@@ -46,7 +46,7 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
         if not isinstance(name, str):
             raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
         try:
-            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else as_array(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
             raise BadType(
                 f'column "{name}" can not be read: {sentence(why)}', "a list or array of one type, None for null"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from swag.errors import BadType
@@ -20,6 +21,41 @@ def table_of(events: Any) -> pa.Table | dict[str, Any]:
         if found(events):
             return read(events)
     raise BadType(f"events are a {type(events).__name__}, which is no table.", HINT)
+
+
+UNITS = {  # what stands for the units of NumPy that Arrow has not; a length in months or years is none
+    "M": {"W": "D", "M": "D", "Y": "D", "h": "s", "m": "s"},
+    "m": {"W": "s", "D": "s", "h": "s", "m": "s"},
+}
+
+
+def as_array(values: Any) -> pa.Array:
+    """A column of Arrow, of an array of NumPy's or a list."""
+    first = next((each for each in values if each is not None), None) if isinstance(values, list) else None
+    if isinstance(first, np.datetime64 | np.timedelta64):
+        known = [None if each is None or each != each else each for each in values]
+        some = any(each is not None for each in known)
+        values = np.array(known, f"{first.dtype.kind}8" if some else first.dtype)
+    return pa.array(_as_arrow_has_it(values) if isinstance(values, np.ndarray) else values)
+
+
+def _as_arrow_has_it(values: np.ndarray) -> np.ndarray:
+    """In this machine's order of bytes, and times in steps of one of Arrow's units: it takes steps of 25 seconds for
+    seconds. What these can not hold stays as it is."""
+    dtype = values.dtype.newbyteorder("=")
+    if dtype.kind in UNITS:
+        unit = np.datetime_data(dtype)[0]
+        if unit in ("ps", "fs", "as", "generic") or (dtype.kind == "m" and unit in "MY"):
+            return values
+        dtype = np.dtype(f"{dtype.kind}8[{UNITS[dtype.kind].get(unit, unit)}]")
+    if dtype == values.dtype:
+        return values
+    found = values.astype(dtype)
+    if dtype.kind in UNITS:
+        wrapped = (found.astype(values.dtype) != values) & ~np.isnat(values)
+        if wrapped.any():
+            raise OverflowError(f"{values[wrapped][0]!r} does not fit int64 in {dtype}")
+    return found
 
 
 def _is(module: str, name: str) -> Callable[[Any], bool]:

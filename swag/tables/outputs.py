@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from swag.arguments import is_option
-from swag.errors import BadQuery
+from swag.errors import BadQuery, BadType
+from swag.tables.inputs import sentence
 
 KINDS = ("arrow", "pandas", "polars")
 
@@ -24,7 +25,12 @@ def check_out(out: Any) -> None:
 def as_frame(table: pa.Table, out: str) -> Any:
     if out == "arrow":
         return table
-    return importlib.import_module("polars").from_arrow(table) if out == "polars" else _pandas(table)
+    try:
+        return importlib.import_module("polars").from_arrow(table) if out == "polars" else _pandas(table)
+    except Exception as why:  # theirs, of which they have many: of types that they have not
+        raise BadType(
+            f"the answers can not be made a frame of {out}: {sentence(why)}", "without out=, they are a table of Arrow"
+        ) from None
 
 
 def _pandas(table: pa.Table) -> Any:

@@ -2,7 +2,9 @@
 
 string and binary views     large strings, large binaries: Arrow can not take rows of views yet
 run-end encoded             one value per row: their nulls are not counted, and few functions read them
-a null in a dictionary      a null row: a dictionary's own nulls are not counted, and such can not be put together
+dictionaries                of text and bytes they stay; a null in one is a null row, as its own nulls are not counted,
+                            and such can not be put together. Of all else one value per row: of a dictionary of dates
+                            or decimals, Arrow has no null and no empty column
 decimals of 32 or 64 bits   of 128 bits, which Arrow can sort and compare
 """
 
@@ -13,6 +15,7 @@ ENCODED = {
     kind.id for kind in (pa.string_view(), pa.binary_view(), pa.decimal32(1), pa.decimal64(1),
                          pa.run_end_encoded(pa.int32(), pa.int8()), pa.dictionary(pa.int8(), pa.int8()))
 }  # fmt: skip
+WORDS = {kind.id for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.binary(1))}
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -24,7 +27,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def _is_plain(values: pa.ChunkedArray) -> bool:
-    """Can it stay as it is? Of all encodings, a dictionary may."""
+    """Can it stay as it is? Of all encodings, a dictionary of words may."""
     nulls = pa.types.is_dictionary(values.type) and any(chunk.dictionary.null_count for chunk in values.chunks)
     return not nulls and plain_type(values.type) == values.type
 
@@ -40,7 +43,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, plain_type(kind.value_type), kind.ordered)
+        values = plain_type(kind.value_type)
+        return pa.dictionary(kind.index_type, values, kind.ordered) if values.id in WORDS else values
     return kind
 
 
@@ -54,7 +58,8 @@ def _plain_array(array: pa.Array) -> pa.Array:
         rows = np.arange(array.offset, array.offset + len(array))
         return _plain_array(array.values).take(pa.array(np.searchsorted(array.run_ends, rows, side="right")))
     if pa.types.is_dictionary(kind):
-        return _without_nulls_inside(array)
+        stays = pa.types.is_dictionary(plain_type(kind))
+        return _without_nulls_inside(array) if stays else _plain_array(array.dictionary).take(array.indices)
     return array.cast(plain_type(kind))
 
 

@@ -44,5 +44,5 @@ def test_a_quantile_is_compared_in_sql():
     assert until.spec == fr.Aggregate(sw.median("x"), ">=", 1, max_rows=9)
     (kept,) = sw.sql("SELECT COUNT(*) FROM t [FRAME WHILE QUANTILE(x, 0.9) > 1]")
     assert kept.spec == fr.Aggregate(sw.quantile("x", 0.9), ">", 1, close="before")
-    with pytest.raises(sw.BadSQL, match="column 31: median.*by itself"):
+    with pytest.raises(sw.BadSQL, match=r"column 31: median.*by itself"):
         sw.sql("SELECT COUNT(*) FROM t [FRAME UNTIL MEDIAN(x) - MIN(x) >= 1]")

@@ -49,7 +49,12 @@ class Fingerprint:
         self._sums: dict[str, tuple[int, int]] = {}
 
     def add(self, fields: dict[str, Field], instants: np.ndarray, ids: np.ndarray, keys: KeyTable | None) -> None:
-        """The next rows, and the keys that were seen by their end. fields: what the spec reads of them."""
+        """The next rows, and the keys that were seen by their end. fields: what the spec reads of them.
+
+        No rows are as if they had not come: a table of keys may hold something of its own before the first one.
+        """
+        if not instants.size:
+            return
         new = {"ts": instants, "ids": ids}
         for name, read in fields.items():
             new[f"column {name}"] = read.values if read.words is None else self._hashed(read)

@@ -5,6 +5,7 @@ is known by `skip` and `rows` (frames/finding/ties.py): from the detection itsel
 that are the same by their fingerprint (frames/owning/origin.py).
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -16,7 +17,7 @@ from frames.detection import FramesFound, search
 from frames.owning.meeting import Meeting
 from frames.owning.origin import Origin
 from kernels.frames.framing import BEGIN, COUNT, KEY
-from swag.errors import BadEvents, BadQuery
+from swag.errors import BadEvents, BadQuery, SwagError
 from swag.query.groupings import By
 from swag.tables.columns import column
 from swag.tables.key_columns import key_name
@@ -77,9 +78,14 @@ def of_origin(whole: pa.Table, meeting: Meeting, ts: str, by: By, own: bool | No
         return _refuse(origin) if own else None
 
     def ask(meeting: Meeting) -> Spans | None:
-        if origin.is_of(meeting.table):
+        if not origin.is_of(meeting.table):
+            return _refuse(origin) if own else None
+        try:
             return found_again(origin, meeting, whole, partial)
-        return _refuse(origin) if own else None
+        except SwagError:
+            if own or origin.rows:
+                raise
+            return None  # a note from before the first event is of any stream: these are another's
 
     return Owner(ask, must=bool(own))
 
@@ -90,7 +96,7 @@ def _from(meeting: Meeting, skips: np.ndarray, rows: np.ndarray) -> Spans:
 
 
 def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool) -> Spans:
-    """The frames of events that they were found in, looked up by frame_id; they must be as they were."""
+    """The frames of events that they were found in, looked up by frame_id, else by place; they must be as they were."""
     spec = origin.found_by()
     if spec is None:
         raise BadEvents(
@@ -99,26 +105,75 @@ def found_again(origin: Origin, meeting: Meeting, whole: pa.Table, partial: bool
             f"fr.detect again; {BY_TIME}",
         )
     found = search(spec, meeting.table, origin.ts, key_name(origin.by))
-    empty = ~meeting.there  # the last piece of a frame, alone
-    known = (meeting.numbers >= 0) & (meeting.numbers < found.count)
-    at = meeting.numbers[known]
-    skips, rows = np.zeros(known.size, np.int64), np.zeros(known.size, np.int64)
-    skips[known], rows[known] = found.skips()[at], found.fields[COUNT, at]
-    if meeting.rows is not None and partial:
-        rows = np.minimum(rows, meeting.rows)
-    lo, hi = _from(meeting, skips, rows)
-    when = np.append(meeting.laid.when, 0)  # frames that are not known are looked up there
-    there = known & (hi > 0) & (hi < when.size)
-    same = there & (meeting.half_open | (when[np.where(there, hi - 1, -1)] == meeting.ends))
-    same[known] &= found.fields[BEGIN, at] == meeting.starts[known]
-    if meeting.rows is not None:
-        same &= rows == meeting.rows
-    if found.key is not None:
-        keys = found.key[1].find(column(whole, found.key[0], "frames are found per"), found.key[0])
-        same[known] &= keys[known] == found.fields[KEY, at]
-    if not (same | empty).all() or np.unique(meeting.numbers).size < meeting.numbers.size:
-        _refuse_changed(meeting.numbers, same | empty)
-    return lo, np.where(empty, lo, hi)
+    here = _FoundHere(found, meeting, _their_keys(found, whole), partial)
+    spans, same = here.looked_up(meeting.numbers)
+    if not same.all() and meeting.rows is not None and here.keys is not None:
+        again, fit = here.looked_up(here.by_place())
+        spans, same = (again, fit) if fit.all() else (spans, same)
+    if not same.all() or np.unique(meeting.numbers).size < meeting.numbers.size:
+        _refuse_changed(meeting.numbers, same)
+    return spans
+
+
+def _their_keys(found: FramesFound, whole: pa.Table) -> np.ndarray | None:
+    """Of the frames that were found before: their keys, as those that were found again count them."""
+    if found.key is None:
+        return None
+    name, keys = found.key
+    return keys.find(column(whole, name, "frames are found per"), name)
+
+
+@dataclass(frozen=True, eq=False)
+class _FoundHere:
+    """Frames that were found again, and those of a meeting, which are looked up among them. keys: of the latter.
+
+    partial: of these, some may lack their last pieces.
+    """
+
+    found: FramesFound
+    meeting: Meeting
+    keys: np.ndarray | None
+    partial: bool
+
+    def looked_up(self, places: np.ndarray) -> tuple[Spans, np.ndarray]:
+        """The events of frames that are the ones in these places, and which of them are as they were."""
+        meeting, found = self.meeting, self.found
+        empty = ~meeting.there  # the last piece of a frame, alone
+        known = (places >= 0) & (places < found.count)
+        at = places[known]
+        skips, rows = np.zeros(known.size, np.int64), np.zeros(known.size, np.int64)
+        skips[known], rows[known] = found.skips()[at], found.fields[COUNT, at]
+        if meeting.rows is not None and self.partial:
+            rows = np.minimum(rows, meeting.rows)
+        lo, hi = _from(meeting, skips, rows)
+        same = known & self._end_there(hi)
+        same[known] &= found.fields[BEGIN, at] == meeting.starts[known]
+        if meeting.rows is not None:
+            same &= rows == meeting.rows
+        if self.keys is not None:
+            same[known] &= self.keys[known] == found.fields[KEY, at]
+        return (lo, np.where(empty, lo, hi)), same | empty
+
+    def _end_there(self, hi: np.ndarray) -> np.ndarray:
+        """Which frames of the meeting end with the event in front of these positions?"""
+        when = np.append(self.meeting.laid.when, 0)  # frames that are not known are looked up there
+        there = (hi > 0) & (hi < when.size)
+        return there & (self.meeting.half_open | (when[np.where(there, hi - 1, -1)] == self.meeting.ends))
+
+    def by_place(self) -> np.ndarray:
+        """Of each frame the place of the one with its key, start and rows; of several, in order. -1: there are more,
+        or fewer. Punctuations of single keys number frames in another order than that of stored events."""
+        theirs, ours, places = defaultdict(list), defaultdict(list), np.full(self.meeting.numbers.size, -1)
+        for place, told in enumerate(zip(*(self.found.fields[i].tolist() for i in (KEY, BEGIN, COUNT)), strict=True)):
+            theirs[told].append(place)
+        order = np.argsort(self.meeting.numbers, kind="stable")
+        told = (self.keys, self.meeting.starts, self.meeting.rows)
+        for frame, *said in zip(order.tolist(), *(np.asarray(each)[order].tolist() for each in told), strict=True):
+            ours[tuple(said)].append(frame)
+        for said, frames in ours.items():
+            if len(theirs[said]) == len(frames):
+                places[frames] = theirs[said]
+        return places
 
 
 def _refuse(origin: Origin | None) -> NoReturn:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 1200  # of pixels, about: more points per column than this can not be told apart
+INSTANT = 1.2  # on the axis: how wide the picture of one instant is
 BAND_FROM = 100  # frames that are shaded each for itself; more of them are a band
 LEVELS = 40  # lines across; more of them would hide the signal
 SILENCE = 10  # times as long as the usual time between events, and a hundredth of the picture: the line is interrupted
@@ -27,10 +28,12 @@ FRAME, GAP, LINE, EDGE, LEVEL = "#f2a65a", "#d9dde3", "#274060", "#c1121f", "#7a
 
 
 class Signal(NamedTuple):
-    """Events in order of time. v: NaN where there is no value."""
+    """Events in order of time. v: NaN where there is no value. picture: from when to when all of it is, which may show
+    other signals beneath this one."""
 
     t: np.ndarray
     v: np.ndarray
+    picture: tuple[int, int]
 
     @property
     def width(self) -> int:
@@ -39,8 +42,8 @@ class Signal(NamedTuple):
 
     @property
     def span(self) -> int:
-        """From the first event to the last, in the unit of ts."""
-        return int(self.t[-1]) - int(self.t[0]) if self.t.size else 0
+        """Of the picture, in the unit of ts."""
+        return self.picture[1] - self.picture[0]
 
 
 class FrameSpans(NamedTuple):
@@ -127,8 +130,8 @@ def _shades(ax: "Axes", spans: FrameSpans, signal: Signal, clock: Clock, colour:
 def _distances(signal: Signal, clock: Clock) -> tuple[float, float]:
     """On the axis: how wide a column of pixels is, and how near frames are that touch: a column, or a unit of ts."""
     if not signal.span:
-        return 0.001, 0.001
-    first, last = positions(signal.t[[0, -1]], clock)
+        return INSTANT / COLUMNS, INSTANT / COLUMNS
+    first, last = positions(np.array(signal.picture), clock)
     return (last - first) / COLUMNS, (last - first) / signal.span * signal.width
 
 
@@ -200,9 +203,13 @@ def draw_levels(ax: "Axes", name: str, levels: list[float]) -> list[Any]:
     return lines[:1]
 
 
-def set_clock(ax: "Axes", clock: Clock, ts: str) -> None:
+def set_clock(ax: "Axes", signal: Signal, clock: Clock, ts: str) -> None:
     """Times along the axis as people write them, in the zone of ts."""
     ax.set_xlabel(ts)
+    ax.margins(x=0.005)
+    if signal.t.size and not signal.span:
+        at = positions(signal.t[:1], clock)[0]
+        ax.set_xlim(at - INSTANT / 2, at + INSTANT / 2)
     if clock.unit is None:
         return
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter

@@ -60,15 +60,15 @@ def plot(
         if len(panels) > 1:
             name = next(iter(panels[0].key))
             raise BadQuery(f'the frames are of {keys:,} keys ("{name}"); ax shows one.', f'key=("{name}", …)')
-        ax.legend(handles=panels[0].draw(ax, label), fontsize=8, loc="upper right")
+        ax.legend(handles=panels[0].draw(ax, label, _picture(panels)), fontsize=8, loc="upper right")
         return ax  # type: ignore[no-any-return]
     rows, height = len(panels), 3.2 if len(panels) == 1 else 0.8 + 1.7 * len(panels)
     figure, grid = plt.subplots(
         rows, sharex=True, sharey=True, squeeze=False, figsize=(11, height), layout="constrained"
     )
-    says: dict[str, Any] = {}
+    says, picture = dict[str, Any](), _picture(panels)
     for panel, each in zip(panels, grid[:, 0], strict=True):
-        for entry in panel.draw(each, label if len(panels) == 1 else ""):
+        for entry in panel.draw(each, label if len(panels) == 1 else "", picture):
             says.setdefault(entry.get_label(), entry)
     above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 6, "borderaxespad": 0.2}
     grid[0, 0].legend(handles=list(says.values()), frameon=False, fontsize=8, **above)
@@ -90,18 +90,19 @@ class Panel(NamedTuple):
     ts: str
     y: str
 
-    def draw(self, ax: "Axes", label: str) -> list[Any]:
-        """All of it, and what the legend says of it."""
+    def draw(self, ax: "Axes", label: str, picture: tuple[int, int]) -> list[Any]:
+        """All of it, and what the legend says of it. picture: from when to when it is."""
         clock, instants = timed(self.table, self.ts)
         values, words = _values(self.table, self.y)
         order = np.argsort(instants, kind="stable")
-        signal = Signal(instants[order], values[order])
+        signal = Signal(instants[order], values[order], picture)
         spans, gap = _spans(self.frames, clock, signal)
         says = draw_signal(ax, signal, clock, self.y, steps=bool(words))
         for which, drawn in ((gap, draw_gaps), (~gap, draw_frames)):
             says += drawn(ax, FrameSpans(spans.starts[which], spans.ends[which]), signal, clock)
         says += self._levels(ax, signal.v[np.isfinite(signal.v)])
-        self._words(ax, clock, words)
+        self._words(ax, words)
+        set_clock(ax, signal, clock, self.ts)
         ax.set_title(label or self._title(int((~gap).sum()), instants.size), loc="left", fontsize=10)
         return says
 
@@ -114,15 +115,19 @@ class Panel(NamedTuple):
         named = ", ".join(f"{name} {value}" for name, value in self.key.items())
         return f"{named}: " * bool(named) + f"{_counted(frames, 'frame')} over {_counted(events, 'event')}"
 
-    def _words(self, ax: "Axes", clock: Clock, words: list[str]) -> None:
+    def _words(self, ax: "Axes", words: list[str]) -> None:
         """Along the axes; words: what the numbers from 0 on stand for, where y is a column of text."""
         ax.set_ylabel(self.y)
         if words:
             ax.set_yticks(range(len(words)), words)
-        set_clock(ax, clock, self.ts)
-        ax.margins(x=0.005)
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
+
+
+def _picture(panels: list[Panel]) -> tuple[int, int]:
+    """From the first event of all panels to the last, in the unit of ts."""
+    times = np.concatenate([timed(panel.table, panel.ts)[1] for panel in panels])
+    return (int(times.min()), int(times.max())) if times.size else (0, 0)
 
 
 def _counted(number: int, what: str) -> str:

@@ -61,14 +61,13 @@ class Aggregate(Spec):
     close: Close | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_term(self.aggregate)
         self._set(aggregate=bare(self.aggregate))
         if is_condition(self.aggregate):
             if self.op is not None or self.c is not None:
                 raise BadQuery(f"{self.aggregate} is a condition: it is compared already.", HINT)
-            self._set(
-                **dict(zip(("aggregate", "op", "c"), compared(self.aggregate) or (self.aggregate,), strict=False))
-            )
+            parts = compared(self.aggregate) or (self.aggregate,)
+            self._set(**dict(zip(("aggregate", "op", "c"), parts, strict=False)))
+        check_term(self.aggregate)
         if not is_condition(self.aggregate):
             check_op(self.op, (*BEFORE, *WITH), "Aggregate")
             check_number(self.c, "c", "Aggregate")
@@ -103,8 +102,13 @@ class Aggregate(Spec):
 
     @property
     def is_simple(self) -> bool:
-        """Is it one of the aggregates that have kernels' operators of their own, compared as usual?"""
-        return isinstance(self.aggregate, Aggregated) and self.aggregate.kind not in FURTHER and self.close is None
+        """Is it one of the aggregates that have kernels' operators of their own, compared as usual?
+
+        A quantile is, either way: which side of the constant its values are on is all that is kept of them.
+        """
+        if not isinstance(self.aggregate, Aggregated) or self.aggregate.kind in FURTHER:
+            return False
+        return self.close is None or self.aggregate.kind == "quantile"
 
     @property
     def term(self) -> Any:

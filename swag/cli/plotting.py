@@ -97,9 +97,5 @@ def series_column(table: pa.Table, ts: str) -> tuple[str, int]:
     return "", 0
 
 
-def _of_numbers(source: Files, names: list[str]) -> list[str]:
-    return [each.name for each in source.typed(names) if is_number(decoded_type(each.type))] if names else []
-
-
 def _impossible(path: Path, why: OSError | ValueError) -> click.UsageError:
     return click.UsageError(f'"{path}" can not be drawn: {reason(why)}.')

@@ -65,6 +65,8 @@ SPECS: dict[str, Any] = {
     "quantile >": fr.Aggregate(sw.quantile("x", 0.3), ">", 0),
     "median": fr.Aggregate(sw.median("x"), "<", 1.25),
     "median >=": fr.Aggregate(sw.median("i"), ">=", 1.5),
+    "median >, before": fr.Aggregate(sw.median("x"), ">", 0.5, close="before"),
+    "quantile <, with": fr.Aggregate(sw.quantile("x", 0.6), "<", 1, close="with", max_rows=4),
     "spread >": fr.Aggregate(sw.max("x") - sw.min("i"), ">", 1.2),
     "both ways, before": fr.Aggregate((sw.var("x") < 1.3) & (sw.min("i") > 0), close="before"),
     "either, with": fr.Aggregate((sw.last("x") > sw.first("x")) | (sw.count() >= 4)),

@@ -29,6 +29,7 @@ def test_one_comparison_is_one_aggregate_compared():
     assert fr.Aggregate(sw.sum("v") < 10, close="before") == fr.Aggregate(sw.sum("v"), "<", 10)
     assert fr.Aggregate(sw.sum("v"), "<", 10, close="with").reported == ("value",)
     assert fr.Aggregate((sw.sum("v") > 1) & (sw.count() > 2)).reported == ()
+    assert fr.Aggregate(sw.median("v") > 3) == fr.Aggregate(sw.median("v"), ">", 3)
     for spec in FURTHER.values():
         again = fr.Aggregate.from_json(spec.to_json())
         assert again == spec and repr(again) == repr(spec)
@@ -44,8 +45,9 @@ def test_one_comparison_is_one_aggregate_compared():
         ((~(sw.sum("v") > 1),), "not cut by NOT"),
         ((sw.age(), ">", 3), "not cut by age"),
         ((sw.median("v") - sw.min("v"), ">", 3), "by itself"),
+        (((sw.median("v") > 3) & (sw.count() > 3),), "by itself"),
         ((sw.sum("v").over(sw.Rows(3)) > 3,), "no window of its own"),
-        ((sw.last("v") > "a",), "no number"),
+        ((sw.last("v") > "a",), "compares with a number"),
         ((3, ">", 3), "takes an aggregate"),
     ],
 )

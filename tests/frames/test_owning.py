@@ -109,18 +109,23 @@ def test_summaries_are_of_these_events(name, rows):
 @settings(max_examples=share(12), deadline=None)
 def test_frames_that_came_out_bit_by_bit_own_their_events(name, fragments, data, rows):
     spec = SPECS[name]
+    at = [max(row["ts"] - early, LEAST) for row in rows for early in (0, 1)]  # at events, and before the first
+    times = st.lists(st.sampled_from(at), max_size=3).map(sorted) if rows else st.none()
     for key in (None, "k"):
         detector = fr.Detector(spec, key=key, fragments=fragments)
         waiting, came, tables = list(rows), [], []
-        for t in sorted(data.draw(st.lists(st.sampled_from([row["ts"] for row in rows]), max_size=3)) if rows else []):
+        for t in data.draw(times) if rows else []:
             early = [at for at, row in enumerate(waiting) if row["ts"] <= t or data.draw(st.booleans())]
             for part in _cut(data.draw, [waiting[at] for at in early]):
                 detector.push(table(part))
                 came += part
             waiting = [row for at, row in enumerate(waiting) if at not in early]
+            if key and came and data.draw(st.booleans()):
+                tables.append(detector.punctuate(t, key=data.draw(st.sampled_from("abc"))))
             tables.append(detector.punctuate(t))
         detector.push(table(waiting))
-        frames, came = pa.concat_tables([*tables, detector.finish()]), came + waiting
+        frames = pa.concat_tables([*tables, detector.finish()], promote_options="default")
+        came += waiting
         assert sorted(filled(frames, came, key).values()) == definition(spec, came, key)
         whole = fr.summarize(fr.united(frames), table(came), sw.count(), key=key, own=True)
         assert whole["count()"].to_pylist() == whole["rows"].to_pylist()
@@ -233,6 +238,31 @@ def test_pieces_of_a_frame_that_is_still_open_hold_what_has_come():
     assert pieces["rows"].to_pylist() == [3]
     assert fr.fill(pieces, events)["x"].to_pylist() == [9, 9, 9]
     assert fr.summarize(pieces, events, sw.count())["count()"].to_pylist() == [3]
+
+
+def test_frames_of_a_detector_that_was_punctuated_before_its_first_event_own_theirs():
+    events = {"ts": [1, 1, 1], "k": ["a", "a", "b"], "x": [9, 0, 9]}
+    detector = fr.Detector(fr.Threshold("x", ">", 5), key="k")
+    tables = [detector.punctuate(0)]
+    detector.push(events)
+    frames = pa.concat_tables([*tables, detector.finish()], promote_options="default")
+    assert fr.summarize(frames, events, sw.count(), key="k")["count()"].to_pylist() == [1, 1]
+    messages = {"ts": [1, 1, 1], "k": ["a", "a", "a"]}  # another stream, by time: the note is from before any event
+    assert fr.summarize(frames, messages, sw.count(), key="k")["count()"].to_pylist() == [3, 0]
+    with pytest.raises(sw.SwagError):
+        fr.summarize(frames, messages, sw.count(), key="k", own=True)
+
+
+def test_punctuations_of_single_keys_number_frames_otherwise_and_they_own_their_events():
+    events = pa.table({"ts": [1, 1, 1, 1, 2], "k": ["a", "a", "b", "a", "b"], "x": [9, 0, 9, 9, 0]})
+    detector = fr.Detector(fr.Threshold("x", ">", 5), key="k")
+    detector.push(events)
+    frames = pa.concat_tables([detector.punctuate(2, key="b"), detector.finish()])
+    assert frames["k"].to_pylist() == ["b", "a", "a"] != fr.detect(detector.spec, events, key="k")["k"].to_pylist()
+    inside = fr.fill(frames, events.append_column("row", pa.array(range(5))), key="k", own=True)
+    assert list(zip(inside["row"].to_pylist(), inside["frame_id"].to_pylist(), strict=True)) == [(0, 1), (2, 0), (3, 2)]
+    with pytest.raises(sw.BadEvents, match="not as it was found"):  # which of the two at that instant?
+        fr.fill(frames.filter(pa.array([True, False, True])), events, key="k", own=True)
 
 
 def test_many_events_of_many_keys_own_theirs():

@@ -211,3 +211,23 @@ def test_the_command_line_says_if_a_file_has_several_series_and_no_key_was_given
     assert 'has 3 values of "router", and there is no --key' in capfd.readouterr().err
     assert main([*frames, "--key", "router"]) == 0
     assert capfd.readouterr().err == ""
+
+
+def widths(ax: Any) -> list[float]:
+    """Of the shades, in parts of the picture's width."""
+    (shades,) = ax.collections
+    low, high = ax.get_xlim()
+    return [float(np.ptp(path.vertices[:, 0])) / (high - low) for path in shades.get_paths()]
+
+
+@pytest.mark.parametrize("ts", [5, datetime.datetime(2024, 3, 1, 9, 30)])
+def test_a_frame_of_one_instant_is_seen_also_where_it_is_the_whole_picture(ts):
+    events = {"ts": [ts], "x": [1.0]}
+    ax = fr.plot(fr.detect(fr.Threshold("x", ">", 0), events), events, y="x")
+    assert [0.001 < width < 0.01 for width in widths(ax)] == [True]
+
+
+def test_a_key_of_few_events_beneath_one_of_many_has_frames_that_are_seen():
+    events = {"ts": [*range(10_000), 3, 4], "k": ["long"] * 10_000 + ["short"] * 2, "x": [0.0] * 10_000 + [9.0] * 2}
+    axes = fr.plot(fr.detect(fr.Threshold("x", ">", 1), events, key="k"), events, y="x")
+    assert [0.001 < width < 0.01 for width in widths(axes[1])] == [True]

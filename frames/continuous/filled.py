@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from frames.continuous.messages import Messages, MessageSpans
 from frames.continuous.running import OURS, RunningFrames
-from frames.finding.intake import NO_KEY, NO_TIME, key_ids
+from frames.finding.intake import NO_KEY, NO_TIME, check_key_type, key_ids
 from frames.scans.scan import extended
 from frames.state import keys_from_arrays, keys_to_arrays
 from frames.tables import frames_table, margins, noted_extent, shifted
@@ -53,6 +53,17 @@ if TYPE_CHECKING:
 SMALL = 4096  # messages that are not worth the trouble of looking which of them may go
 
 
+MANY_KEYS = 1024  # fewer are remembered for ever
+
+
+class CheckedMessages(NamedTuple):
+    """Messages that can be taken, and the keys by whose numbers they go. ordered: those of a key come in order."""
+
+    rows: TimedRows
+    keys: KeyTable | None
+    ordered: bool
+
+
 class EndedFrames(NamedTuple):
     """Frames that have ended: as rows, their keys, and from when to when events lie in them."""
 
@@ -84,8 +95,7 @@ class FilledFrames(RunningFrames):
         self.latest = NO_TIME
         self.complete = self.closed = EARLIEST
         self._clock: Clock | None = None
-        self._checked: tuple[TimedRows, bool] | None = None  # and whether those of a key are in order
-        self._left = 0  # messages that were there when they were last looked through
+        self._left = self._keys_left = 0  # messages and keys that were there when they were last looked through
 
     def _begin(self) -> None:
         super()._begin()
@@ -95,6 +105,7 @@ class FilledFrames(RunningFrames):
 
     def check(self, table: pa.Table, clock: Clock) -> None:
         self._check_clock(clock)
+        check_key_type(table, self.by, self.known)
         if self.query.fills_itself:
             super().check(table, clock)
         else:
@@ -105,7 +116,7 @@ class FilledFrames(RunningFrames):
     ) -> tuple[pa.Table | None, SwagError | None]:
         found = super().take(rows, keys, clock, by_key)
         if self.query.fills_itself:
-            self._add(self._read(rows.table), ordered=True)
+            self._add(self._read(rows.table, self.known))
         return found
 
     def _check_clock(self, clock: Clock) -> None:
@@ -154,6 +165,7 @@ class FilledFrames(RunningFrames):
                 found = self._answered(ready)
         if self.messages.count > 2 * self._left + SMALL:
             self.let_go()
+        self.forget_keys(MANY_KEYS)
         return found
 
     @property
@@ -204,7 +216,7 @@ class FilledFrames(RunningFrames):
 
     # -- the stream that they are filled from -------------------------------------------------------------------------
 
-    def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None:
+    def check_other(self, table: pa.Table, clock: Clock, keys: KeyTable | None, ordered: bool) -> CheckedMessages:
         self._check_clock(clock)
         own = intake.read(table, self.reading, keep=True)
         types = {name: decoded_type(own.schema.field(name).type) for name in self._aggregated}
@@ -217,29 +229,31 @@ class FilledFrames(RunningFrames):
             check_columns(aggregate, types)
             if where is not None:
                 holds(where, own)
-        new = self._read(own)
+        check_key_type(own, self.by, self.known or keys)
+        new = self._read(own, self.known)
         if ordered:
-            self._check_order(new.ts, new.ids, clock)
-        self._checked = new, ordered
+            self._check_order(new.rows, clock)
+        return new._replace(ordered=ordered)
 
-    def _read(self, table: pa.Table) -> TimedRows:
+    def _read(self, table: pa.Table, known: KeyTable | None) -> CheckedMessages:
         """Messages, their keys numbered as those of frames are."""
         key = [] if self.key is None or self.key in self.reading.columns else [self.key]
         own = joined(table, self.by).select([*self.reading.columns, *key])
         times = instants(column(own, self.ts, "ts is"), self.ts)
-        self.known, ids = key_ids(own, self.key, self.known)
-        self._make_room()
-        return TimedRows(own, times, ids if ids.size else np.zeros(times.size, NO_KEY.dtype))
+        keys, ids = key_ids(own, self.key, known)
+        rows = TimedRows(own, times, ids if ids.size else np.zeros(times.size, NO_KEY.dtype))
+        return CheckedMessages(rows, keys, ordered=True)
 
     def _make_room(self) -> None:
         self.latest = extended(self.latest, 1 if self.known is None else self.known.count, EARLIEST)
 
-    def _check_order(self, times: np.ndarray, ids: np.ndarray, clock: Clock) -> None:
+    def _check_order(self, rows: TimedRows, clock: Clock) -> None:
         """Messages of a key come in order, and none that was promised not to come."""
-        order = np.argsort(ids, kind="stable")
+        times, ids, order = rows.ts, rows.ids, np.argsort(rows.ids, kind="stable")
+        latest = extended(self.latest, int(ids.max(initial=-1)) + 1, EARLIEST)
         before = np.concatenate([[EARLIEST], times[order][:-1]])
         first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])
-        before = np.where(first, self.latest[ids[order]], before)
+        before = np.where(first, latest[ids[order]], before)
         early = np.flatnonzero((times[order] < before) | (times[order] <= self.complete))
         if early.size:
             row = int(order[early].min())
@@ -249,17 +263,21 @@ class FilledFrames(RunningFrames):
                 "sort the batch by ts, or Engine(lateness=…)",
             )
 
-    def take_other(self, closed: int, clock: Clock) -> None:
-        if self._checked is not None:
-            (new, ordered), self._checked, self._clock = self._checked, None, clock
-            self._add(new, ordered)
+    def take_other(self, came: CheckedMessages, clock: Clock) -> None:
+        self._clock = clock
+        self._add(came)
+
+    def close_other(self, closed: int) -> None:
         self.complete = max(self.complete, closed)
 
-    def _add(self, new: TimedRows, ordered: bool) -> None:
-        """ordered: of a key nothing is to come that is before its latest message. Else `complete` alone says that."""
-        if ordered:
-            np.maximum.at(self.latest, new.ids, new.ts)
-        self.messages.add(new)
+    def _add(self, new: CheckedMessages) -> None:
+        """If they are not in order, of a key something may come that is before its latest message: `complete` alone
+        says what will not."""
+        self.known = new.keys
+        self._make_room()
+        if new.ordered:
+            np.maximum.at(self.latest, new.rows.ids, new.rows.ts)
+        self.messages.add(new.rows)
 
     # -- what of it is kept -------------------------------------------------------------------------------------------
 
@@ -314,14 +332,15 @@ class FilledFrames(RunningFrames):
             ids = self.known.find(table.column(self.key), self.key)
         return TimedRows(table, instants(table.column(self.ts), self.ts), ids)
 
-    def forget_known(self) -> None:
-        """Keys of which nothing is kept. Whether their messages come in order is no longer known then, either."""
-        if self.known is None:
+    def forget_keys(self, many: int) -> None:
+        """Keys of which nothing is kept are forgotten, where there are twice as many as there were after the last time.
+        Not those of which messages have come that `complete` does not vouch for: the next one is to be in order."""
+        if self.known is None or self.known.count < 2 * max(self._keys_left, many):
             return
         self.let_go()
         of_core = self._of_core()
-        needed, there = np.zeros(of_core.size, bool), of_core >= 0
-        needed[there] = self.needs(self.core.key_count)[of_core[there]]
+        needed, there = self.latest > self.complete, of_core >= 0
+        needed[there] |= self.needs(self.core.key_count)[of_core[there]]
         needed[[] if self.messages.rows is None else self.messages.rows.ids] = True
         needed[[] if self.frames is None else self.frames.ids] = True
         kept = np.flatnonzero(needed)
@@ -330,7 +349,7 @@ class FilledFrames(RunningFrames):
             self.frames = self.frames.known_by(place[self.frames.ids])
         self.known.keep(kept)
         self.messages.renumber(kept)
-        self.latest = self.latest[kept]
+        self.latest, self._keys_left = self.latest[kept], kept.size
 
     def _open_spans(self, of_core: np.ndarray, clock: Clock) -> MessageSpans:
         """The frames that are open, and the runs and gaps that may become some, as far as they go by now."""
@@ -381,7 +400,8 @@ class FilledFrames(RunningFrames):
     @property
     def bytes(self) -> int:
         own = [*(self.frames or ()), self.latest]
-        return super().bytes + self.messages.bytes + sum(each.nbytes for each in own)
+        keys = 0 if self.known is None else self.known.bytes
+        return super().bytes + self.messages.bytes + keys + sum(each.nbytes for each in own)
 
     def state(self, messages: bool = True) -> State:
         """messages=False: without those that are kept, of whoever has them elsewhere (`take_again`)."""

@@ -153,7 +153,7 @@ class Messages:
 
     @property
     def bytes(self) -> int:
-        own = self.folded.nbytes + (0 if self.partials is None else self.partials.bytes)
+        own = self.folded.nbytes + self.since.nbytes + (0 if self.partials is None else self.partials.bytes)
         return own + sum(each.nbytes for each in self.rows or ())
 
     def state(self, rows: bool = True) -> State:

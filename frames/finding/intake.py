@@ -15,9 +15,10 @@ from kernels.keys import dense_range as frame_keys
 from swag.arguments import is_whole
 from swag.durable.state import State, table_from_array, table_to_array
 from swag.errors import BadQuery, BadType, OutOfOrder, SwagError
-from swag.tables.columns import Clock, column, one_chunk, room
+from swag.tables.columns import Clock, column, decoded_type, one_chunk, room
 from swag.tables.expressions.derived import with_derived
-from swag.tables.keys import KeyTable
+from swag.tables.key_columns import is_joined, key_name
+from swag.tables.keys import KeyTable, is_string
 
 if TYPE_CHECKING:
     from frames.specs import Spec
@@ -102,6 +103,21 @@ def key_ids(table: pa.Table, key: str | None, known: KeyTable | None) -> tuple[K
         rows = np.flatnonzero(ids < 0)
         ids[rows] = keys.encode(array.take(pa.array(rows)), key)
     return keys, ids
+
+
+def check_key_type(table: pa.Table, by: tuple[str, ...], known: KeyTable | None) -> None:
+    """Refuse key columns of other types than keys have had so far, before any of them is numbered."""
+    if known is None or table.num_rows == 0:
+        return
+    schema = table.schema
+    found = schema.field(key_name(by)).type if is_joined(table, by) else [schema.field(name) for name in by]
+    had = known.type if len(by) > 1 else [pa.field(by[0], known.type)]
+    for name, came, before in zip(by, found, had, strict=True):
+        kind = decoded_type(came.type)
+        if kind != before.type and not (is_string(kind) and is_string(before.type)):
+            raise BadType(
+                f'key column "{name}" is {kind}, but keys have been {before.type} so far.', f"cast it to {before.type}"
+            )
 
 
 def has_nulls(keys: pa.Array) -> bool:

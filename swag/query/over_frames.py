@@ -49,12 +49,17 @@ class ContinuousFrames(ABC):
         """The stream that frames are filled from, if that is another one."""
 
     @abstractmethod
-    def check_other(self, table: pa.Table, clock: Clock, ordered: bool) -> None:
-        """Raise what is wrong with events of that stream. ordered: those of a key have to be in order."""
+    def check_other(self, table: pa.Table, clock: Clock, keys: KeyTable | None, ordered: bool) -> Any:
+        """Events of that stream, as `take_other` is given them; raises what is wrong with them, and nothing is changed.
+        keys: those of the engine, if any have come. ordered: events of a key have to be in order."""
 
     @abstractmethod
-    def take_other(self, closed: int, clock: Clock) -> None:
-        """Take those that were checked last, if any. closed: all of that stream up to that time have come."""
+    def take_other(self, came: Any, clock: Clock) -> None:
+        """Events of that stream, which `check_other` gave."""
+
+    @abstractmethod
+    def close_other(self, closed: int) -> None:
+        """All events of that stream up to `closed` have come."""
 
     @abstractmethod
     def let_go(self) -> None:

@@ -78,6 +78,11 @@ class FrameQueries:
         for name, each in self.running.items():
             self._put(name, *each.decide(closed))
 
+    def filled_from(self, stream: str | None) -> list[ContinuousFrames]:
+        """Those whose frames are filled from another stream of this name, or of any."""
+        others = [each for each in self.running.values() if each.other is not None]
+        return others if stream is None else [each for each in others if each.other == stream]
+
     def let_go(self) -> None:
         """Of what no frame can reach any more."""
         for each in self.running.values():

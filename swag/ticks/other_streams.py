@@ -38,8 +38,7 @@ class OtherStreams:
 
     def readers(self, name: str | None = None) -> list[ContinuousFrames]:
         """Who is filled from a stream, or from any."""
-        running = [each for stream in self.streams.every_stream for each in stream.frames.running.values()]
-        return [each for each in running if each.other is not None and name in (None, each.other)]
+        return [each for stream in self.streams.every_stream for each in stream.frames.filled_from(name)]
 
     def check(self, new: Iterable[Query]) -> None:
         """Refuse queries that would read another stream than the engine's own."""
@@ -92,8 +91,13 @@ class OtherStreams:
         if lateness is not None:
             late = ts < due_before(ts, self.now.get(name, EARLIEST), lateness)
         fresh = taken(table, np.flatnonzero(~late)) if late.any() else table
-        for each in self.readers(name):
-            each.check_other(fresh, clock, ordered=lateness is None)
+        came = [
+            (each, each.check_other(fresh, clock, stream.core.store.keys, ordered=lateness is None))
+            for stream in self.streams.every_stream
+            for each in stream.frames.filled_from(name)
+        ]
+        for each, rows in came:  # which were right for all of them
+            each.take_other(rows, clock)
         self.now[name] = max(self.now.get(name, EARLIEST), int(ts.max()))
         self._pass(name, clock)
         self.arrivals.refused.add(table, late, f'more than lateness={self.arrivals.lateness!r} behind "{name}"')
@@ -119,7 +123,7 @@ class OtherStreams:
             now = self.now[name]
             closed = now - lateness - 1 if now > EARLIEST + lateness else EARLIEST
         for each in self.readers(name):
-            each.take_other(closed, clock)
+            each.close_other(closed)
         for stream in self.streams.every_stream:
             stream.frames.decide(self._closed(lateness))
 

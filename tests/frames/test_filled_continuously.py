@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -74,6 +75,17 @@ def test_stored_frames_hold_the_events_from_before_their_start_to_after_their_en
         assert row["n"] == len(inside) and row["sum"] == (sum(inside) if inside else None)
 
 
+WRONG = [{"t": [7]}, {"k": [5], "t": [7]}, {"k": [None]}, {"ts": [2, 1], "k": [5, 5], "bytes": [1, 1], "t": ["u", "u"]}]
+
+
+def try_wrong(engine, rows, lateness):
+    """Messages that only the second query refuses, or that none can take: whole batches, and nothing has come."""
+    for wrong in WRONG[: len(WRONG) - (lateness is not None)]:
+        batch = {"ts": [rows[0]["ts"]], "k": ["a"], "bytes": [1], "t": ["u"]} | wrong
+        with pytest.raises(sw.SwagError):
+            engine.append(batch, stream="messages")
+
+
 @given(
     data=st.data(), streams=both(), before=st.integers(-2, 4), after=st.integers(-2, 4), kept=st.sampled_from([0, 9])
 )
@@ -82,18 +94,24 @@ def test_an_engine_says_the_same_of_each_frame_as_soon_as_both_streams_have_pass
     data, streams, before, after, kept
 ):
     """Whatever comes first, however late it is, and however the streams are cut. Nothing that was said has to be taken
-    back. kept: so many messages are kept without a look at who may need them."""
+    back, and batches that are refused leave nothing behind. kept: so many messages and keys are kept without a look at
+    who may need them."""
     spec, values = data.draw(st.sampled_from(SPECS)), data.draw(st.sampled_from([VALUES, MERGED]))
     asked = fr.FrameQuery(spec, values, fill_from="messages", before=before, after=after, name="q")
     key, lateness = data.draw(st.sampled_from([None, "k"])), data.draw(st.none() | st.integers(0, 8))
     engine = sw.Engine(key=key, lateness=lateness, hold=lateness is None or data.draw(st.booleans()))
     engine.register(asked)
+    engine.register(
+        fr.FrameQuery(fr.Session(9), {"u": sw.count().filter("t = 'u'")}, fill_from="messages", by="k", name="o")
+    )
     jitter = st.integers(0, lateness or 0)
     came = [sorted(rows, key=lambda row: row["ts"] + data.draw(jitter)) if lateness else list(rows) for rows in streams]
     parts = [cut(data.draw, rows) for rows in came]
     tables = []
-    with patch("frames.continuous.filled.SMALL", kept):
+    with patch("frames.continuous.filled.SMALL", kept), patch("frames.continuous.filled.MANY_KEYS", kept):
         while any(parts):
+            if data.draw(st.booleans()):
+                try_wrong(engine, streams[1][-1:] or streams[0][-1:] or [{"ts": 0}], lateness)
             which = data.draw(st.sampled_from([i for i in (0, 1) if parts[i]]))
             events = pa.Table.from_pylist(parts[which].pop(0), (REPORTS, MESSAGES)[which])
             engine.append(events, stream=(None, "messages")[which])
@@ -384,3 +402,49 @@ def test_streams_that_are_missing_or_not_meant_are_named():
         with pytest.raises(sw.SwagError):
             engine.append(wrong, stream="messages")
     assert "0 of its events are kept" in engine.explain()
+
+
+def test_messages_that_one_query_refuses_are_taken_by_none():
+    engine = sw.Engine()
+    engine.register(fr.FrameQuery(fr.State("x"), {"n": sw.count()}, fill_from="m", name="a"))
+    engine.register(fr.FrameQuery(fr.State("x"), {"sum": sw.sum("b")}, fill_from="m", name="b"))
+    engine.append({"ts": [1, 2], "x": [0, 1]})
+    with pytest.raises(sw.BadType):
+        engine.append({"ts": [1, 1], "b": ["u", "v"]}, stream="m")
+    engine.advance(5)
+    assert engine.emitted("a")["n"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("by", ["k", ("k", "j")])
+@pytest.mark.parametrize("lateness", [None, 9])
+def test_keys_of_both_streams_are_of_one_type_whichever_comes_first(by, lateness):
+    """One of another type is refused with its batch; otherwise frames could not be told from those of other keys."""
+    words = {"ts": [1, 2], "k": ["a", "a"], "j": [1, 1], "x": [0, 1]}
+    numbers = words | {"k": [1, 1]}
+    for first in (None, "m"):
+        engine = sw.Engine(key=by, lateness=lateness)
+        engine.register(fr.FrameQuery(fr.State("x"), sw.count(), fill_from="m", name="q"))
+        engine.append(words, stream=first)
+        with pytest.raises(sw.BadType, match='"k" is int64, but keys have been string so far'):
+            engine.append(numbers, stream="m" if first is None else None)
+        engine.append(words, stream="m" if first is None else None)
+        engine.advance(20)
+        assert engine.emitted("q")["count()"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("lateness", [None, 5])
+@pytest.mark.parametrize("fill_from", ["m", "r"])
+def test_keys_that_pass_are_forgotten_with_their_messages(fill_from, lateness):
+    engine, sizes = sw.Engine(key="k", lateness=lateness), []
+    spec = fr.Threshold("x", ">", 0.5)
+    engine.register(fr.FrameQuery(spec, {"n": sw.count()}, fill_from=fill_from, stream="r", before=5, name="q"))
+    for at in range(0, 300, 10):
+        keys = np.arange(at * 100, at * 100 + 1000)
+        rows = {"ts": np.repeat([at, at + 1], 1000), "k": np.tile(keys, 2), "x": np.repeat([1.0, 0.0], 1000)}
+        engine.append(rows)
+        if fill_from == "m":
+            engine.append(rows, stream="m")
+        engine.advance(at + 3)
+        engine.emitted("q")
+        sizes.append(engine.stats()["bytes"])
+    assert max(sizes[10:]) <= max(sizes[:10])

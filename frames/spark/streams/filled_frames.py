@@ -32,14 +32,13 @@ MESSAGES = "messages"
 
 
 class ShardFilledFrames(ShardSaidFrames):
-    """As its base. It also owns the sweep of the log, and knows how many messages came last, and how many keys were in
-    use when they were last looked through."""
+    """As its base. It also owns the sweep of the log, and knows how many messages came last."""
 
     running: FilledFrames
     at_work = FilledFrames
 
     def __init__(self, plan: "FramePlan", shard: int) -> None:
-        self._sweep, self._batch, self._keys_used = Sweep(), 0, plan.many_keys
+        self._sweep, self._batch = Sweep(), 0
         super().__init__(plan, shard)
 
     def _begin(self) -> None:
@@ -53,8 +52,9 @@ class ShardFilledFrames(ShardSaidFrames):
     def _fill(self, table: pa.Table | None, upto: int | None) -> None:
         """Messages, and that all up to the watermark have come."""
         if table is not None:
-            self.running.check_other(table, self._clock, ordered=False)
-        self.running.take_other(EARLIEST if upto is None else upto, self._clock)
+            came = self.running.check_other(table, self._clock, self.keys, ordered=False)
+            self.running.take_other(came, self._clock)
+        self.running.close_other(EARLIEST if upto is None else upto)
 
     def _take_other(self, step: Step, fresh: dict[str, pa.Table], upto: int | None) -> None:
         came = self._in_time(step, fresh.get(MESSAGES), upto)
@@ -94,10 +94,7 @@ class ShardFilledFrames(ShardSaidFrames):
 
     def _forget_keys(self) -> None:
         super()._forget_keys()
-        known = self.running.known
-        if known is not None and known.count >= 2 * self._keys_used:
-            self.running.forget_known()
-            self._keys_used = max(known.count, self.plan.many_keys)
+        self.running.forget_keys(self.plan.many_keys)
 
     def _running_state(self) -> State:
         return self.running.state(messages=False)

@@ -163,16 +163,19 @@ class _FoundHere:
     def by_place(self) -> np.ndarray:
         """Of each frame the place of the one with its key, start and rows; of several, in order. -1: there are more,
         or fewer. Punctuations of single keys number frames in another order than that of stored events."""
-        theirs, ours, places = defaultdict(list), defaultdict(list), np.full(self.meeting.numbers.size, -1)
-        for place, told in enumerate(zip(*(self.found.fields[i].tolist() for i in (KEY, BEGIN, COUNT)), strict=True)):
-            theirs[told].append(place)
+        theirs: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        ours: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        places = np.full(self.meeting.numbers.size, -1)
+        for place, same in enumerate(zip(*(self.found.fields[i].tolist() for i in (KEY, BEGIN, COUNT)), strict=True)):
+            theirs[same].append(place)
         order = np.argsort(self.meeting.numbers, kind="stable")
         told = (self.keys, self.meeting.starts, self.meeting.rows)
-        for frame, *said in zip(order.tolist(), *(np.asarray(each)[order].tolist() for each in told), strict=True):
-            ours[tuple(said)].append(frame)
-        for said, frames in ours.items():
-            if len(theirs[said]) == len(frames):
-                places[frames] = theirs[said]
+        said = zip(*(np.asarray(each)[order].tolist() for each in told), strict=True)
+        for frame, same in zip(order.tolist(), said, strict=True):
+            ours[same].append(frame)
+        for same, frames in ours.items():
+            if len(theirs[same]) == len(frames):
+                places[frames] = theirs[same]
         return places
 
 

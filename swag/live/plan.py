@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
 from swag.durable import state as states
-from swag.durable.state import State, nested, parts
+from swag.durable.state import Parts, State, nested, parts
 from swag.live.arena import NewRows
 from swag.live.filtered.chosen import ChosenRows
 from swag.live.filtered.own_rows import give_rows
@@ -424,12 +424,11 @@ class Plan:
 
     def state(self) -> State:
         """Of its queries there are only the names, in order: whoever registered them knows the rest."""
-        header = {
-            "order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest,
-            "columns": self._columns, "thresholds": self.thresholds.header(), **self.late.header(),
-        }  # fmt: skip
-        groups = [group.state() for group in self.groups.values()]
-        return nested(header, {"groups": groups, "totals": self.totals.state()})
+        header = {"order": list(self.queries), "nullable": sorted(self.nullable), "largest": self.largest}
+        header |= {"columns": self._columns}
+        groups, late, thresholds = (g.state() for g in self.groups.values()), self.late.state(), self.thresholds.state()
+        inside: Parts = {"groups": list(groups), "totals": self.totals.state(), "late": late, "thresholds": thresholds}
+        return nested(header, inside)
 
     def restore(self, state: State) -> None:
         """`queries` are those that were registered, the spaces of its store are restored."""
@@ -437,8 +436,8 @@ class Plan:
         self.queries = {label: self.queries[label] for label in header.get("order", self.queries)}
         self.nullable, self.largest = frozenset(header["nullable"]), header["largest"]
         self._columns = header["columns"]
-        self.late.restore(header)
-        self.thresholds.restore(header.get("thresholds", {}))
+        self.late.restore(states.part(state, "late") if "late" in header else state)  # once, a plan wrote it as its own
+        self.thresholds.restore(states.part(state, "thresholds") if "thresholds" in header else ({}, {}))
         if header.get("totals") is not None:
             self.totals.restore(states.part(state, "totals"))
         for saved in parts(state, "groups"):

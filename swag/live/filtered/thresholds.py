@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels.operators.numbers import EARLIEST
+from swag.durable.state import State
 from swag.live.space import Mask
 from swag.query.families import parts_of
 from swag.query.kind import LESS, MORE, Part
@@ -212,12 +213,13 @@ class SharedThresholds:
 
     # -- state --------------------------------------------------------------------------------------------------------
 
-    def header(self) -> dict[str, Any]:
-        """As a plan writes it among what it knows. What is missing here was not written, and has rows of its own."""
-        return {"shared": sorted(self.shared), "apart": self.apart, "floats": self._floats}
+    def state(self) -> State:
+        """What is missing here was not written, and has rows of its own."""
+        return {"shared": sorted(self.shared), "apart": self.apart, "floats": self._floats}, {}
 
-    def restore(self, header: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Its queries were added. Those of versions that could not share have rows of their own."""
+        header = state[0]
         for label in sorted(self.open):
             threshold = self._thresholds[label][1]
             if label in header.get("shared", ()):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kernels.operators.numbers import EARLIEST, LATEST
+from swag.durable.state import State
 from swag.live import window_edges
 from swag.live.store import Store
 from swag.query.query import Query
@@ -89,12 +90,12 @@ class LateQueries:
             self._complete[query.label] = now
         return self._complete[query.label]
 
-    def header(self) -> dict[str, Any]:
-        """As a plan writes it among what it knows."""
+    def state(self) -> State:
         known = {"since": self._since, "kept_since": self._kept_since, "complete": self._complete}
-        return known | {"unread": sorted(self._unread), "apart": sorted(self._apart)}
+        return known | {"unread": sorted(self._unread), "apart": sorted(self._apart)}, {}
 
-    def restore(self, header: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
+        header = state[0]
         self._since, self._kept_since, self._complete = header["since"], header["kept_since"], header["complete"]
         self._counts, self._unread = Counter(self._since.values()), set(header["unread"])
         self._apart = set(header.get("apart", []))

@@ -166,5 +166,5 @@ def asked_queries(queries: Any) -> list[Any]:
         raise BadQuery("there is no query to answer.", EXAMPLE)
     if len(asked) == 1 and isinstance(asked[0], Events | OverFrames | OverStatement):
         return asked
-    check_names(asked, also=(OverFrames, OverStatement))
+    check_names([query for query in asked if not isinstance(query, OverStatement)], also=(OverFrames,))
     return asked

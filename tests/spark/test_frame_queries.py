@@ -121,8 +121,9 @@ def test_what_is_refused_before_any_job(spark):
     for evaluate, events in ((swag.spark.evaluate, df), (sw.evaluate, some_events())):
         with pytest.raises(sw.BadQuery, match=r'max\(x\) is named "key", as the key is'):
             evaluate("SELECT key, MAX(x) AS key FROM s [FRAME DELTA x 1] GROUP BY key", events, key="key")
+        place = "line 1, column 21: "
         with pytest.raises(
-            sw.UnknownColumn, match=r'^mean\(depht\) reads "depht", but the events have: ts, key, x, n, id'
+            sw.UnknownColumn, match=rf'^{place}mean\(depht\) reads "depht", but the events have: ts, key, x, n, id'
         ):
             evaluate("SELECT SUM(x) + AVG(depht) AS sum FROM s [FRAME DELTA x 1]", events)
 

@@ -34,6 +34,7 @@ from swag.spark.streams.sharding import observed, pack, partitions_of, shard_cou
 from swag.spark.streams.stream import columns_of, event_time, normal
 from swag.spark.streams.watermark import EventTime, instants_of
 from swag.sql import sql
+from swag.sql.places import placed
 from swag.tables.expressions.derived import of_events
 from swag.tables.times.durations import Duration
 
@@ -91,8 +92,16 @@ def stream(
         _check_grouping(asked, keys)
     other = _other(asked, streams)
     options = Options(ts, lateness, fragments and other is None, shards, metrics)
+    with placed(spec):
+        return _streamed(asked, events, other, keys, options)
+
+
+def _streamed(
+    asked: Spec | FrameQuery | MatchQuery, events: DataFrame, other: DataFrame | None, keys: list[str], options: Options
+) -> DataFrame:
+    """Frames of a spec, of a query, or matches of a pattern, as what is asked wants them reported."""
     if isinstance(asked, MatchQuery):
-        asked.check_time(ts)
+        asked.check_time(options.ts)
         found = _by_keys(portable_spec(asked.spec), events, None, keys, replace(options, fragments=False))
         return selected(asked, found, keys)
     if isinstance(asked, FrameQuery):

@@ -24,6 +24,7 @@ from swag.spark.batch.layout import Layout, laid_out
 from swag.spark.batch.ordered_input import Promise
 from swag.spark.batch.tasks import WindowTask, answers
 from swag.spark.portable import in_workers, portable
+from swag.sql.places import placed
 from swag.tables.columns import Clock
 
 NO_STREAMS: Mapping[str, DataFrame] = {}
@@ -56,7 +57,8 @@ def evaluate(
     >>> swag.spark.evaluate(query, trades, key="k").orderBy("ts").collect()  # doctest: +SKIP
     [Row(k='a', ts=1, s=2.0), Row(k='a', ts=2, s=5.0)]
     """
-    return evaluated(queries, events, at, ts, key, layout, streams)
+    with placed(queries):
+        return evaluated(queries, events, at, ts, key, layout, streams)
 
 
 def evaluated(

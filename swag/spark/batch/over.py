@@ -25,6 +25,7 @@ from swag.spark.batch.tasks import of_type
 from swag.spark.places import all_columns, col, named, numbered, placed
 from swag.spark.portable import in_workers
 from swag.sql import sql as read
+from swag.sql.places import placed as said_with_place
 from swag.tables.expressions.expression import compiled
 
 
@@ -43,12 +44,13 @@ def sql(text: str, *, ts: str = "ts", **frames: DataFrame) -> DataFrame:
     """
     asked = read(text)
     events = _frame({query.stream for query in asked}, frames)
-    if not isinstance(asked[0], OverStatement):
-        others = {name: frames[name] for query in asked if (name := getattr(query, "fill_from", None)) in frames}
-        return evaluated(asked, events, ts=ts, streams=others)
-    if len(asked) > 1:
-        raise BadQuery("a statement with OVER ( … ) gives rows of its own.", "a call for each statement")
-    return evaluate_over(asked[0], events, ts)
+    with said_with_place(text):
+        if not isinstance(asked[0], OverStatement):
+            others = {name: frames[name] for query in asked if (name := getattr(query, "fill_from", None)) in frames}
+            return evaluated(asked, events, ts=ts, streams=others)
+        if len(asked) > 1:
+            raise BadQuery("a statement with OVER ( … ) gives rows of its own.", "a call for each statement")
+        return evaluate_over(asked[0], events, ts)
 
 
 def _frame(streams: set[Any], frames: dict[str, DataFrame]) -> DataFrame:

@@ -26,6 +26,7 @@ from swag.spark.streams.shard_windows import REQUESTS, Windows, frequencies
 from swag.spark.streams.sharding import observed, pack, partitions_of, shard_count, sharded
 from swag.spark.streams.watermark import EventTime
 from swag.spark.together import all_keys, together
+from swag.sql.places import placed
 from swag.tables.answers import own_name
 from swag.tables.times.durations import Duration
 
@@ -69,18 +70,19 @@ def stream(
     >>> answers.writeStream.format("console").option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
     """
     asked, keys = asked_queries(queries), key_names(key)
-    if not all(isinstance(query, Query) for query in asked):
-        raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query, …)")
-    groups = by_grouping(over_windows(asked, tuple(keys)), tuple(keys))
-    if requests is not None:
-        one_of(groups)
-    value = _value_of_all(asked, groups, events, ts, keys) if len(groups) > 1 else None
-    asking = Asking(events, requests, ts, lateness, shards, value)
-    answers = {by: _by_keys(own, list(by), asking) for by, own in groups.items()}
-    if len(groups) == 1:
-        return observed(answers[next(iter(groups))], metrics)
-    query, tick, own = (own_name(name, ts, *all_keys(groups)) for name in ("query", "tick", "value"))
-    return observed(together(answers, [COUNTS, query, tick, ts], own, events), metrics)
+    with placed(queries):
+        if not all(isinstance(query, Query) for query in asked):
+            raise BadQuery("a statement over frames is not streamed as windows are.", "frames.spark.stream(query, …)")
+        groups = by_grouping(over_windows(asked, tuple(keys)), tuple(keys))
+        if requests is not None:
+            one_of(groups)
+        value = _value_of_all(asked, groups, events, ts, keys) if len(groups) > 1 else None
+        asking = Asking(events, requests, ts, lateness, shards, value)
+        answers = {by: _by_keys(own, list(by), asking) for by, own in groups.items()}
+        if len(groups) == 1:
+            return observed(answers[next(iter(groups))], metrics)
+        query, tick, own = (own_name(name, ts, *all_keys(groups)) for name in ("query", "tick", "value"))
+        return observed(together(answers, [COUNTS, query, tick, ts], own, events), metrics)
 
 
 @dataclass(frozen=True)

@@ -226,21 +226,21 @@ def take_slots(rings, batch, slots):
 def take_times(ts, batch, rings, kept, latest, slots):
     """The same, and the times of the rows are written to `kept`; latest[k] = that of the last row of each key.
 
-    In one kernel: of a batch of one row, most of the time goes into calling them. Rings and slots of keys that come
-    next are fetched: of five million keys half the time. Updates of structures, which come later, gain nothing by it.
+    In one kernel: of a batch of one row, most of the time goes into calling them. The rings of keys that come next are
+    fetched: of a million keys a quarter less. Times are written afterwards, in a loop of their own: with 100,000 keys
+    it takes 0.6 of what it took inside, where every second row waited for a guess at how many a key has.
     """
     order, keys, starts = batch
     for r in range(keys.size):
-        k = keys[r]
-        fetch(rings, keys[min(r + 2 * AHEAD, keys.size - 1)])
-        near = keys[min(r + AHEAD, keys.size - 1)]
-        fetch(kept, rings[near, OFFSET] + (rings[near, TAIL] & (rings[near, CAPACITY] - 1)))
+        k, first, end = np.uint64(keys[r]), np.uint64(starts[r]), np.uint64(starts[r + 1])
+        fetch(rings, keys[min(r + AHEAD, keys.size - 1)])
         offset, mask, tail = rings[k, OFFSET], rings[k, CAPACITY] - 1, rings[k, TAIL]
-        for i in range(starts[r], starts[r + 1]):
-            slots[i] = offset + ((tail + i - starts[r]) & mask)
-            kept[slots[i]] = ts[order[i]]
-        rings[k, TAIL] = tail + starts[r + 1] - starts[r]
-        latest[k] = ts[order[starts[r + 1] - 1]]
+        for i in range(first, end):
+            slots[i] = offset + ((tail + np.int64(i - first)) & mask)
+        rings[k, TAIL] = tail + np.int64(end - first)
+        latest[k] = ts[order[end - np.uint64(1)]]
+    for i in range(order.size):
+        kept[slots[i]] = ts[order[i]]
 
 
 @kernel

@@ -91,16 +91,22 @@ def look_back(op, columns, ring, suffix, own, first, last):
 
 @kernel
 def lookup(op, group, keys, edges, out):
-    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i], for the windows of this group."""
+    """out[i, w] (flat) = the aggregate of the positions in edges[i, w] of keys[i], for the windows of this group.
+
+    Landmarks are counted by a product, that of a number a bit too small, as it takes 0.4 ns less than to divide.
+    """
     (wmin, prefix, longer, suffix, own), (lo, hi) = group, edges
+    blocks = (1 - 1e-15) / wmin  # per row
     for i in range(keys.size):
         k = keys[i]
         offset, mask = own[k, OFFSET], own[k, CAPACITY] - 1
         for w in range(lo.shape[1]):
             a, b = lo[i, w], hi[i, w]
-            if not wmin <= b - a < 2 * wmin:
+            if np.uint64(b - a - wmin) >= np.uint64(wmin):  # those that are shorter wrap to a large number
                 continue
-            m = a + (-a) % wmin  # the first landmark at or after a
+            m = np.int64(a * blocks) * wmin  # the last landmark before a, or the one before that
+            m += wmin if m < a else 0
+            m += wmin if m < a else 0  # the first at or after a
             last = offset + ((b - 1) & mask)
             acc = load(prefix, last) if b - m <= wmin else load(longer, last)
             if m != a:

@@ -13,8 +13,8 @@ from swag.stored.blocks import Chunk, Output, RequestBlock
 from swag.stored.sums import until_in_doubt
 
 PIECE = 12  # log2 of the rows from one piece to the next
-NARROW = 1 << 11  # rows of windows that lie in a piece of their own
-WHOLE = 62  # log2 of more rows than there are: all are in one piece
+ROWS_IN_PIECE = 1 << 11  # of narrow windows: those lie in a piece
+ONE_PIECE = 62  # log2 of more rows than there are: all are in one piece
 
 
 @dataclass(eq=False)
@@ -33,11 +33,11 @@ class Cubed:
 
     @cached_property
     def narrow(self) -> cubed.CubedSums:
-        return self._sums(PIECE, (1 << PIECE) + NARROW, (self.values.size >> PIECE) + 1)
+        return self._sums(PIECE, (1 << PIECE) + ROWS_IN_PIECE, (self.values.size >> PIECE) + 1)
 
     @cached_property
     def wide(self) -> cubed.CubedSums:
-        return self._sums(WHOLE, self.values.size, 1)
+        return self._sums(ONE_PIECE, self.values.size, 1)
 
     def _sums(self, shift: int, length: int, count: int) -> cubed.CubedSums:
         sums, bounds = np.empty((count * (length + 1), 6)), np.empty((2, count))
@@ -48,7 +48,7 @@ class Cubed:
     def answer(self, block: RequestBlock, aggregate: Aggregate, output: Output) -> bool:
         """False if too many skews are in doubt."""
         slot, valid = output.slot(block), None
-        running = self.narrow if edges.widest(block.lo, block.hi) <= NARROW else self.wide
+        running = self.narrow if edges.widest(block.lo, block.hi) <= ROWS_IN_PIECE else self.wide
         if cubed.skews(running, block.lo, block.hi, slot):
             valid = np.ones(slot.size, np.bool_)
             if not cubed.reconsider_skews(running, block.lo, block.hi, slot, valid):

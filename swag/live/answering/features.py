@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.windows import wide
-from swag.live.answering.asked_groups import asked_parts, filters_of, in_turn, part_of
 from swag.live.answering.composites import answer_before_events
-from swag.live.answering.lookups import Request
+from swag.live.answering.lookups import Request, asked_parts, filters_of, in_turn, part_of
 from swag.live.core import Core
 from swag.live.structures.routes import Route
 from swag.live.window_edges import lengths_of

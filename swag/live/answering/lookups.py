@@ -1,7 +1,8 @@
 """Lookups: windows to positions once, structures once per group, then one column per query."""
 
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +13,15 @@ from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from kernels.windows.wide import PARTIAL
 from swag.live import window_edges
-from swag.live.answering.asked_groups import AskedGroup, asked_parts, filters_of, in_turn, part_of
+from swag.live.answering.quantiles import Edges, neighbours, quantiles
 from swag.live.plan import Plan
+from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures.routes import Route
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span
-from swag.query.kinds.quantiles import Neighbours, ranks, ranks_of
 from swag.query.query import Query
 from swag.query.windows import Reach, Unbounded, reach
 from swag.tables.columns import to_arrow
@@ -31,7 +32,16 @@ FEW_WINDOWS = 4  # for each of so many all keys are searched in step; with 60, k
 WRAPPED = "wrapped sum"  # in place of a family: what sums of decimals are modulo 2^64
 MOST_EDGES = 1 << 20  # that are worked out at once
 NOBODY = np.zeros((0, 0), bool)
-Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
+
+
+class AskedGroup(NamedTuple):
+    """A group, and what is asked of it: some windows, of the rows of some masks that lie in its space. narrowed: these
+    are not all windows in their order."""
+
+    group: Group
+    masks: list[Mask]
+    windows: list[int]
+    narrowed: bool
 
 
 class Lookups:
@@ -169,7 +179,7 @@ class Lookups:
         columns, present = [], np.empty((ids.size, len(queries)), bool)
         partials = one.fetched(asked_parts(self.plan, routes, which))
         if any(query.aggregate.kind == "quantile" for query in queries):
-            partials |= one.quantiles([query.aggregate for query in queries], routes, which)
+            partials |= quantiles(one, [query.aggregate for query in queries], routes, which)
         for i, (query, route, w) in enumerate(zip(queries, routes, which, strict=True)):
             a, b = one.edges(route.presence)
             present[:, i] = b[:, w] > a[:, w]
@@ -238,7 +248,7 @@ class Request:
         group, masks, windows, narrowed = asked
         if masks[0].compared:
             return self._above(asked)
-        edges = [self._chosen(mask, windows) if narrowed else self.edges(mask) for mask in masks]
+        edges = [self.chosen(mask, windows) if narrowed else self.edges(mask) for mask in masks]
         if len(masks) == 1:
             (lo, hi), rings = edges[0], self.rings(masks[0])
             states = [group.lookup(rings, lo, hi)]
@@ -267,7 +277,7 @@ class Request:
         """The same of thresholds that share the rows of a space, where those of one have no positions of their own: its
         edges say no more than how many rows are above its bound."""
         group, masks, windows, narrowed = asked
-        lo, hi = self._chosen(masks[0].home, windows) if narrowed else self.edges(masks[0].home)
+        lo, hi = self.chosen(masks[0].home, windows) if narrowed else self.edges(masks[0].home)
         bounds, largest = [self.plan.thresholds.bound(mask) for mask in masks], self.plan.largest
         counts, states = group.above(
             self.rings(masks[0].home), (lo, hi), bounds, largest.get(group.part.columns[0], 0),
@@ -292,7 +302,7 @@ class Request:
                 self._above(AskedGroup(group, [mask], list(range(lo.shape[1])), False))
                 return
 
-    def _chosen(self, mask: Mask, windows: list[int]) -> Edges:
+    def chosen(self, mask: Mask, windows: list[int]) -> Edges:
         """The edges of some windows, as kernels take them."""
         lo, hi = self.edges(mask)
         return np.ascontiguousarray(lo[:, windows]), np.ascontiguousarray(hi[:, windows])
@@ -342,7 +352,7 @@ class Request:
         if route.kind.at_ends:
             partials = [self._ends(route, aggregate, lo, hi)]
         elif route.kind.name == "quantile":
-            partials = [self._neighbours(route, aggregate, lo, hi)]
+            partials = [neighbours(self, route, aggregate, (lo, hi))]
         if route.kind.timed:
             assert self._instants is not None and self.store.clock is not None
             partials = [*partials, Now(self._instants, self.store.clock.unit)]
@@ -375,45 +385,6 @@ class Request:
         data = space.raw[(route.kind.raw or aggregate.columns)[0]].data
         return data[slots] if data.size else np.zeros(slots.shape, data.dtype)
 
-    def quantiles(self, aggregates: list[Aggregate], routes: list[Route], which: list[int]) -> dict[Any, Any]:
-        """The answers of those that are quantiles, by (mask, aggregate, window).
-
-        All of a column at once, key by key: the runs of a key are in the cache for its second window, which is found
-        in a third of the time then, where there are many keys.
-        """
-        asked: dict[tuple[Mask, Part, bool], dict[tuple[Aggregate, int], None]] = {}
-        for aggregate, route, w in zip(aggregates, routes, which, strict=True):
-            if aggregate.kind == "quantile" and route.parts is not None:
-                asked.setdefault((route.mask, route.parts[0], aggregate.method == "linear"), {})[aggregate, w] = None
-        found: dict[Any, Any] = {}
-        for (mask, part, linear), some in asked.items():
-            answers = self._quantiles(mask, part, linear, list(some))
-            found |= {(mask, *of): answers[:, i] for i, of in enumerate(some)}
-        if any(self.plan.groups[mask.home, part].due() for mask, part, _ in asked):
-            self.plan.reconsider()
-        return found
-
-    def _quantiles(self, mask: Mask, part: Part, linear: bool, some: list[tuple[Aggregate, int]]) -> np.ndarray:
-        """One column for each."""
-        lo, hi = self._chosen(mask, [w for _, w in some])
-        rank, fraction = ranks_of(np.array([of.phi for of, _ in some]), some[0][0].method, hi - lo)
-        low, high = self.plan.groups[mask.home, part].select(self.rings(mask), (lo, hi), rank, linear)
-        return Neighbours(low, high, fraction, self._of_times(part)).between if linear else low
-
-    def _of_times(self, part: Part) -> bool:
-        return bool(pa.types.is_temporal(self.store.types.get(part.columns[0], pa.float64())))
-
-    def _neighbours(self, route: Route, aggregate: Aggregate, lo: np.ndarray, hi: np.ndarray) -> Neighbours:
-        """Of a quantile: the elements that its rank falls between, and how far."""
-        assert route.parts is not None
-        group = self.plan.groups[route.home, route.parts[0]]
-        rank, fraction = ranks(aggregate, hi - lo)
-        shape = (self.ids.size, 1) if lo.ndim == 1 else lo.shape
-        edges = np.ascontiguousarray(lo).reshape(shape), np.ascontiguousarray(hi).reshape(shape)
-        low, high = group.select(self.rings(route.mask), edges, rank.reshape(shape), aggregate.method == "linear")
-        both = low.reshape(lo.shape), (high if high.size else low).reshape(lo.shape)
-        return Neighbours(*both, fraction, self._of_times(route.parts[0]))
-
 
 def _nobody_asks() -> bool:
     return False
@@ -421,3 +392,40 @@ def _nobody_asks() -> bool:
 
 def _taken(state: Any, some: slice) -> Any:
     return tuple(each[some] for each in state) if isinstance(state, tuple) else state[some]
+
+
+def part_of(state: Any, family: str) -> Any:
+    """Of what a structure holds: a part. Moments serve who asks for the sum."""
+    return state[1] if isinstance(state, tuple) and family == "sum" else state
+
+
+def in_turn(asked: list[AskedGroup]) -> list[tuple[Mask, Part, list[int]]]:
+    """Of what `Request.states` gives one after the other: whose it is, and for which windows."""
+    return [(mask, each.group.part, each.windows) for each in asked for mask in each.masks]
+
+
+def filters_of(routes: Iterable[Route]) -> dict[Mask, list[Mask]]:
+    """The masks of queries with a `where`, by the space that their rows lie in."""
+    found: dict[Mask, dict[Mask, None]] = {}
+    for route in routes:
+        if route.mask.where is not None and not route.mask.compared:
+            found.setdefault(route.home, {})[route.mask] = None
+            found.setdefault(route.presence.home, {})[route.presence] = None
+    return {home: list(masks) for home, masks in found.items()}
+
+
+def asked_parts(plan: Plan, routes: list[Route], which: list[int]) -> list[AskedGroup]:
+    """The groups to ask, each for its windows: worked out once for a set of queries. which: the window of each."""
+    windows: dict[tuple[Mask, Part, Mask], dict[int, None]] = {}
+    for route, window in zip(routes, which, strict=True):
+        for part in route.served_by:
+            if part.family != "quantile":
+                windows.setdefault((route.home, part, route.mask), {})[window] = None
+        if route.counted_by is not None and (route.presence.home, route.counted_by) in plan.groups:
+            windows.setdefault((route.presence.home, route.counted_by, route.presence), {})[window] = None
+    together: dict[tuple[Mask, Part, tuple[int, ...]], list[Mask]] = {}
+    for (home, part, mask), own in windows.items():
+        together.setdefault((home, part, tuple(own)), []).append(mask)
+    every = tuple(range(max(which, default=-1) + 1))
+    return [AskedGroup(plan.groups[home, part], masks, list(own), own != every)
+            for (home, part, own), masks in together.items()]  # fmt: skip

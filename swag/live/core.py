@@ -20,7 +20,6 @@ from swag.errors import BadQuery, TooFarBack
 from swag.live import intake, window_edges
 from swag.live.alerting.alerts import Alerts
 from swag.live.answering.composites import answer_before_events, answering, combine, guard_of
-from swag.live.answering.lookups import Edges
 from swag.live.filtered.checked_rows import CheckedRows, Incoming
 from swag.live.filtered.chosen import Chooser
 from swag.live.grouping import Grouping
@@ -28,6 +27,7 @@ from swag.live.indexing.rules import Rules
 from swag.live.midway.kept_rows import EventNames
 from swag.live.time import Time
 from swag.live.vocabulary.dictionary import Dictionary
+from swag.live.window_edges import Edges
 from swag.query.kind import TIME
 from swag.query.lowering import measured, simple_ones
 from swag.query.query import Query

@@ -13,6 +13,8 @@ from kernels.rings.timeline import CAPACITY, HEAD, OFFSET, TAIL
 from swag.live.store import Store
 from swag.query.windows import Reach
 
+Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
+
 
 def edges(
     store: Store, keys: np.ndarray, lengths: np.ndarray, at: int

@@ -18,11 +18,11 @@ from kernels.rings.pairs import PairWindows, taken
 from kernels.rings.timeline import HEAD, TAIL
 from swag.live import window_edges
 from swag.live.alerting.watch import SIDE_BITS, Watch, WatchedPairs
-from swag.live.answering.lookups import Edges
 from swag.live.grouping import Grouping
 from swag.live.indexing.bounds import Bounds, bounds_of, carrier
 from swag.live.indexing.rules import windows_of
 from swag.live.store import EVERY_EVENT, Store
+from swag.live.window_edges import Edges
 from swag.query.kind import KINDS
 from swag.query.lowering import components, lower
 from swag.query.query import Query

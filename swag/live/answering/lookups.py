@@ -13,12 +13,13 @@ from kernels.rings.pairs import PairWindows
 from kernels.rings.timeline import CAPACITY, OFFSET, TAIL
 from kernels.windows.wide import PARTIAL
 from swag.live import window_edges
-from swag.live.answering.quantiles import Edges, neighbours, quantiles
+from swag.live.answering.quantiles import neighbours, quantiles
 from swag.live.plan import Plan
 from swag.live.planner import Group
 from swag.live.space import Mask
 from swag.live.store import EVERY_EVENT, Store
 from swag.live.structures.routes import Route
+from swag.live.window_edges import Edges
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Now, Part
 from swag.query.kinds.lists import span

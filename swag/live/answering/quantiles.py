@@ -9,11 +9,10 @@ from swag.live.plan import Plan
 from swag.live.space import Mask
 from swag.live.store import Store
 from swag.live.structures.routes import Route
+from swag.live.window_edges import Edges
 from swag.query.aggregates import Aggregate
 from swag.query.kind import Part
 from swag.query.kinds.quantiles import Neighbours, ranks, ranks_of
-
-Edges = tuple[np.ndarray, np.ndarray]  # lo, hi: one row per key, one column per window
 
 
 class Located(Protocol):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench import machine
-from bench.report import Report, insert, markdown, plain
+from bench.report import Report, has_place, insert, markdown, plain
 
 HERE = Path(__file__).parent
 SUBJECTS: dict[str, list[str]] = {
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     print(f"written: {path}")
     if options.markdown:
-        _write_page(
+        write_page(
             options.markdown,
             reports,
             f"Measured {started} on {machine.line(here)}{', quick' if options.quick else ''}.",
@@ -91,8 +91,10 @@ def _modules(subject: str) -> list[str]:
     return [path.stem for path in paths if re.search(r"^def (run\(quick|measure\()", path.read_text(), re.MULTILINE)]
 
 
-def _write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> None:
+def write_page(page: Path, reports: dict[str, list[Report]], measured: str) -> None:
     for subject, each in reports.items():
+        if len(reports) > 1 and not has_place(page, subject):  # it is on another page
+            continue
         text = "\n".join([f"{measured}\n", *(markdown(report, page.parent.resolve()) for report in each)])
         insert(page, subject, text)
     print(f"written: {page}")

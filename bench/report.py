@@ -105,14 +105,24 @@ def markdown(report: Report, relative_to: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def has_place(page: Path, subject: str) -> bool:
+    """Are the subject's markers on a page?"""
+    content = page.read_text()
+    return all(marker in content for marker in _markers(subject))
+
+
 def insert(page: Path, subject: str, text: str) -> None:
     """Put a text between the subject's markers of a page, in place of what was there."""
-    begin, end = f"<!-- bench {subject}: begin -->", f"<!-- bench {subject}: end -->"
+    begin, end = _markers(subject)
     content = page.read_text()
-    if begin not in content or end not in content:
+    if not has_place(page, subject):
         raise ValueError(f'{page} has no place for "{subject}": it needs the lines {begin} and {end}.')
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     page.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", content))
+
+
+def _markers(subject: str) -> tuple[str, str]:
+    return f"<!-- bench {subject}: begin -->", f"<!-- bench {subject}: end -->"
 
 
 def _aligned(header: list[str], rows: list[list[str]]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bench
-from bench import bare, data, mix
+from bench import bare, cli, data, mix
 from bench.competitors import COMPETITORS
 from bench.report import Finding, Report, insert, markdown
 
@@ -106,3 +106,13 @@ def test_an_unknown_place_is_refused(tmp_path):
     page.write_text("no markers")
     with pytest.raises(ValueError, match="micro"):
         insert(page, "micro", "text")
+
+
+def test_of_all_subjects_those_with_a_place_on_the_page_are_written(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- bench micro: begin -->\nold\n<!-- bench micro: end -->\n")
+    reports = {"micro": [Report("small", [])], "spark": [Report("large", [])]}
+    cli.write_page(page, reports, "Measured.")
+    assert "### small" in page.read_text() and "large" not in page.read_text()
+    with pytest.raises(ValueError, match='no place for "spark"'):
+        cli.write_page(page, {"spark": reports["spark"]}, "Measured.")

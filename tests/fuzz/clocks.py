@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,13 @@ TYPES = {
     "days": pa.date32(),
 }
 
+UNITS = {
+    "seconds": timedelta(seconds=1),
+    "milliseconds": timedelta(milliseconds=1),
+    "New York": timedelta(microseconds=1),
+    "days": timedelta(days=1),
+}
+
 
 def column(times: list[int], clock: str) -> pa.Array:
     if clock == "days":
@@ -24,6 +32,11 @@ def column(times: list[int], clock: str) -> pa.Array:
 def moment(time: int, clock: str) -> Any:
     """One of them, as Python has it."""
     return time if clock == "integer" else column([time], clock)[0].as_py()
+
+
+def number(value: Any, clock: str) -> Any:
+    """An age as an integer; anything else as it is."""
+    return value // UNITS[clock] if isinstance(value, timedelta) else value
 
 
 def integers(times: pa.ChunkedArray) -> list[int]:

@@ -26,7 +26,7 @@ class Compared:
         return self.truth.key
 
     def same_value(self, name: str, key: Any, at: int | None, found: Any, by: str = "lookup") -> None:
-        ask = self.truth.told[name].ask
+        ask, found = self.truth.told[name].ask, clocks.number(found, self.clock)
         if not self._is_complete(name, at):
             return
         want = self.truth.answer(ask, key, at)
@@ -71,6 +71,7 @@ class Compared:
         for tick, value in found.items():
             if tick not in expected and (told.before == 0 or self._whole(name, tick)):
                 raise wrong(f"{about}, one too many", f"{name}: {tick}, expected {expected}")
+            value = clocks.number(value, self.clock)
             if tick in expected and self._whole(name, tick) and not _same(expected[tick], value):
                 raise wrong(about, f"{name}: {tick} is {value}, expected {expected[tick]}")
         for tick in expected:

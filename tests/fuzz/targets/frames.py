@@ -131,7 +131,8 @@ class Framed:
         rounded = isinstance(self.spec, fr.Aggregate) and not any(f"({e}" in self.text for e in EXACT)
         odd = any(isinstance(row["x"], float) and abs(row["x"]) > 1e6 for row in self.rows)
         large = any(row["i"] is not None and row["i"] > 9 for row in self.rows)
-        return not (rounded and (odd or large)) and not (isinstance(self.spec, fr.Delta) and odd)
+        line = "sw.corr(" in self.text and abs(self.spec.c) == 1  # points on a line are that far apart, or nearly
+        return not (rounded and (odd or large or line)) and not (isinstance(self.spec, fr.Delta) and odd)
 
     def detected(self) -> pa.Table:
         frames = fr.detect(self.spec, self.table, key=self.key)

@@ -35,7 +35,7 @@ def by_time(count: int, widths: list[int], rounds: int, spacing: str) -> Report:
         if spacing == "poisson":
             report.findings.append(_against_duckdb(events, kind, widths, kind))
     report.notes.append(
-        "Both Polars and swag answer all windows in one call, on all cores; the goal beyond the reach of 4x is 10x."
+        "Both Polars and swag answer all windows in one call, on all cores; the goal beyond the reach of 6x is 8x."
     )
     if spacing == "poisson":
         report.findings.append(_extrapolation(events, widths))
@@ -54,7 +54,7 @@ def _against_polars(events: Stream, kind: str, widths: list[int], rounds: int, w
     agree(ours, ours.range(kind, some), theirs, theirs.range(kind, some), len(some))
     best = interleaved({"swag": lambda: ours.range(kind, widths), "Polars": lambda: theirs.range(kind, widths)}, rounds)
     took = f"swag {best['swag']:.2f} s, Polars rolling_{kind}_by {best['Polars']:.2f} s"
-    return Finding(workload, took, best["Polars"] / best["swag"], "x", reach=4)
+    return Finding(workload, took, best["Polars"] / best["swag"], "x", reach=6)
 
 
 def _against_duckdb(events: Stream, kind: str, widths: list[int], workload: str) -> Finding:

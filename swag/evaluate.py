@@ -138,7 +138,8 @@ def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
 def _no_option(name: str) -> BadQuery:
     return BadQuery(
         f"{name}=… is no option, nor a stream that a query is filled from.",
-        nearest(name, list(OPTIONS)) or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
+        ('key="symbol", or sw.Query(…, by="symbol")' if name == "by" else nearest(name, list(OPTIONS)))
+        or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
     )
 
 

@@ -153,6 +153,8 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
     [
         ({"queries": []}, sw.BadQuery, "there is no query to answer"),
         ({"queries": None}, sw.BadQuery, "queries are None, not a list of queries"),
+        ({"queries": ["SELECT COUNT(*) FROM t [ROWS 2]"]}, sw.BadQuery, r"Hint: one text, with ; .* or .sw.sql"),
+        ({"by": "sym"}, sw.BadQuery, 'by=… is no option.* Hint: key="symbol", or sw.Query'),
         ({"queries": fr.Session(5)}, sw.BadQuery, r"not a list of queries. Hint: fr.FrameQuery\(fr.Session\(5\), "),
         ({"queries": 7}, sw.BadQuery, "not a list of queries"),
         ({"queries": "SELECT 1"}, sw.BadSQL, "line 1, column 9: expected FROM"),

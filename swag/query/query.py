@@ -322,7 +322,9 @@ def titles(labels: "list[str]") -> str:
 
 
 def example_of(meant: Any, usual: str) -> str:
-    """A hint: how a query is written; of a spec of frames, one over these."""
+    """A hint: how a query is written; of a spec of frames, one over these; of a statement, where it belongs."""
+    if isinstance(meant, str):
+        return 'one text, with ; between statements; or *sw.sql("SELECT …") in the list'
     if type(meant).__module__.startswith("frames.specs."):
         return f"fr.FrameQuery({meant!r}, [sw.count()]), or fr.detect(spec, events) for the frames alone"
     return usual

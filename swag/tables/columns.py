@@ -137,7 +137,8 @@ def _time_like(name: str, table: pa.Table) -> str:
     times += [each for each in table.column_names if "time" in each.lower() or "date" in each.lower()]
     if times:
         return nearest(name, times) or f'ts="{times[0]}"'
-    return nearest(name, table.column_names) or ('ts="…", the column of time' if table.column_names else "")
+    any_ = 'ts="…", the column of time; of pandas, its index: df.rename_axis("ts")' if table.column_names else ""
+    return nearest(name, table.column_names) or any_
 
 
 def shown_names(table: pa.Table) -> list[str]:

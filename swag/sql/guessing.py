@@ -47,7 +47,10 @@ class Guessing(_Base):
         number = next((i for i, token in enumerate(tokens) if token.token_type == TokenType.NUMBER), None)
         if self.word in FRAMES:
             return FRAMES[self.word]
-        if self.word in ("SLIDE", "SLIDING", "HOP", "HOPPING", "TUMBLING", "ADVANCE", "STEP"):
+        if self.word in ("TUMBLE", "TUMBLING") and number is not None:
+            length = " ".join(words[number : number + 2])
+            return f"[RANGE {length}, EVERY {length}]"
+        if self.word in ("SLIDE", "SLIDING", "HOP", "HOPPING", "ADVANCE", "STEP"):
             return f"EVERY {' '.join(words[number : number + 2])}" if number is not None else FREQUENCY_HINT
         if number is None:
             word = meant(self.word, WORDS) if self.word else ""

@@ -15,8 +15,9 @@ import pyarrow as pa
 from frames.finding.intake import ONE_THREAD_BELOW, chunks, in_parallel
 from frames.finding.intervals import Times, over_intervals
 from frames.owning.meeting import Meeting
+from frames.owning.origin import filled_by
 from frames.owning.owning import Owner, of_origin, own_spans
-from frames.tables import Key, key_of, united
+from frames.tables import Key, united
 from kernels.compile.ahead import rehearsed
 from kernels.frames import fill as frame_fill
 from kernels.operators.numbers import EARLIEST, LATEST
@@ -100,18 +101,20 @@ def fill(
     """The events with start - before <= ts <= end + after of a frame of their key, in input order, with its frame_id.
 
     Of frames that were found with extent="open": start - before <= ts < end + after, without an end where that is null.
-    An event that lies in several frames comes once for each. O(log frames) per event, less when they are in order. In
-    the very table that the frames were found in (or an equal one), without margins, it is the frame's own events only:
-    not others that share its first or last ts. own=False: these too. own=True: any other table is refused.
+    key: if not said, what the frames were found per; () takes events of all keys. An event that lies in several frames
+    comes once for each. O(log frames) per event, less when they are in order. In the very table that the frames were
+    found in (or an equal one), without margins, it is the frame's own events only: not others that share its first or
+    last ts. own=False: these too. own=True: any other table is refused.
 
     >>> import frames as fr
     >>> found = fr.detect(fr.Threshold("load", ">", 0.3), {"ts": [1, 2, 3], "load": [0.1, 0.5, 0.6]})
     >>> fr.fill(found, {"ts": [2, 4], "message": ["hot", "cool"]}).to_pylist()
     [{'ts': 2, 'message': 'hot', 'frame_id': 0}]
     """
-    table = as_table(events)
+    found, table = as_table(frames), as_table(events)
     check_free(table)
-    row, numbers = members(frames, table, ts, key_of(key), before, after, own)
+    by = filled_by(key, found, table.column_names)
+    row, numbers = members(found, table, ts, by, before, after, own)
     return tagged(table, row, numbers)
 
 
@@ -186,7 +189,7 @@ def summarize(
 
     In place of an aggregate, what is computed of several: sw.max("load") - sw.min("load").
 
-    Which events these are, and what `own` means, is as in `fill`.
+    Which events these are, and what `key` and `own` mean, is as in `fill`.
 
     >>> import frames as fr, swag as sw
     >>> events = {"ts": [1, 2, 3], "load": [0.1, 0.5, 0.6]}
@@ -197,7 +200,8 @@ def summarize(
     wanted = checked_aggregates(aggregates)
     whole, table = united(frames), as_table(events)
     check_names(wanted, whole.column_names)
-    summary = Summary(*meet(frames, table, ts, key_of(key), before, after, own))
+    by = filled_by(key, whole, table.column_names)
+    summary = Summary(*meet(frames, table, ts, by, before, after, own))
     for value, each in zip(wanted, summary.said(wanted), strict=True):
         whole = whole.append_column(str(value), each)
     return whole
@@ -234,7 +238,7 @@ class Summary:
 
 def checked_aggregates(aggregates: Any) -> list[Operators]:
     """Aggregates, and what is computed of them, as a list."""
-    hint = 'fr.summarize(frames, events, [sw.mean("x"), sw.count()])'
+    hint = 'fr.summarize(frames, events, [sw.mean("x").alias("m"), sw.count()])'
     wanted = [aggregates] if isinstance(aggregates, Operators) else as_list(aggregates, "aggregates", hint)
     for value in wanted:
         if not isinstance(value, Operators):

@@ -11,7 +11,7 @@ class SwagError(Exception):
     ...     sw.Range("5 parsecs")
     ... except sw.SwagError as error:
     ...     print(error.hint)
-    sw.Range("5m")
+    "5m", "90 seconds", "PT5M"
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -16,10 +16,10 @@ from swag.progress import Progress, shown
 from swag.query.groupings import By, by_grouping, grouping_of, one_or_several, shown_by
 from swag.query.over_frames import OverFrames
 from swag.query.over_statement import OverStatement
-from swag.query.query import Events, Query, check_names
+from swag.query.query import Events, Query, check_names, example_of
 from swag.sql import sql
 from swag.sql.places import placed
-from swag.stored.evaluation import answered_by
+from swag.stored.evaluation import answered_by, requests_table
 from swag.tables.columns import as_table
 from swag.tables.outputs import as_frame, check_out
 from swag.ticks.nested import chosen_events, evaluate_ticks
@@ -104,7 +104,7 @@ def _ticks(asked: list[Query], table: pa.Table, at: Any, ts: str, default: By) -
     for query in asked:
         if query.label in grouping_of(query, default):
             raise BadQuery(f'query "{query.label}" has the name of a key column.', 'sw.Query(…, name="…")')
-    return evaluate_ticks(queries, table, None if at is None else as_table(at), ts, by)
+    return evaluate_ticks(queries, table, None if at is None else requests_table(at, ts, [*by]), ts, by)
 
 
 def one_of(groups: dict[By, list[Query]]) -> tuple[By, list[Query]]:
@@ -138,7 +138,8 @@ def one_alone(asked: list[Any], at: Any) -> OverFrames | OverStatement | None:
 def _no_option(name: str) -> BadQuery:
     return BadQuery(
         f"{name}=… is no option, nor a stream that a query is filled from.",
-        nearest(name, list(OPTIONS)) or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
+        ('key="symbol", or sw.Query(…, by="symbol")' if name == "by" else nearest(name, list(OPTIONS)))
+        or "FROM reports [FRAME …] FILL FROM messages, with messages=table",
     )
 
 
@@ -161,7 +162,7 @@ def asked_queries(queries: Any) -> list[Any]:
         queries = sql(queries)
     if isinstance(queries, Query | Events | OverFrames | OverStatement):
         return [queries]
-    asked = queries if isinstance(queries, list) else as_list(queries, "queries", EXAMPLE)
+    asked = queries if isinstance(queries, list) else as_list(queries, "queries", example_of(queries, EXAMPLE))
     if not asked:
         raise BadQuery("there is no query to answer.", EXAMPLE)
     if len(asked) == 1 and isinstance(asked[0], Events | OverFrames | OverStatement):

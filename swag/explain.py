@@ -71,7 +71,7 @@ def _head(core: Core, queries: int, kept: int, size: int, held: int) -> list[str
     keys = core.store.key_count if core.key is not None else 0
     ordered = f', ordered by "{core.ts}"' if core.ts else ""
     return [
-        f"{queries} queries over {stream}{ordered}; algorithm: {core.algorithm}",
+        f"{queries} {'query' if queries == 1 else 'queries'} over {stream}{ordered}; algorithm: {core.algorithm}",
         f"{core.store.events + held:,} events seen, {kept:,} kept, {keys:,} keys, {_size(size)}",
     ]
 

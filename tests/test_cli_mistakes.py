@@ -122,6 +122,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     ([*RUN, "gone*.csv"], 'no file matches "gone*.csv"'),
     (["run", "q.sql"], "Missing option '--events'"),
     (["run", "nothing.sql", "--events", "t.csv"], '"nothing.sql" can not be read: No such file'),
+    (["run", "SELECT COUNT(*) FROM t [ROWS 2]", "--events", "t.csv"], 'Hint: -e "SELECT …", for a statement'),
+    (["run", "-e", 'SELECT COUNT(*) FROM t [ROWS 2] WHERE k = "a 1"', "--events", "t.csv"], "'a 1' in single quotes"),
     (["run", "folder.sql", "--events", "t.csv"], '"folder.sql" can not be read: Is a directory'),
     (["run", "bytes.sql", "--events", "t.csv"], '"bytes.sql" is not text in UTF-8'),
     (["run", "empty.sql", "--events", "t.csv"], "empty.sql: line 1, column 1: there is no statement"),

@@ -108,6 +108,8 @@ def test_what_is_no_query_is_refused():
     for wrong in (7, [SUM, "x"], fr.Delta("x", 1)):
         with pytest.raises(sw.BadQuery, match="is not a query"):
             sw.Engine().register(wrong)
+    with pytest.raises(sw.BadQuery, match=r'Hint: fr.FrameQuery\(fr.Session\("30m"\), \[sw.count\(\)\]\)'):
+        sw.Engine().register(fr.Session("30m"))
 
 
 def test_a_query_that_comes_later_answers_from_what_is_kept():

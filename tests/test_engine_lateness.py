@@ -143,3 +143,16 @@ def test_a_window_by_rows_that_came_later_is_complete_when_it_is_full():
     assert engine.stats()["complete_since"]["two"] == 10
     engine.append({"ts": [10, 11], "k": ["b", "b"], "x": [1, 2]})
     assert engine.stats()["complete_since"]["two"] == 11
+
+
+def test_the_lateness_that_is_hinted_at_takes_the_batch():
+    events = {"ts": [100, 50, 3, 200, 20], "k": ["b", "a", "a", "b", "a"], "x": [1, 2, 3, 4, 5]}
+    query = sw.Query(sw.count(), sw.Rows(9), name="n")
+    engine = sw.Engine(key="k")
+    engine.register(query)
+    with pytest.raises(sw.OutOfOrder, match=r"event 2 has ts 3, after ts 50 .*lateness=180\)"):
+        engine.append(events)
+    patient = sw.Engine(key="k", lateness=180)
+    patient.register(query)
+    patient.append(events)
+    assert patient.stats()["late"] == 0

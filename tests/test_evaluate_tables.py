@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import frames as fr
 import swag as sw
 
 # --- Tables in, tables out ---------------------------------------------------------------------------------
@@ -152,6 +153,9 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
     [
         ({"queries": []}, sw.BadQuery, "there is no query to answer"),
         ({"queries": None}, sw.BadQuery, "queries are None, not a list of queries"),
+        ({"queries": ["SELECT COUNT(*) FROM t [ROWS 2]"]}, sw.BadQuery, r"Hint: one text, with ; .* or .sw.sql"),
+        ({"by": "sym"}, sw.BadQuery, 'by=… is no option.* Hint: key="symbol", or sw.Query'),
+        ({"queries": fr.Session(5)}, sw.BadQuery, r"not a list of queries. Hint: fr.FrameQuery\(fr.Session\(5\), "),
         ({"queries": 7}, sw.BadQuery, "not a list of queries"),
         ({"queries": "SELECT 1"}, sw.BadSQL, "line 1, column 9: expected FROM"),
         ({"queries": [sw.sum("volume")]}, sw.BadQuery, "is not a query"),
@@ -183,7 +187,14 @@ SUM = sw.Query(sw.sum("volume"), sw.Range(5), "vol")
             'computes with "name", a column of type string',
         ),
         ({"queries": [sw.Query(sw.sum("volume"), sw.Range("5m"), "v")]}, sw.BadQuery, "ts is an integer column"),
-        ({"ts": "time"}, sw.UnknownColumn, 'ts is "time", but the events have'),
+        ({"ts": "when"}, sw.UnknownColumn, 'ts is "when", but the events have.*Hint: ts="…", the column of time'),
+        ({"events": {"x": [1], "when_date": [2]}}, sw.UnknownColumn, 'ts is "ts".*Hint: ts="when_date"'),
+        ({"events": {"x": [1], "w": [datetime.datetime(2024, 1, 1)]}}, sw.UnknownColumn, 'Hint: ts="w"'),
+        ({"events": {**STREAM, "name": "pq"}}, sw.BadType, 'column "name" is a str, no list .*Hint: "name": .value'),
+        ({"events": {"ts": {0: 1, 1: 2}, "volume": [1.0, 2.0]}}, sw.BadType, 'column "ts" is a dict, no list'),
+        ({"at": 5}, sw.BadType, 'at is a time, or several, not a table of requests. Hint: at={"ts": .….}'),
+        ({"at": ["2024-03-01"], "key": "sym"}, sw.BadType, 'Hint: at={"ts": .…., "sym": .….}'),
+        ({"at": pa.array([5])}, sw.BadType, "not a table of requests"),
         ({"key": "symbol"}, sw.UnknownColumn, 'key is "symbol".*Hint: "sym"'),
         ({"key": [5]}, sw.BadQuery, r"key=\[5\]: 5 is no name of a column"),
         ({"key": ["sym", "sym"]}, sw.BadQuery, "names a column twice"),

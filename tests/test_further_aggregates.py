@@ -227,6 +227,7 @@ def test_ticks_features_and_snapshots_know_them(tmp_path):
     [
         (lambda: sw.decayed_sum("x", 0), "half_life=0 is not longer than nothing"),
         (lambda: sw.decayed_sum("x", 2.5), "neither a whole number nor a duration"),
+        (lambda: sw.count("*"), "not the name of a column. Hint: sw.count"),
         (lambda: sw.decayed_count("soon"), "not a duration"),
         (lambda: sw.last_n("x", 0), "at least 1, not 0"),
         (lambda: sw.first_n("x", 1.5), "at least 1, not 1.5"),

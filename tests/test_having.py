@@ -34,6 +34,12 @@ def test_the_keys_that_pass(aggregate, having, expected):
     assert dict(zip(table["k"].to_pylist(), table["value"].to_pylist(), strict=True)) == expected
 
 
+@pytest.mark.parametrize("having", [("=", 5), ("==", 5), ("!=", 5), sw.count() == 5])
+def test_equality_is_refused_with_how_it_is_written(having):
+    with pytest.raises(sw.BadQuery, match=r"is no condition. Hint: having=sw.count\(\).eq\(5\)"):
+        sw.Query(sw.count(), sw.Rows(5), having=having)
+
+
 def test_all_filters_at_once():
     queries = [sw.Query(sw.count(), sw.Range(t), name=f"busy {t}", having=(">=", 2)) for t in (3, 100)]
     engine = engine_of(*queries, sw.Query(sw.count(), sw.Range(9), name="n"))

@@ -10,6 +10,7 @@ spec is small and the same for all. It costs a scan more, of those events only w
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from frames.finding.intake import key_ids
 from frames.scans.kinds import SCANS
 from frames.scans.scan import Scan, any_fields
 from frames.specs import Spec, spec_from_json
-from frames.tables import NOTE, note_of
+from frames.tables import NOTE, Key, key_of, note_of
 from kernels.frames.fingerprint import mix_all, slices_read
 from swag.durable.state import State
 from swag.errors import SwagError
@@ -165,3 +166,11 @@ class Origin:
             return any_fields(table, self.columns, "the fingerprint reads")
         scan: Scan = SCANS[type(spec)](spec, table.schema, clock)
         return scan.fields(table)
+
+
+def filled_by(key: Key, frames: pa.Table, events: Iterable[str]) -> By:
+    """By which columns frames meet events: as the user says, else by what they were found per, where both have it."""
+    origin = Origin.of(frames) if key is None else None
+    if origin is None or not {*origin.by} <= {*frames.column_names} & {*events}:
+        return key_of(key)
+    return origin.by

@@ -108,7 +108,9 @@ def episodes(connected: Any, *, key: Key = None) -> pa.Table:
     {'episode': 0, 'start': 0, 'end': 7, 'keys': 2, 'frames': 2, 'rows': 10}
     """
     table, by = as_table(connected), _key_columns(connected, key)
-    for name in (EPISODE, "start", "end", "rows"):
+    if EPISODE not in table.column_names:
+        raise BadQuery(f'frames without a column "{EPISODE}" are not connected yet.', "fr.connect(frames, neighbours)")
+    for name in ("start", "end", "rows"):
         column(table, name, "episodes have")
     _, ids = key_ids(joined(table, by), key_name(by), None)
     found = table.select([EPISODE, "start", "end", "rows"]).append_column("key", pa.array(ids.astype(np.int64)))

@@ -17,11 +17,17 @@ from swag.errors import BadQuery
 KINDS: tuple[type[Spec], ...] = (Threshold, Boundary, Delta, Aggregate, Session, State, Between, Custom, Pattern)
 
 
+def _shown(value: Any) -> str:
+    """On one line: a table is named by its type."""
+    text = repr(value)
+    return text if len(text.splitlines()) == 1 else f"a {type(value).__name__}"
+
+
 def check_spec(spec: Any) -> None:
     """Refuse what is no spec of frames."""
     if not isinstance(spec, Spec):
         raise BadQuery(
-            f"{spec!r} says nothing about frames.",
+            f"{_shown(spec)} says nothing about frames.",
             f'fr.Threshold("x", ">", 1), {", ".join(f"fr.{kind.__name__}(…)" for kind in KINDS[1:])}',
         )
 

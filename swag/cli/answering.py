@@ -53,11 +53,15 @@ def statements(path: Path | None, inline: tuple[str, ...] = ()) -> list[Any]:
     except UnicodeDecodeError:
         raise click.UsageError(f'"{path}" is not text in UTF-8. Hint: a file of SQL') from None
     except (OSError, ValueError) as why:
-        raise click.UsageError(f'"{path}" can not be read: {reason(why)}. Hint: a file of SQL') from None
+        raise click.UsageError(f'"{path}" can not be read: {reason(why)}. Hint: {_meant(path)}') from None
     try:
         return sql(text)
     except BadQuery as why:
         raise click.UsageError(f"{path}: {why}") from None
+
+
+def _meant(path: Path) -> str:
+    return '-e "SELECT …", for a statement in place of a file' if " " in str(path).strip() else "a file of SQL"
 
 
 def run(
@@ -176,14 +180,14 @@ def columns_read(queries: list[Any], source: Files, ts: str, key: By) -> list[st
     for query in queries:
         if not isinstance(query, Query):
             wanted |= of_events(dict.fromkeys(query.columns, "a frame statement reads"), query.texts, source.names)
-    return _there(wanted, source)
+    return _there(wanted, source, "; ".join(map(str, queries)))
 
 
-def _there(wanted: dict[str, str], source: Files) -> list[str]:
-    """The names of columns, each with who asks for it; one that the file lacks is refused."""
+def _there(wanted: dict[str, str], source: Files, sql: str = "") -> list[str]:
+    """The names of columns, each with who asks for it; one that the file lacks is refused. sql: what names them."""
     nothing = pa.schema([(name, pa.null()) for name in source.names]).empty_table()
     for name, asked_by in wanted.items():
-        column(nothing, name, asked_by)
+        column(nothing, name, asked_by, sql)
     return list(wanted)
 
 

@@ -180,17 +180,23 @@ class Store:
         return Batch(by_time[batch.order], batch.keys, batch.starts)
 
     def _disorder(self, rows: CheckedRows, row: int) -> OutOfOrder:
-        """The error for a row that is older than what was applied of its key, or promised; the hint says how late."""
+        """The error for a row that is older than what was applied of its key, or promised; the hint takes the batch."""
         assert self.clock is not None
         same_key = rows.ids[:row] == rows.ids[row]
         applied = max(int(self.latest[rows.ids[row]]), int(rows.ts[:row][same_key].max(initial=EARLIEST)))
         before = max(applied, self.time.promised)
-        gap = before - int(rows.ts[row])
+        gap = self._lateness(rows.ts)
         late = f'"{gap}{self.clock.unit}"' if self.clock.unit not in (None, "d") else str(gap)
         return OutOfOrder(
             f"event {row} has ts {self.clock.show(int(rows.ts[row]))}, after ts {self.clock.show(before)} was applied.",
             f"sort the batch, or Engine(lateness={late})",
         )
+
+    def _lateness(self, ts: np.ndarray) -> int:
+        """How late rows are at most: behind the latest of all keys, as the watermark is."""
+        known = np.int64(min(max(self.time.now, self.time.promised), LATEST))
+        latest = np.maximum(np.maximum.accumulate(ts), known)
+        return int((latest.view(np.uint64) - ts.view(np.uint64)).max())
 
     def append(self, rows: CheckedRows, batch: Batch) -> dict[Mask, NewRows]:
         """Take a batch that was checked. Returns the runs to bring the structures of spaces up to date with."""

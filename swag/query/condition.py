@@ -13,6 +13,7 @@ from swag.tables.constants import is_constant, plain
 
 _TESTS = (">", ">=", "<", "<=")
 EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
+EQUAL = "having=sw.count().eq(5), or .ne(5): == compares queries, not answers"
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,11 @@ class Condition:
 def condition(having: Any) -> Condition:
     """A condition as users write it, checked, its thresholds as plain Python values."""
     if not isinstance(having, tuple | list) or not having or not isinstance(having[0], str):
-        raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
+        raise BadQuery(f"having={having!r} is no condition.", EQUAL if isinstance(having, bool) else EXAMPLES)
     op, *values = having
     if op not in (*_TESTS, "between") or len(values) != (2 if op == "between" else 1):
-        raise BadQuery(f"having={having!r} is no condition.", EXAMPLES)
+        equal = op in ("=", "==", "!=", "<>")
+        raise BadQuery(f"having={having!r} is no condition.", EQUAL if equal else EXAMPLES)
     values = [plain(value) for value in values]
     if any(value is None or (is_constant(value) and value != value) for value in values):
         raise BadQuery(f"having={having!r}: nothing compares with null or NaN.", EXAMPLES)

@@ -321,6 +321,15 @@ def titles(labels: "list[str]") -> str:
     return f"quer{'y' if len(labels) == 1 else 'ies'} {shown}{', …' * (len(labels) > 3)}"
 
 
+def example_of(meant: Any, usual: str) -> str:
+    """A hint: how a query is written; of a spec of frames, one over these; of a statement, where it belongs."""
+    if isinstance(meant, str):
+        return 'one text, with ; between statements; or *sw.sql("SELECT …") in the list'
+    if type(meant).__module__.startswith("frames.specs."):
+        return f"fr.FrameQuery({meant!r}, [sw.count()]), or fr.detect(spec, events) for the frames alone"
+    return usual
+
+
 def check_names(queries: "list[Query]", taken: "Container[str]" = (), also: tuple[type, ...] = ()) -> None:
     """A name can be taken once. also: what may stand among queries."""
     seen: set[str] = set()
@@ -331,7 +340,9 @@ def check_names(queries: "list[Query]", taken: "Container[str]" = (), also: tupl
                 f"sw.evaluate of it alone, or a window over it: FROM ({query}) [ROWS 10]",
             )
         if not isinstance(query, (Query, *also)):
-            raise BadQuery(f"{query!r} is not a query.", 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
+            raise BadQuery(
+                f"{query!r} is not a query.", example_of(query, 'sw.Query(sw.sum("volume"), sw.Range("5m"))')
+            )
         if query.label in seen or query.label in taken:
             raise BadQuery(f'two queries are named "{query.label}".', 'name them apart: AS, or sw.Query(…, name="…")')
         if query.label.startswith(HIDDEN):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from kernels.compile.user_functions import NOT_WHOLE
 from kernels.operators import monoids
 from swag.errors import BadFunction, SwagError
 from swag.query.aggregates import Aggregate
@@ -33,7 +34,11 @@ def calling(aggregate: Aggregate | None, who: str) -> Iterator[None]:
 
 
 def failed(who: str, why: Exception) -> BadFunction:
-    return BadFunction(f"{who} raised {_said(why)}.", _HINT)
+    return BadFunction(f"{who} raised {_said(why)}.", _hint(why))
+
+
+def _hint(why: Exception) -> str:
+    return f"identity=0.0 where fractions are meant; else {_HINT}" if str(why) == NOT_WHOLE else _HINT
 
 
 def _said(why: Exception) -> str:
@@ -50,7 +55,7 @@ def check_lift(aggregate: Aggregate, who: str, values: np.ndarray, rows: np.ndar
         i = int(at[0])
         row = f"of row {i if rows is None else int(rows[i])}, " * known
         where = f'where "{aggregate.columns[0]}" is {values[i].item()}'
-        raise BadFunction(f"{who}: {row}{where}, lift raised {_said(why)}.", _HINT) from why
+        raise BadFunction(f"{who}: {row}{where}, lift raised {_said(why)}.", _hint(why)) from why
 
 
 def raised_by(

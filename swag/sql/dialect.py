@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from swag.sql import match_recognize
 from swag.sql.clauses import Clauses
 from swag.sql.framing import fill_clause, is_fill
-from swag.sql.hints import STATEMENT, WORDS
+from swag.sql.hints import GROUPED, STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
@@ -199,7 +199,8 @@ class Parser(Clauses, Refusing, DuckDBParser):
             if self._match(TokenType.DOT):
                 names[-1] = self.name("the name of a column", "GROUP BY symbol")
             if self._match_set((*_COMPUTING, TokenType.L_PAREN), advance=False):
-                self.unsupported("GROUP BY an expression", "compute it as a column of the events first")
+                hint = GROUPED.get(names[-1].upper(), "compute it as a column of the events first")
+                self.unsupported("GROUP BY an expression", hint)
             if not self._match(TokenType.COMMA):
                 return names
 

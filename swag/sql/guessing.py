@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot.tokenizer_core import TokenType
 
 from swag.query.windows import Rows
-from swag.sql.hints import WINDOWS, WORDS, meant
+from swag.sql.hints import FRAMES, WINDOWS, WORDS, meant
 
 if TYPE_CHECKING:
     from sqlglot.parser import Parser as _Base
@@ -45,7 +45,12 @@ class Guessing(_Base):
         tokens = self._tokens[self._index : self._index + 3]
         words = [token.text.upper() for token in tokens]
         number = next((i for i, token in enumerate(tokens) if token.token_type == TokenType.NUMBER), None)
-        if self.word in ("SLIDE", "SLIDING", "HOP", "HOPPING", "TUMBLING", "ADVANCE", "STEP"):
+        if self.word in FRAMES:
+            return FRAMES[self.word]
+        if self.word in ("TUMBLE", "TUMBLING") and number is not None:
+            length = " ".join(words[number : number + 2])
+            return f"[RANGE {length}, EVERY {length}]"
+        if self.word in ("SLIDE", "SLIDING", "HOP", "HOPPING", "ADVANCE", "STEP"):
             return f"EVERY {' '.join(words[number : number + 2])}" if number is not None else FREQUENCY_HINT
         if number is None:
             word = meant(self.word, WORDS) if self.word else ""

@@ -128,6 +128,15 @@ ELSEWHERE: dict[str, str] = {
     "RATIO_TO_REPORT": "x / SUM(x) OVER (PARTITION BY k)",
 }  # fmt: skip
 
+# Functions of other dialects by which GROUP BY says windows, and what stands behind the stream here.
+GROUPED: dict[str, str] = {
+    **dict.fromkeys(
+        ("TIME_BUCKET", "DATE_BIN", "DATE_TRUNC", "TUMBLE", "HOP", "WINDOW"),
+        "FROM t [RANGE 5 MINUTES CLOSED LEFT, EVERY 5 MINUTES]",
+    ),
+    **dict.fromkeys(("SESSION", "SESSION_WINDOW"), f"FROM t {FRAMES['SESSION']}"),
+}  # fmt: skip
+
 # Expressions over aggregates whose parts are wrong, and how they are written.
 WRITTEN: dict[type, str] = {
     exp.Not: "NOT of a condition: NOT SUM(x) > 1",

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swag.errors import BadQuery, SumOverflow
+from swag.errors import BadQuery, BadType, SumOverflow
 from swag.progress import Progress
 from swag.query import families
 from swag.query.aggregates import Aggregate
@@ -33,10 +33,20 @@ from swag.stored.sums import DecimalSums, IntegerSums, Sums, Variance, WeightedM
 from swag.tables.columns import Field, as_table, column, decoded_type, is_discrete
 from swag.tables.decimals import is_wide
 from swag.tables.predicate import holds
+from swag.tables.times.points import is_point
 
 MANY_ROWS = 1 << 17  # from which on threads pay: to start two takes as long as to put 100,000 answers in order
 Call = Callable[[], None]
 T = TypeVar("T")
+
+
+def requests_table(at: Any, ts: str, keys: list[str]) -> pa.Table:
+    """The requests, which are a table: times alone are none."""
+    arrays = isinstance(at, np.ndarray | pa.Array | pa.ChunkedArray)
+    if arrays or (not isinstance(at, pa.Table | dict) and is_point(at[0] if isinstance(at, list) and at else at)):
+        columns = ", ".join(f'"{name}": […]' for name in [ts, *keys])
+        raise BadType("at is a time, or several, not a table of requests.", f"at={{{columns}}}")
+    return as_table(at)
 
 
 def answered_by(
@@ -50,7 +60,7 @@ def answered_by(
     for name, asked_by in [(ts, "ts is"), *((name, "key is") for by in (default, *groups) for name in by)]:
         column(table, name, asked_by)
     keys = dict.fromkeys([*default, *(name for by in groups for name in by)])
-    front = table.select([*keys, ts]) if at is None else as_table(at)
+    front = table.select([*keys, ts]) if at is None else requests_table(at, ts, [*keys])
     keep_apart(queries, front)
     computed = [part for query in queries if query.reads_sql for part in components(query)]
     table = Reading(computed).extended(table) if computed else table

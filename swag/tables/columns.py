@@ -45,6 +45,8 @@ def _from_dict(columns: dict[str, Any]) -> pa.Table:
     for name, values in columns.items():
         if not isinstance(name, str):
             raise BadType(f"a column is named {name!r}, which is no text.", f'"{name}"')
+        if isinstance(values, str | bytes | dict | set):  # they can be gone through, letter by letter or in any order
+            raise BadType(f'column "{name}" is a {type(values).__name__}, no list or array.', f'"{name}": [value]')
         try:
             arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else as_array(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
@@ -120,13 +122,23 @@ def column(table: pa.Table, name: str, asked_by: str, sql: str = "") -> pa.Chunk
             f'{asked_by} "{name}", which the events have {len(found)} times: {", ".join(names)}.', "rename one"
         )
     have = f"the events have: {', '.join(names)}" if names else "the events have no columns"
-    near = nearest(name, names)
+    near = nearest(name, names) if asked_by != "ts is" else _time_like(name, table)
     text = f"{name!r} in single quotes, which is text" if f'"{name}"' in sql else ""
     missing = UnknownColumn(
         f'{asked_by} "{name}", but {have}.', f"{near}, or {text}" if near and text else near or text
     )
     missing.name = name
     raise missing
+
+
+def _time_like(name: str, table: pa.Table) -> str:
+    """A hint: the column of time that was meant, by its type or its name; else any that is called much the same."""
+    times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+    times += [each for each in table.column_names if "time" in each.lower() or "date" in each.lower()]
+    if times:
+        return nearest(name, times) or f'ts="{times[0]}"'
+    any_ = 'ts="…", the column of time; of pandas, its index: df.rename_axis("ts")' if table.column_names else ""
+    return nearest(name, table.column_names) or any_
 
 
 def shown_names(table: pa.Table) -> list[str]:

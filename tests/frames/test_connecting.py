@@ -121,6 +121,8 @@ def test_frames_without_a_key_and_lengths_below_nothing_are_refused():
         fr.connect(ROADS, "sides", key="road", within=-1)
     with pytest.raises(sw.BadQuery, match="episode"):
         fr.connect(fr.connect(ROADS, "sides", key="road"), "sides", key="road")
+    with pytest.raises(sw.BadQuery, match=r"are not connected yet\. Hint: fr\.connect"):
+        fr.episodes(ROADS, key="road")
     with pytest.raises(sw.BadQuery, match='"k" is string'):
         fr.connect(ROADS.append_column("k", pa.array(list("abcd"))), "sides", key="k")
 

@@ -30,6 +30,11 @@ def test_an_empty_stream_has_no_frames_and_the_same_columns(name):
         assert nothing.schema == something.schema
 
 
+def test_a_table_in_place_of_a_spec_is_refused_in_one_line():
+    with pytest.raises(sw.BadQuery, match=r"^a Table says nothing about frames"):
+        fr.detect(pa.table({"ts": [1]}), fr.Session(5))
+
+
 def test_runs_above_a_threshold():
     #  ts  0 1 2 3 4 5 6
     #   x  1 7 8 2 9 9 9

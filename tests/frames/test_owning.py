@@ -177,8 +177,19 @@ def test_equal_events_are_the_same_stream_however_they_are_kept():
     with pytest.raises(sw.BadEvents, match="not the 4 events"):
         fr.fill(frames, {**TIED, "k": ["a", "a", "c", "a"]}, key="k", own=True)
     with pytest.raises(sw.BadEvents, match="key='k'"):
-        fr.fill(frames, keyed, own=True)
-    assert fr.fill(frames, keyed).num_rows == 3
+        fr.fill(frames, keyed, key=(), own=True)
+    assert fr.fill(frames, keyed, key=()).num_rows == 3
+
+
+def test_where_no_key_is_said_frames_are_filled_by_what_they_were_found_per():
+    events = {"ts": [1, 2, 3, 4, 5], "k": ["a", "b", "a", "b", "a"], "x": [9, 0, 9, 0, 1]}
+    frames = fr.detect(fr.Threshold("x", ">", 5), events, key="k")
+    assert fr.summarize(frames, events, sw.count())["count()"].to_pylist() == frames["rows"].to_pylist() == [2]
+    assert fr.fill(frames, events)["ts"].to_pylist() == [1, 3]
+    assert fr.fill(frames, events, after=1)["ts"].to_pylist() == [1, 3]  # the event at 4 is another key's
+    assert fr.summarize(frames, events, sw.count(), key=())["count()"].to_pylist() == [3]
+    others = {"ts": [2, 3], "text": ["hot", "hot"]}  # they have no key
+    assert fr.fill(frames, others).num_rows == 2
 
 
 def test_what_a_schema_says_survives_a_file_and_what_is_lost_is_missed(tmp_path):

@@ -61,7 +61,7 @@ EVENTS = {"ts": np.arange(3), "x": np.arange(3.0), "name": np.array(["a", "b", "
         (lambda: fr.detect(fr.Threshold("x", ">", 1), EVENTS, key=["name", "rows"]), "rename the key"),
         (lambda: fr.Detector(fr.Threshold("x", ">", 1)).push([1, 2]), "no dict"),
         (lambda: fr.Filler(before=1.5), "neither a whole number nor a duration"),
-        (lambda: fr.Filler(after="soon"), "not a duration"),
+        (lambda: fr.Filler(after="soon"), 'not a duration.* Hint: "5m"'),
         (lambda: fr.theory.final(fr.Threshold("X", ">", 1), EVENTS), 'no "X", but: ts, x, name'),
         (lambda: fr.theory.final(fr.Threshold("x", ">", 0, min_duration="2m"), EVENTS), "unit of an integer ts"),
         (lambda: fr.metrics.tumbling_windows(fr.Threshold("x", ">", 1), EVENTS, 1, "median"), "min, max, avg"),

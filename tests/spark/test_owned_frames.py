@@ -74,6 +74,14 @@ def test_other_streams_fill_by_time(spark, tied):
         sums(found, df.drop("x"), own=True)
 
 
+def test_where_no_key_is_said_frames_are_filled_by_what_they_were_found_per(spark, tied):
+    df, found = tied
+    other = df.union(df.selectExpr("ts", "k + 1", "x", "y"))
+    assert sorted(row["sum(y)"] for row in frames.spark.summarize(found, other, [sw.sum("y")]).collect()) == [14, 32]
+    assert frames.spark.fill(found, other).select("k").distinct().collect() == [(7,)]
+    assert frames.spark.fill(found, other, key=()).select("k").distinct().count() == 2
+
+
 def test_own_is_refused_where_nothing_is_known(spark, tied):
     df, found = tied
     bare = spark.createDataFrame(found.toArrow())
@@ -81,7 +89,7 @@ def test_own_is_refused_where_nothing_is_known(spark, tied):
     with pytest.raises(BadEvents, match="do not say how they were found"):
         sums(bare, df, own=True)
     with pytest.raises(BadEvents, match="key="):
-        frames.spark.summarize(found, df, [sw.count()], own=True)
+        frames.spark.summarize(found, df, [sw.count()], key=(), own=True)
     with pytest.raises(BadQuery, match="move their edges"):
         sums(found, df, own=True, before=1)
     with pytest.raises(BadQuery, match="none of None, True, False"):

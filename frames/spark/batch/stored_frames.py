@@ -18,6 +18,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from frames import detection, filling
 from frames.finding.intake import END_OF_TIME
+from frames.owning.origin import filled_by
 from frames.spark.batch import cutting, joining
 from frames.spark.batch import tasks as workers
 from frames.spark.batch.finding_again import empty_frames, extent_of, noted, spec_of, with_own
@@ -125,9 +126,8 @@ def fill(
     >>> frames.spark.fill(found, loads).orderBy("ts").collect()  # doctest: +SKIP
     [Row(ts=1, load=0.5, frame_id=0), Row(ts=2, load=0.6, frame_id=0)]
     """
-    stream = FrameStream.of(events, ts, key, layout)
-    stream.check(frames)
-    filling.fill(empty_frames(frames), schema.empty_table(events), ts=ts, before=before, after=after)
+    stream = _filling(frames, events, ts, key, layout)
+    filling.fill(empty_frames(frames), schema.empty_table(events), ts=ts, key=(), before=before, after=after)
     met = FramesAndEvents.of(frames, stream, margins(before, after, stream.clock.unit), own, extent)
     out = StructType([*events.schema.fields, StructField("frame_id", LongType())])
     if met.spec is not None:
@@ -160,11 +160,10 @@ def summarize(
     >>> frames.spark.summarize(found, loads, sw.max("load").alias("m")).collect()  # doctest: +SKIP
     [Row(frame_id=0, start=1, end=2, rows=2, m=0.6)]
     """
-    stream = FrameStream.of(events, ts, key, layout)
-    stream.check(frames)
+    stream = _filling(frames, events, ts, key, layout)
     wanted = filling.checked_aggregates(aggregates)
     types = filling.summarize(
-        empty_frames(frames), schema.empty_table(events), wanted, ts=ts, before=before, after=after
+        empty_frames(frames), schema.empty_table(events), wanted, ts=ts, key=(), before=before, after=after
     ).schema
     met = FramesAndEvents.of(frames, stream, margins(before, after, stream.clock.unit), own, extent)
     answered = schema.spark_fields(pa.schema([types.field(str(aggregate)) for aggregate in wanted]))
@@ -175,6 +174,16 @@ def summarize(
     read = list(of_events(dict.fromkeys(names, "it reads"), texts, events.columns))
     task = replace(stream.task(read, out), aggregates=tuple(map(portable_term, wanted)))
     return met.answered(task, out, all_columns(met.whole))
+
+
+def _filling(frames: DataFrame, events: DataFrame, ts: str, key: Key, layout: Layout) -> "FrameStream":
+    """The events that frames are filled with. key: None: what the frames were found per, where the events have it."""
+    for each, what in ((frames, "frames"), (events, "events")):
+        schema.check_frame(each, what)
+    by = [*filled_by(None, empty_frames(frames), events.columns)] if key is None else key
+    stream = FrameStream.of(events, ts, by, layout)
+    stream.check(frames)
+    return stream
 
 
 @dataclass(frozen=True)

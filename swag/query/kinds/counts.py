@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kernels.windows.wide import ROWS
+from swag.errors import BadQuery
 from swag.query.aggregates import Aggregate, of
 from swag.query.kind import Function, Kind, register
 
@@ -18,6 +19,8 @@ def count(column: str | None = None) -> Aggregate:
     >>> sw.evaluate(queries, events).to_pylist()[-1]
     {'ts': 3, 'count()[ROWS 3]': 3, 'count(x)[ROWS 3]': 2}
     """
+    if isinstance(column, str) and column == "*":
+        raise BadQuery('count is given "*", not the name of a column.', "sw.count() counts rows")
     return Aggregate("count") if column is None else of("count", column)
 
 

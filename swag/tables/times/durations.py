@@ -65,7 +65,7 @@ def _amounts(text: str) -> tuple[str, list[tuple[str, str]]]:
     amounts = [(number, unit) for number, unit in found if number is not None]
     if match is None or not amounts or text.rstrip().endswith("T"):
         units = ", ".join([*NANOSECONDS, "w"])
-        raise BadQuery(f'"{text}" is not a duration: a number and one of {units}.', 'sw.Range("5m")')
+        raise BadQuery(f'"{text}" is not a duration: a number and one of {units}.', '"5m", "90 seconds", "PT5M"')
     return match[1], amounts
 
 

@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from frames.filling import members, placed
-from frames.finding.intake import START_OF_TIME, key_ids
+from frames.finding.intake import END_OF_TIME, START_OF_TIME, key_ids
 from frames.scans.scan import number
 from frames.specs import Threshold
 from frames.tables import Key, key_of, pieces_of, united
 from frames.theory.exact import satisfies
 from kernels.frames import fill as frame_fill
 from swag.errors import BadQuery, BadType
-from swag.tables.columns import as_table, timed
+from swag.tables.columns import as_table, timed, to_arrow
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import apart, joined, key_name
 from swag.tables.times.durations import Duration, in_units
@@ -77,11 +77,20 @@ def tumbling_windows(
     found = {"frame_id": pa.array(np.arange(windows.size))}
     if keys is not None:
         found[str(key_name(by))] = keys.column(windows % count)
-    found |= {"start": pa.array(starts).cast(clock.type), "end": pa.array(starts + size - 1).cast(clock.type)}
+    low, high = _ends_of_time(clock.type)
+    first, last = np.maximum(starts, low), np.where(starts > high - (size - 1), high, starts + (size - 1))
+    found |= {"start": to_arrow(first, None, clock.type), "end": to_arrow(last, None, clock.type)}
     measures = _measured(heuristic, values[there], which, windows.size)
     taken = np.fromiter((satisfies(m, spec.op, spec.c) for m in measures.tolist()), bool, measures.size)
     every = apart(pa.table(found), by)
     return every, every.filter(pa.array(taken))
+
+
+def _ends_of_time(kind: pa.DataType) -> tuple[int, int]:
+    """The first and the last moment that a column of times can hold."""
+    whole = kind.to_pandas_dtype() if pa.types.is_integer(kind) else f"int{kind.bit_width}"
+    ends = np.iinfo(whole)
+    return int(ends.min), min(int(ends.max), END_OF_TIME)
 
 
 def _measured(heuristic: str, values: np.ndarray, which: np.ndarray, windows: int) -> np.ndarray:

@@ -289,7 +289,7 @@ def readers_of(spec: Spec, label: str) -> list[Query]:
 
 def _named(values: Any) -> tuple[tuple[str, Any], ...]:
     """What a query says of each frame, as pairs of a name and a value; no two columns may have the same name."""
-    if isinstance(values, Operators):
+    if isinstance(values, Operators | str):
         values = [values]
     if isinstance(values, Mapping):
         values = list(values.items())

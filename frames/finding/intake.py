@@ -1,6 +1,5 @@
 """Events in: a ts column as int64, keys as dense ids (on all cores), and the promise that no older ones come."""
 
-import datetime
 import itertools
 import os
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from swag.tables.columns import Clock, column, decoded_type, one_chunk, room
 from swag.tables.expressions.derived import with_derived
 from swag.tables.key_columns import is_joined, key_name
 from swag.tables.keys import KeyTable, is_string
+from swag.tables.times.points import is_point
 
 if TYPE_CHECKING:
     from frames.specs import Spec
@@ -188,7 +188,7 @@ class Punctuations:
         if clock is not None:
             self._said = [max(clock.instant(each, "t") for each in (*self._said, t))]
             return
-        if not (is_whole(t) or isinstance(t, str | datetime.date | np.datetime64 | pa.Scalar)):
+        if not is_point(t):
             raise BadType(f"t={t!r} is no point in time.", "a datetime, or an integer in the unit of ts")
         self._said.append(t)
 

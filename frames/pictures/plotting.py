@@ -206,12 +206,21 @@ def _only(table: pa.Table, key: dict[str, Any], asked_by: str) -> pa.Table:
     """The rows of one substream."""
     for name, value in key.items():
         array = column(table, name, asked_by)
-        try:
-            same = pc.is_nan(array) if value != value else pc.equal(array, pa.scalar(value))
-            table = table.filter(same)
-        except pa.ArrowException:
-            raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.') from None
+        same = _equal(array, value)
+        if same is None:
+            raise BadQuery(f'key={key!r}: {value!r} is no value of "{name}", which is {array.type}.')
+        table = table.filter(same)
     return table
+
+
+def _equal(array: pa.ChunkedArray, value: Any) -> pa.ChunkedArray | None:
+    """Where it has that value: of the type that Arrow finds for it, or the array's, as it finds none beyond int64."""
+    for kind in (None, array.type):
+        try:
+            return pc.is_nan(array) if value != value else pc.equal(array, pa.scalar(value, kind))
+        except (pa.ArrowException, OverflowError):
+            pass
+    return None
 
 
 def _spans(frames: pa.Table, clock: Clock, signal: Signal) -> tuple[FrameSpans, np.ndarray]:

@@ -21,7 +21,7 @@ def neighbouring(neighbours: Any, by: By, keys: KeyTable) -> np.ndarray:
     if isinstance(neighbours, str):
         pairs = _in_grid(neighbours, by, keys)
     else:
-        columns = _columns(neighbours, by)
+        columns = _columns(neighbours, by, keys)
         columns = [_alike(*each) for each in zip(columns, keys.types * 2, by * 2, strict=False)]
         halves = (keys.find_any(columns[at : at + len(by)], by) for at in (0, len(by)))
         pairs = np.stack(list(halves), 1)
@@ -29,7 +29,7 @@ def neighbouring(neighbours: Any, by: By, keys: KeyTable) -> np.ndarray:
     return np.unique(pairs, axis=0) if pairs.size else pairs.reshape(0, 2)
 
 
-def _columns(neighbours: Any, by: By) -> list[pa.ChunkedArray]:
+def _columns(neighbours: Any, by: By, keys: KeyTable) -> list[pa.ChunkedArray]:
     """The columns of one key, then those of the other."""
     if isinstance(neighbours, Mapping):
         neighbours = [(key, other) for key, others in neighbours.items() for other in _each(others, by)]
@@ -38,10 +38,7 @@ def _columns(neighbours: Any, by: By) -> list[pa.ChunkedArray]:
     if isinstance(neighbours, list | tuple | set | frozenset):
         rows = [_row(pair, by) for pair in neighbours]
         values = list(zip(*rows, strict=True)) or [()] * (2 * len(by))
-        try:
-            return [pa.chunked_array([pa.array(list(each))]) for each in values]
-        except (pa.ArrowException, OverflowError):
-            raise BadQuery("the neighbours are of several types.", HINT) from None
+        return [_column(*each) for each in zip(values, keys.types * 2, strict=True)]
     try:
         table = as_table(neighbours)
     except SwagError:
@@ -53,6 +50,16 @@ def _columns(neighbours: Any, by: By) -> list[pa.ChunkedArray]:
             HINT,
         )
     return [table.column(i) for i in range(2 * len(by))]
+
+
+def _column(values: tuple[Any, ...], kind: pa.DataType) -> pa.ChunkedArray:
+    """Of the type that Arrow finds for the values; it finds none for numbers beyond int64, which keys may be."""
+    for known in (None, kind):
+        try:
+            return pa.chunked_array([pa.array(list(values), known)])
+        except (pa.ArrowException, OverflowError):
+            pass
+    raise BadQuery("the neighbours are of several types.", HINT)
 
 
 def _alike(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:

@@ -98,6 +98,15 @@ def test_what_says_nothing_of_neighbours_is_refused(neighbours, says):
         fr.connect(ROADS, neighbours, key="road")
 
 
+@pytest.mark.parametrize("neighbours", [[(0, 2**64 - 1)], {2**64 - 1: [2**63, 0]}])
+def test_keys_may_be_beyond_int64(neighbours):
+    keys = pa.array([0, 2**63, 2**64 - 1], pa.uint64())
+    jams = fr.detect(fr.Session(1), pa.table({"ts": [1, 5, 1], "road": keys}), key="road")
+    assert dict(zip(jams["road"].to_pylist(), fr.connect(jams, neighbours)["episode"].to_pylist(), strict=True)) == {
+        0: 0, 2**64 - 1: 0, 2**63: 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("neighbours", [[("a", "b")], {True: [False]}, pa.table({"a": ["1"], "b": ["2"]})])
 def test_keys_of_another_sort_are_no_neighbours(neighbours):
     with pytest.raises(sw.BadType, match='is no neighbour: "road" of the frames is int64'):

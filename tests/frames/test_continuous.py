@@ -403,6 +403,8 @@ def test_what_is_asked_of_frames_otherwise_is_refused():
         engine.register(fr.FrameQuery(fr.Threshold("x", ">", 1), sw.count().alias("k"), name="r"))
     with pytest.raises(sw.BadQuery, match="as a column of every table of frames is"):
         engine.register(fr.FrameQuery(fr.Threshold("x", ">", 1), sw.count(), by="start", name="r"))
+    with pytest.raises(sw.BadQuery, match="'count' is no aggregate"):
+        fr.FrameQuery(fr.Threshold("x", ">", 1), "count")
     assert [query.label for query in engine.queries] == ["q"]
     assert engine.lookup_all().num_rows == engine.filters().num_rows == 0
 

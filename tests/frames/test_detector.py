@@ -194,9 +194,16 @@ def test_punctuations_before_events_count_by_the_latest_and_must_be_times():
     detector.punctuate(5)
     with pytest.raises(sw.OutOfOrder, match="promised none up to 10"):
         detector.push({"ts": [7], "x": [1.0]})
-    for bad in (None, True, 1.5, [3], object()):
+    no_times = ("soon", "2024-13-01", 2**70, np.datetime64("NaT"), pa.scalar("soon"), pa.scalar(None, pa.int64()))
+    for bad in (None, True, 1.5, [3], object(), *no_times):
         with pytest.raises(sw.BadType, match="no point in time"):
-            fr.Detector(fr.Delta("x", 1)).punctuate(bad)
+            detector.punctuate(bad)
+    detector.push({"ts": [11], "x": [1.0]})  # nothing of what was refused is remembered
+    filler = fr.Filler()
+    for punctuate in (filler.punctuate_events, filler.punctuate_frames):
+        with pytest.raises(sw.BadType, match="no point in time"):
+            punctuate("soon")
+    assert filler.push_events({"ts": [1]}).num_rows == 0
 
 
 def test_a_refused_first_push_leaves_no_trace():

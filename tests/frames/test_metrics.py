@@ -85,3 +85,16 @@ def test_every_key_has_windows_of_its_own():
     both = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 2, "max", key=("k",))
     assert both[0].num_rows == sum(each.num_rows for each, _ in alone)
     assert both[1].num_rows == sum(each.num_rows for _, each in alone) == 2
+
+
+def test_windows_are_of_any_type_of_time_and_end_with_it():
+    days = pa.array([19723, 19724, 19727], pa.int32()).cast(pa.date32())
+    every, _ = metrics.tumbling_windows(fr.Threshold("x", ">", 2), pa.table({"ts": days, "x": [1, 2, 3]}), "2d")
+    assert every.schema.field("start").type == every.schema.field("end").type == pa.date32()
+    assert [day.cast(pa.int32()).to_pylist() for day in (every["start"], every["end"])] == [
+        [19722, 19724, 19726], [19723, 19725, 19727],
+    ]  # fmt: skip
+    for kind, low, high in ((pa.int8(), -128, 127), (pa.uint8(), 0, 255), (pa.int64(), 0, 2**63 - 1)):
+        events = pa.table({"ts": pa.array([low, high], kind), "x": [1, 2]})
+        every, _ = metrics.tumbling_windows(fr.Threshold("x", ">", 2), events, 100)
+        assert (every["start"][0].as_py(), every["end"][-1].as_py()) == (low, high)

@@ -119,6 +119,16 @@ def test_several_keys_are_small_multiples_and_are_named():
         fr.plot(frames, events, y="x", ax=axes[0])
 
 
+def test_keys_beyond_int64_are_drawn_as_others_are():
+    keys = pa.array([1, 2**64 - 1, 2**64 - 1], pa.uint64())
+    events = pa.table({"ts": [1, 2, 3], "k": keys, "x": [1, 2, 3]})
+    frames = fr.detect(fr.Session(1), events, key="k")
+    assert [title(ax).split(":")[0] for ax in fr.plot(frames, events, y="x")] == ["k 1", f"k {2**64 - 1}"]
+    assert title(fr.plot(frames, events, y="x", key=("k", 2**64 - 1))).endswith("1 frame over 2 events")
+    with pytest.raises(sw.BadQuery, match="is no value of"):
+        fr.plot(frames, events, y="x", key=("k", 2**64))
+
+
 def test_of_many_keys_those_with_most_frames_are_shown():
     k = np.repeat(np.arange(20), 10)
     x = np.where((np.arange(200) % 10 < k // 2 + 1) & (np.arange(200) % 2 == 0), 5.0, 0.0)

@@ -231,11 +231,13 @@ class Parser(Clauses, Refusing, DuckDBParser):
                 over["window"] = self._own_window()
             else:
                 break
-        if self._match_text_seq("IGNORE", "NULLS", advance=False) or self._match_text_seq(
-            "RESPECT", "NULLS", advance=False
-        ):
-            self.unsupported(f"{self._curr.text.upper()} NULLS", self.of_nulls)
+        if self.word in ("IGNORE", "RESPECT") and self._next.text.upper() == "NULLS" and not self._of_outer(over):
+            self.unsupported(f"{self.word} NULLS", self.of_nulls)
         return self.expression(Over(this=this, **over)) if over else this
+
+    def _of_outer(self, over: dict[str, Any]) -> bool:
+        """Is IGNORE NULLS after a call, maybe with a window, of the call around it, which reads it?"""
+        return False
 
     def _filter(self) -> dict[str, Any]:
         """FILTER (WHERE …) of a call: the tree of its condition, and its text."""

@@ -110,7 +110,7 @@ class Compiler:
         conditions = [self._condition(node.this, each.this) for each in node.args["ifs"]]
         values = [self.part(each.args["true"]) for each in node.args["ifs"]]
         default = node.args.get("default")
-        return logic.case(list(zip(conditions, values, strict=True)), default and self.part(default))
+        return logic.case(list(zip(conditions, values, strict=True)), default and self.part(default), written(node))
 
     def _condition(self, subject: Any, value: Any) -> Part:
         """CASE x WHEN value is CASE WHEN x = value."""
@@ -121,11 +121,12 @@ class Compiler:
     def choice(self, node: Any) -> Part:
         _understood(node, {"this", "true", "false"})
         default = node.args.get("false")
-        return logic.case([(self.part(node.this), self.part(node.args["true"]))], default and self.part(default))
+        branches = [(self.part(node.this), self.part(node.args["true"]))]
+        return logic.case(branches, default and self.part(default), written(node))
 
     def coalesce(self, node: Any) -> Part:
         _understood(node, {"this", "expressions"})
-        return logic.coalesce([self.part(each) for each in (node.this, *node.expressions)])
+        return logic.coalesce([self.part(each) for each in (node.this, *node.expressions)], written(node))
 
     def between(self, node: Any) -> Part:
         _understood(node, {"this", "low", "high", "symmetric"})

@@ -14,6 +14,8 @@ from swag.tables.constants import is_constant, plain
 _TESTS = (">", ">=", "<", "<=")
 EXAMPLES = 'having=(">", 10_000), or (">=", v), ("<", v), ("<=", v), ("between", low, high)'
 
+BESIDE = "a number beside numbers, text in '…' beside text, DATE '2024-03-01' beside dates"
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -39,7 +41,10 @@ class Condition:
             else:
                 passed = compared(self.op, answers, self.low)
         except (pa.ArrowException, TypeError, OverflowError):
-            raise BadType(f"having {self}: an answer of type {answers.type} can not be compared with that.") from None
+            shown = " and ".join(map(repr, self.written[1:]))
+            raise BadType(
+                f"having: an answer of type {answers.type} can not be compared with {shown}.", BESIDE
+            ) from None
         return np.asarray(pc.fill_null(passed, False))
 
 

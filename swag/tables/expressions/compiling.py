@@ -27,6 +27,7 @@ TYPES: dict[str, pa.DataType] = {
     "TIMESTAMP_S": pa.timestamp("s"), "TIMESTAMP_MS": pa.timestamp("ms"), "TIMESTAMP_NS": pa.timestamp("ns"),
     "TIME": pa.time64("us"),
 }  # fmt: skip
+BESIDE_TEXT = "a comma between them: IN ('a', 'b'); 'a' || 'b' joins texts"
 COMPARED = {"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NullSafeEQ", "NullSafeNEQ", "Nullif", "In"}
 IN_INT64 = {"Add", "Sub", "Mul", "Mod", "IntDiv", "Greatest", "Least"}  # of whole numbers
 AGGREGATES = {"Sum", "Avg", "Count", "Min", "Max", "First", "Last", "Median", "Quantile", "Stddev", "Variance"}
@@ -55,6 +56,8 @@ class Compiler:
             plain = node.copy()
             plain.set("negate", None)
             return self._called(OPERATIONS["Not"], node, [self.part(plain)])
+        if kind == "Concat" and "safe" not in node.args:  # of no call
+            raise BadQuery("a text right after another is not supported.", BESIDE_TEXT)
         if kind in SPECIAL:
             return SPECIAL[kind](self, node)
         operation = CALLS.get(node.name.upper()) if kind == "Anonymous" else OPERATIONS.get(kind)

@@ -73,6 +73,17 @@ def test_what_a_narrower_float_has_no_room_for_is_null_if_it_is_tried() -> None:
     assert of("TRY_CAST(1e300 AS FLOAT)", f=[1]) == [None]
 
 
+def test_what_is_rounded_to_the_end_of_a_type_is_cast_beside_what_is_not() -> None:
+    assert of("TRY_CAST(f AS TINYINT)", f=[-128.5, 127.5, -128.51]) == [-128, None, None]
+    m = [Decimal("-0.05"), Decimal("255.49"), Decimal("255.50")]
+    assert of("TRY_CAST(m AS UTINYINT)", m=m) == [0, 255, None]
+
+
+def test_a_decimal_is_true_unless_it_is_0() -> None:
+    assert of("CAST(m AS BOOLEAN)", m=[Decimal("0.5"), Decimal("0.0"), None]) == [True, False, None]
+    assert of("TRY_CAST(m AS BOOLEAN)", m=[Decimal("0.5"), Decimal("0.0"), None]) == [True, False, None]
+
+
 def test_whole_numbers_that_are_too_large_compute_with_floats() -> None:
     assert of("f - 9223372036854775808", f=[2.0**63]) == [0.0]
     assert of("a < 9223372036854775808", a=[2**63 - 1]) == [True]

@@ -19,6 +19,7 @@ from swag.sql.hints import STATEMENT, WORDS
 from swag.sql.nodes import Clause, Over, Select
 from swag.sql.places import wrong
 from swag.sql.refusing import Refusing
+from swag.tables.expressions.compiling import BESIDE_TEXT
 
 _COMPUTING = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.DPIPE, TokenType.MOD)
 
@@ -266,6 +267,12 @@ class Parser(Clauses, Refusing, DuckDBParser):
         if clause.window is None or clause.every is not None:
             raise wrong(self.sql, start, "OVER takes a window.", "OVER [RANGE 5 MINUTES]; FREQUENCY stands after FROM")
         return clause.window
+
+    def _parse_primary(self) -> Any:
+        found = super()._parse_primary()
+        if isinstance(found, exp.Concat):  # no call, as those are plain: texts side by side
+            raise wrong(self.sql, self._prev.start, "a text right after another is not supported.", BESIDE_TEXT)
+        return found
 
     def _parse_bracket(self, this: Any = None) -> Any:
         if self._match(TokenType.L_BRACKET, advance=False) and self._next.text.upper() in WORDS:

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from swag.tables.expressions.compiling import BESIDE_TEXT
-
 STATEMENT = "SELECT SUM(volume) FROM trades [RANGE 5 MINUTES]"
 WINDOWS = "[RANGE 5 MINUTES], [ROWS 1000], [UNBOUNDED], [SINCE 1 DAY], [FREQUENCY 1 MINUTE] or [FRAME …]"
 _AGGREGATE = "[FRAME UNTIL SUM(volume) >= 25], or [FRAME WHILE MAX(x) - MIN(x) < 3 AND COUNT(*) < 100]"
@@ -84,7 +82,6 @@ NODES: dict[type, tuple[str, str]] = {
     exp.Order: ("ORDER BY in a call", "leave it out: events are in order of ts"),
     exp.Lambda: ("a lambda", "aggregates and columns"),
     exp.ArrayOverlaps: ("&&", "AND"),
-    exp.Concat: ("a text right after another", BESIDE_TEXT),
     exp.Any: ("ANY", "IN (1, 2, 3)"),
     exp.All: ("ALL", "IN (1, 2, 3)"),
     **dict.fromkeys(

@@ -96,6 +96,11 @@ def test_a_default_of_lag_is_for_rows_that_are_not_there_not_for_nulls() -> None
     assert column("SELECT LAG(x, 1, 0) OVER (ORDER BY ts) FROM t", {"ts": [1, 2, 3], "x": [None, 5, 6]}) == [0, None, 5]
 
 
+def test_a_default_of_lag_may_be_a_call() -> None:
+    events = {"ts": [1, 2], "s": ["a", "b"]}
+    assert column("SELECT LAG(s, 1, CONCAT('x', s)) OVER (ORDER BY ts) FROM t", events) == ["xa", "a"]
+
+
 def test_the_nth_value_is_that_of_the_frame_not_of_the_partition() -> None:
     text = "SELECT NTH_VALUE(x, 2) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t"
     assert column(text, {"ts": [1, 2, 3], "x": [7, 8, 9]}) == [None, 8, 9]

@@ -55,6 +55,11 @@ def test_a_value_that_no_row_comes_to_needs_no_room_in_the_type_that_all_have() 
     wide, whole = pa.array([2**63, 2**63, 5], pa.uint64()), [1, 2, None]
     assert of("CASE WHEN i > 0 THEN i ELSE u END", u=wide, i=whole) == [1, 2, 5]
     assert of("COALESCE(i, u)", u=wide, i=whole) == [1, 2, 5]
+    events = {"ts": [1, 2, 3], "u": wide, "i": whole}
+    first = sw.Query(sw.last("i").coalesce(sw.last("u")), sw.Rows(1), name="q")
+    assert sw.evaluate(first, events)["q"].to_pylist() == [1, 2, 5]
+    with pytest.raises(sw.SumOverflow, match="does not fit int64"):
+        sw.evaluate(sw.Query(sw.last("u").coalesce(sw.last("i")), sw.Rows(1)), events)
     with pytest.raises(sw.BadEvents, match=r"of row 1, where i = -1, u = 9223372036854775808: CASE"):
         of("IF(i > 0, i, u)", u=wide, i=[1, -1, 1])
     text = "CASE WHEN a = 0 THEN '2020-01-05' WHEN 7 % a = 0 THEN t ELSE t END"  # beside a time, also step by step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,20 @@ def test_a_constant_in_an_aggregate_is_no_column(call: str, expected: Any) -> No
 
 def test_a_default_of_lag_is_for_rows_that_are_not_there_not_for_nulls() -> None:
     assert column("SELECT LAG(x, 1, 0) OVER (ORDER BY ts) FROM t", {"ts": [1, 2, 3], "x": [None, 5, 6]}) == [0, None, 5]
+
+
+def test_a_time_that_is_cut_off_behind_an_interval_is_compared_in_an_engine() -> None:
+    engine = sw.Engine()
+    cut = "DATE_TRUNC('day', MAX(u) OVER w - INTERVAL 2 DAYS)"
+    engine.register(f"SELECT {cut} < MAX(u) OVER w AS v FROM t WINDOW w AS (ORDER BY ts)")
+    engine.append({"ts": [1], "u": [datetime.datetime(2024, 3, 1, 9)]})
+    assert engine.lookup("v") is True
+
+
+@pytest.mark.parametrize("text", ["DATE_TRUNC('day', o)", "DATE_DIFF('hour', o, o)", "o AT TIME ZONE 'UTC'"])
+def test_a_time_of_day_is_of_no_day(text: str) -> None:
+    with pytest.raises(sw.BadType, match=r"time64\[us\] is no date, and no time of one"):
+        column(f"SELECT COUNT(*) OVER (), {text} FROM t", {"ts": [1], "o": [datetime.time(9)]})
 
 
 def test_a_default_of_lag_may_be_a_call() -> None:
